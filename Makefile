@@ -27,7 +27,7 @@ LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -132,6 +132,9 @@ bench-hooks: $(INSTALLED)  ## What hooks inject for the questions of SET, and ho
 
 bench-http: $(INSTALLED)  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
 	$(BIN)/python -m benchmarks.throughput
+
+bench-console: $(INSTALLED)  ## Search of the console among 100,000 memories as a person types, in chromium.
+	$(BIN)/python -m benchmarks.console
 
 soak: $(INSTALLED)  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)

@@ -61,6 +61,7 @@ _FETCHES = """
 () => performance.getEntriesByType("resource").filter((entry) => entry.initiatorType === "fetch")
   .map((entry) => [entry.startTime, entry.responseEnd])
 """
+_AT_END = "() => scrollY + innerHeight >= document.documentElement.scrollHeight - 2"
 
 
 def fill(home: Path, count: int) -> None:
@@ -95,7 +96,7 @@ def requests(url: str, asked: Sequence[str], project: str | None) -> dict[str, A
     """Time the request of the page, a recall over the API and a trivial request, in turns."""
     times: dict[str, list[float]] = {"trivial": [], "recall": [], "page": [], "list": []}
     scope = {"project": project} if project else {}
-    recalled = {"namespaces": [project or "*"], "limit": 50, "counted": False}
+    recalled = {"namespaces": [project or "*"], "limit": 20, "counted": False}
     with httpx.Client(base_url=url, headers=_JSON) as client:
         client.post("/sign-in", data={"token": ""}, headers={"origin": url})
         for turn, text in enumerate(asked):
@@ -139,16 +140,14 @@ def typing(page: Any, url: str, asked: Sequence[str], project: str | None) -> di
 def scrolling(browser: Any, page: Any, url: str) -> dict[str, Any]:
     """Scroll through 1,000 results and return the tasks of the page's main thread in the browser's trace."""
     page.goto(f"{url}/search?limit=1000")
+    page.wait_for_load_state("networkidle")
     shown = page.locator("[data-entry]").count()
-    page.mouse.move(400, 400)
+    page.mouse.move(640, 600)
     browser.start_tracing(page=page, categories=["toplevel", "devtools.timeline", "__metadata"])
-    bottom, top = False, -1
-    while not bottom:
+    while not page.evaluate(_AT_END):
         page.mouse.wheel(0, _WHEEL)
         page.wait_for_timeout(16)
-        at = page.evaluate("() => window.scrollY")
-        bottom, top = at == top, at
-        page.wait_for_timeout(16)
+    pixels = page.evaluate("() => Math.round(scrollY)")
     events = json.loads(browser.stop_tracing())["traceEvents"]
     mains = {
         (event["pid"], event["tid"])
@@ -162,7 +161,12 @@ def scrolling(browser: Any, page: Any, url: str) -> dict[str, Any]:
         and event.get("ph") == "X"
         and (event["pid"], event["tid"]) in mains
     ]
-    return {"results": shown, "pixels": top, "task_ms": figures(tasks), "long": sum(t > _LONG_TASK_MS for t in tasks)}
+    return {
+        "results": shown,
+        "pixels": pixels,
+        "task_ms": figures(tasks),
+        "long": sum(t > _LONG_TASK_MS for t in tasks),
+    }
 
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:

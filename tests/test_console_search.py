@@ -97,7 +97,7 @@ async def script(visitor: Visitor, address: str) -> httpx.Response:
 
 async def test_a_question_has_the_answer_of_the_tools(team: Team, root: Visitor) -> None:
     page = await root.get("/search", q="when does the ferry leave?")
-    recalled = await team.owner.call(RecallRequest(query="when does the ferry leave?", namespaces=("*",), limit=50))
+    recalled = await team.owner.call(RecallRequest(query="when does the ferry leave?", namespaces=("*",), limit=20))
 
     assert links(page) == [str(result.memory.id) for result in recalled.memories]
     for entry, result in zip(entries(page), recalled.memories, strict=True):
@@ -108,7 +108,7 @@ async def test_a_question_has_the_answer_of_the_tools(team: Team, root: Visitor)
 async def test_quotation_marks_and_the_switch_find_exact_words(team: Team, root: Visitor, address: str) -> None:
     page = await root.http.get(address)
     query = page.url.params["q"]
-    found = await team.owner.call(SearchRequest(query=query, namespaces=("*",), limit=50))
+    found = await team.owner.call(SearchRequest(query=query, namespaces=("*",), limit=20))
 
     assert links(page) == [str(result.memory.id) for result in found.memories]
     assert entries(page)[0].startswith("The ferry leaves pier four")
@@ -234,11 +234,19 @@ async def test_more_results_follow_without_a_gap(root: Visitor) -> None:
     longer = await follow(root, page, html.unescape(more[1]))
     further = (await script(root, urljoin(str(page.url), html.unescape(more[2])))).json()
 
-    assert len(entries(page)) == 50
-    assert longer.url.params["limit"] == "150"
-    assert len(entries(longer)) == PIERS + len(HOSTILE)
+    assert len(entries(page)) == 20
+    assert longer.url.params["limit"] == "120"
+    assert len(entries(longer)) == 120
     assert entries(page) + entries(further["html"]) == entries(longer)
-    assert further["summary"] == "136 memories, newest first."
+    assert further["summary"] == "The newest 120 memories; there are more."
+
+
+async def test_a_thousand_results_are_one_page(root: Visitor) -> None:
+    page = await root.get("/search", project="yard", limit=1000)
+
+    assert len(entries(page)) == PIERS + len(HOSTILE)
+    assert 'id="more"' not in page.text
+    assert "136 memories, newest first." in texts(page)
 
 
 async def test_more_exact_results_come_page_by_page(root: Visitor) -> None:

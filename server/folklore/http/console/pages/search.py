@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 # Results of a page, of one step of "show more", and at most.
-_PAGE, _STEP, _MOST = 50, 100, 1_000
+_PAGE, _STEP, _MOST = 20, 100, 1_000
 # Characters of a result: a text up to so many is shown whole, a longer one by a line and a snippet.
 _WHOLE, _LINE, _SNIPPET = 320, 120, 480
 # Chips of a group, without those that are on.
