@@ -62,11 +62,13 @@ async def test_the_owner_creates_a_token_that_is_shown_once(team: Team) -> None:
         made = await owner.post("/team/tokens", fields)
         secret = secret_of(made)
         page = texts(await owner.get("/team"))
+        again = await owner.get("/team/tokens")
         answer = await owner.http.post("/api/caller", json={}, headers=bearer(secret))
 
     assert made.status_code == 200
     assert secret not in str(made.url)
     assert made.headers["cache-control"] == "no-store"
+    assert str(again.url) == f"{team.url}/team"
     assert answer.json()["result"]["principal"] == "nina"
     assert answer.json()["result"]["agent"] == "bot"
     assert set(answer.json()["result"]["grants"]) == {"harbour:writer", "pier/*:reader"}

@@ -68,6 +68,11 @@ async def invite(visit: Visit) -> Response:
     return visit.render("team_secret.html", created=None, invitation=invitation, line=line)
 
 
+async def show_again(visit: Visit) -> Response:
+    """Return to the page Team: the answer with a secret has no address of its own."""
+    return visit.redirect("team")
+
+
 async def confirm_revoke(visit: Visit) -> Response:
     """Show which tokens would be revoked."""
     ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
@@ -178,7 +183,9 @@ def _own_address(visit: Visit) -> str:
 ROUTES = [
     get("/team", show),
     post("/team/tokens", create),
+    get("/team/tokens", show_again),
     post("/team/invitations", invite),
+    get("/team/invitations", show_again),
     get("/team/revoke", confirm_revoke),
     post("/team/revoke", revoke),
     get("/team/audit", show_audit),
