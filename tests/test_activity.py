@@ -200,6 +200,19 @@ async def test_events_are_filtered_by_author_action_and_namespace(person: Person
     assert await read(actions=("forget",)) == []
 
 
+async def test_recalls_of_one_author_are_read_for_a_month(person: Person) -> None:
+    [apple] = await person.at(NOON - timedelta(days=99)).keep("a red apple")
+    await recalled(person, [apple], at=NOON - timedelta(days=31))
+    recent = await recalled(person, [apple], at=NOON - timedelta(days=29))
+
+    everyone = await person.call(ActivityRequest())
+    one = await person.call(ActivityRequest(author="tester"))
+
+    assert [event.action for event in everyone.events] == ["recall", "recall", "store"]
+    assert [event.action for event in one.events] == ["recall", "store"]
+    assert one.events[0].id == recent
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3])
 async def test_pages_give_each_event_once_also_those_of_one_moment(person: Person, limit: int) -> None:
     ids = [await person.keep(f"text {place}") for place in range(4)]

@@ -271,7 +271,7 @@ async def test_the_checks_are_those_of_doctor(team: Team) -> None:
     assert [check["name"] for check in checks] == ["token", "grants", "memory", "embeddings"]
     assert checks[0]["status"] == "warning"
     assert checks[0]["hint"] in page
-    assert checks[2]["detail"].startswith("1 memories in 1 namespace")
+    assert checks[2]["detail"].startswith("1 memory in 1 namespace")
 
 
 @pytest.mark.parametrize("operation", ["sizes", "backups", "jobs"])

@@ -133,7 +133,7 @@ async def test_the_chart_has_a_bar_for_each_day_with_numbers_and_a_table_of_them
     assert page.text.count('class="fill-two"') == 0
     day = (team.owner.now - timedelta(days=3)).date().isoformat()
     assert f"{day} 3 0" in texts(page)
-    assert f"most: 3 on {day}" in texts(page)
+    assert "4 memories stored, 3 a day at most" in texts(page)
     assert page.text.count('<tr><th scope="row">20') == 30
 
 
@@ -377,6 +377,17 @@ async def test_a_stream_ends_when_its_token_is_revoked(team: Team, harbour: str,
 
     assert (name, rows) == ("end", {})
     assert after.status_code == 401
+
+
+async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(team: Team, harbour: str) -> None:
+    created = await team.token("dora", f"{harbour}:reader")
+    async with visiting(team.url, created.secret) as dora, live(dora) as stream, asyncio.timeout(STUCK):
+        while stream.signs_of_life < 2:
+            await asyncio.sleep(0.1)
+        await team.revoke(created)
+        name, _, _ = await stream.events.get()
+
+    assert name == "end"
 
 
 async def test_a_stream_ends_when_its_session_ends(team: Team, harbour: str) -> None:

@@ -207,6 +207,12 @@ async def test_a_server_of_another_memory_is_not_used(machine: Machine) -> None:
         assert await asyncio.to_thread(find_server, machine.settings) == running.url
 
 
+async def test_a_read_only_server_is_not_used(machine: Machine) -> None:
+    async with on_http(machine.server, "--read-only"):
+        assert files(machine) == []
+        assert await asyncio.to_thread(find_server, machine.settings) is None
+
+
 async def test_the_proof_needs_the_secret_and_the_memory(machine: Machine) -> None:
     one, other = Identity.of(machine.settings), Identity.of(machine.settings)
     elsewhere = Identity.of(machine.settings.model_copy(update={"database_url": None}), one.secret)

@@ -24,6 +24,7 @@ SMALL = frozenset(
         "pattern_grants",
         "invitations",
         "console_sessions",
+        "presets",
         "folklore_migrations",
         "jobs",
     }

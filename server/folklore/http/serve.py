@@ -13,6 +13,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -80,7 +81,9 @@ def run(
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    with shared_folder(http.workers), registered(settings, identity, url, public_url):
+    # A read-only server begins no session, so `folklore open` must not find it.
+    known = nullcontext() if settings.read_only else registered(settings, identity, url, public_url)
+    with shared_folder(http.workers), known:
         if http.workers == 1:
             uvicorn.Server(config).run(sockets)
         else:

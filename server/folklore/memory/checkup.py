@@ -62,7 +62,7 @@ async def _grants(caller: CallerInfo) -> str:
 async def _memory(status: Status) -> str:
     count = sum(item.memories for item in status.namespaces)
     spaces = len(status.namespaces)
-    shown = f"{count:,} memories in {spaces:,} namespace{'s' if spaces != 1 else ''}"
+    shown = f"{count:,} memor{'y' if count == 1 else 'ies'} in {spaces:,} namespace{'s' if spaces != 1 else ''}"
     if status.degraded:
         raise Doubt(f"{shown}; recall works without its dense branch: {status.degraded[0].reason}")
     return shown

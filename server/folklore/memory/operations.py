@@ -14,6 +14,8 @@ UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 # By the name that its request declares: module of folklore.memory, and function, of the operation's name if not given.
 _USE_CASES: Mapping[str, str] = {
     "store": "records.store", "recall": "recall.pipeline", "search": "recall.pipeline",
+    "explain": "recall.trace",
+    "list_presets": "recall.presets", "save_preset": "recall.presets", "delete_preset": "recall.presets",
     "list": "records.listing:list_memories", "get": "records.get:get_memories", "resolve": "records.get:resolve_ids",
     "history": "records.update:read_history", "update": "records.update", "undo": "records.update",
     "forget": "records.forget", "relate": "records.relate", "rename_tag": "records.retag",

@@ -220,6 +220,34 @@ class SearchRequest(Request, Returns[Answer]):
     counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
+class ExplainRequest(Request, Returns[results.Explanation]):
+    """Explain the recall of a question: the lists of both branches, all candidates, and where each one ended."""
+
+    query: str
+    namespaces: NamespaceNames = ()
+    limit: Whole = 10
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    ranking: RankingRequest = Field(default_factory=RankingRequest)
+
+
+class ListPresetsRequest(Request, Returns[tuple[results.Preset, ...]]):
+    """List the presets of the ranking: built-in ones, those of the settings, saved ones."""
+
+
+class SavePresetRequest(Request, Returns[results.Preset]):
+    """Save a preset for all: `numbers` in place of those of the preset `base`."""
+
+    name: str
+    base: str = "balanced"
+    numbers: dict[str, Number]
+
+
+class DeletePresetRequest(Request, Returns[None]):
+    """Delete a saved preset."""
+
+    name: str
+
+
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
@@ -507,7 +535,7 @@ class OverviewRequest(Request, Returns[results.Overview]):
 class ActivityRequest(Request, Returns[results.Activity]):
     """Read writes and recalls, newest first: the latest, those `before` a cursor or, oldest first, those `after` one.
 
-    `actions` limits them to some, such as store, forget or recall.
+    `actions` limits them to some, such as store, forget or recall. Of one author, recalls of the last 30 days are read.
     """
 
     namespaces: NamespaceNames = ()

@@ -365,10 +365,10 @@ class BackupInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table: its rows as the planner estimates them, and the bytes of the table and of its indexes."""
+    """A table: its rows as the planner estimates them, if it did yet, and the bytes of the table and of its indexes."""
 
     name: str
-    rows: int
+    rows: int | None
     table_bytes: int
     index_bytes: int
 
@@ -579,3 +579,81 @@ class AuditEntry:
     token: UUID | None = None
     agent: str | None = None
     detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A preset of the ranking: its numbers, and its author if it was saved."""
+
+    name: str
+    numbers: Mapping[str, float]
+    author: str | None = None
+
+
+# Where a candidate ended: in the answer, on the next page, represented by another one, without a place among the
+# results, below the confidence that is shown, left out as a reflection too many, or never read for its low rank.
+Stage = Literal["answer", "next page", "grouped", "below the limit", "low confidence", "reflection", "not read"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchHit:
+    """Memory in the list of a branch: its score, relative to the mean; the cosine or the weight of words; its points.
+
+    The points are what the fusion adds to the memory's own score: weight times standardised score.
+    """
+
+    id: UUID
+    rank: int
+    score: float
+    raw: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class BranchList:
+    """The list of a branch, best first, the path of its search, and its milliseconds."""
+
+    branch: str
+    path: str
+    milliseconds: float
+    hits: tuple[BranchHit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCandidate:
+    """Candidate, its place in the answer, and where it ended; `represented_by` is the newest of its near-duplicates.
+
+    The `shares` add up to the relevance: those of the branches, of signals, of neighbours, and of nearness.
+    """
+
+    memory: Memory
+    stage: Stage
+    rank: int | None = None
+    represented_by: UUID | None = None
+    relevance: float = 0.0
+    shares: Mapping[str, float] = field(default_factory=dict)
+    redundancy: float | None = None
+    confidence: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedWord:
+    """Word of the question: in how many memories it is, and its weight."""
+
+    word: str
+    documents: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Steps to the answer of a question in its namespaces, taken together; `ranking` has the numbers of the ranking."""
+
+    query: str
+    searched: tuple[str, ...]
+    branches: tuple[BranchList, ...]
+    candidates: tuple[ExplainedCandidate, ...]
+    words: tuple[ExplainedWord, ...]
+    ranking: Mapping[str, float]
+    degraded: tuple[Degraded, ...] = ()

@@ -141,8 +141,8 @@ def chosen(
         if name not in _WEIGHTS:
             raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(_WEIGHTS)}.")
     given = {name: value for name, value in overrides.items() if value is not None}
-    ranking = _changed(presets[preset], weights or {}, "ranking.weights")
-    return _changed(ranking, given, "ranking")
+    ranking = with_numbers(presets[preset], weights or {}, "ranking.weights")
+    return with_numbers(ranking, given, "ranking")
 
 
 def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Ranking]:
@@ -153,15 +153,22 @@ def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Rankin
     presets = dict(PRESETS)
     for name, values in given.items():
         try:
-            presets[name] = _changed(PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}")
+            presets[name] = with_numbers(PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}")
         except InvalidInput as error:
             reason = error.message.removeprefix(f"{error.field}: ")
             raise ConfigInvalid(error.field, reason, hint=error.hint) from error
     return presets
 
 
-def _changed(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking:
-    """Return a ranking with other numbers, signals among them. Raises InvalidInput."""
+def numbers_of(ranking: Ranking) -> dict[str, float]:
+    """Return the numbers that `weights` of a request takes, and mmr_lambda and min_score, as this ranking has them."""
+    own = {name: float(getattr(ranking, name)) for name in ("dense", "keyword", "relations", "nearness", "mmr_lambda")}
+    signals = {name: float(getattr(ranking.signals, name)) for name in SIGNALS}
+    return own | signals | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
+
+
+def with_numbers(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking:
+    """Return a ranking with other numbers, signals among them; `place` is where they are. Raises InvalidInput."""
     if not values:
         return ranking
     own = {name: _checked(name, value, place) for name, value in values.items()}

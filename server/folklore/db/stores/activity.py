@@ -111,9 +111,16 @@ class ActivityStatements:
         self._database = database
 
     async def events(
-        self, namespaces: Sequence[UUID], actions: Sequence[str], *, author: str | None, before: Place, limit: int
+        self,
+        namespaces: Sequence[UUID],
+        actions: Sequence[str],
+        *,
+        author: str | None,
+        before: Place,
+        recalled_since: datetime,
+        limit: int,
     ) -> list[ActivityEvent]:
-        """Return the events before a place, newest first."""
+        """Return the events before a place, newest first, of recalls those since a time."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "activity/events",
@@ -123,6 +130,7 @@ class ActivityStatements:
                 before_at=before.at,
                 before_id=before.id,
                 before_namespace=before.namespace,
+                recalled_since=recalled_since,
                 fetch=limit,
             )
         return [made(ActivityEvent, row) for row in rows]

@@ -26,10 +26,10 @@ class UsedMemory:
 
 @dataclass(frozen=True, slots=True)
 class SizedTable:
-    """A table with its sizes in bytes, and that of the whole database; `rows` is an estimate."""
+    """A table with its sizes in bytes, and that of the whole database; `rows` is an estimate, or None."""
 
     name: str
-    rows: int
+    rows: int | None
     table_bytes: int
     index_bytes: int
     database_bytes: int

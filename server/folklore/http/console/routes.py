@@ -13,7 +13,18 @@ from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
 from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
 from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, post
-from folklore.http.console.pages import home, injected, memory, memory_changes, operate, review, search, team, timeline
+from folklore.http.console.pages import (
+    home,
+    injected,
+    memory,
+    memory_changes,
+    operate,
+    review,
+    search,
+    team,
+    timeline,
+    why,
+)
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import Handler, Visit, error_page, read_form
@@ -36,6 +47,7 @@ PAGES: Sequence[PageRoute] = (
     *search.ROUTES,
     *team.ROUTES,
     *timeline.ROUTES,
+    *why.ROUTES,
 )
 # Where a script sends the form token; a form has it in a field.
 TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"

@@ -23,6 +23,7 @@ from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
+from folklore.memory.recall.presets import presets_with
 from folklore.memory.recall.rank import (
     Ranked,
     diversify,
@@ -34,7 +35,7 @@ from folklore.memory.recall.rank import (
 from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
-from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
+from folklore.memory.requests import ExplainRequest, RecallRequest, Reflections, SearchRequest
 from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.telemetry import stage
@@ -53,21 +54,9 @@ _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": F
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     """Find memories that answer a question, best first, or several. Raises InvalidInput, NotFound, Unavailable."""
     queries, asked = queries_of(request), request.ranking
-    filters = resolve_filters(request.filters, context)
-    question = Question(
-        query=queries[0],
-        namespaces=() if request.namespaces == (ALL,) else request.namespaces,
+    question = replace(
+        await question_of(context, request, queries[0]),
         project=None if request.namespaces else context.project(),
-        limit=request.limit,
-        filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
-        ranking=chosen(
-            asked.preset,
-            context.memory.presets,
-            weights=asked.weights,
-            min_score=asked.min_score,
-            mmr_lambda=asked.mmr_lambda,
-            expand=asked.expand or None,
-        ),
         sort=request.sort,
         max_tokens=request.max_tokens,
         cursor=request.cursor,
@@ -77,6 +66,29 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     if not request.queries:
         return await answer(context, question)
     return await _answer_each(context, [replace(question, query=query) for query in queries])
+
+
+async def question_of(context: RequestContext, request: RecallRequest | ExplainRequest, query: str) -> Question:
+    """Return the question of a request, with its filters and its ranking. Raises InvalidInput.
+
+    One statement for a preset that is neither built in nor of the settings.
+    """
+    asked = request.ranking
+    filters = resolve_filters(request.filters, context)
+    return Question(
+        query=query,
+        namespaces=() if request.namespaces == (ALL,) else request.namespaces,
+        limit=request.limit,
+        filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
+        ranking=chosen(
+            asked.preset,
+            await presets_with(context.memory, asked.preset),
+            weights=asked.weights,
+            min_score=asked.min_score,
+            mmr_lambda=asked.mmr_lambda,
+            expand=asked.expand or None,
+        ),
+    )
 
 
 async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:

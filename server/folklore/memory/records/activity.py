@@ -28,8 +28,11 @@ _REMEMBERED = 500
 _LEAST = timedelta(microseconds=1)
 # Events that one look for new ones reads.
 _WATCHED = 1_000
-# Before it are all events.
+# All events are before the one and after the other.
 _END = Place(datetime(9999, 1, 1, tzinfo=UTC), UUID(int=0), UUID(int=0))
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+# Recalls are not indexed by author: those of one author are looked for in this time.
+_RECALLED = timedelta(days=30)
 
 
 async def read_activity(context: RequestContext, request: ActivityRequest) -> Activity:
@@ -117,7 +120,12 @@ class _Log:
     async def earlier(self, before: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
         found = await self.statements.events(
-            self.namespaces, self.actions, author=self.author, before=before or _END, limit=limit + 1
+            self.namespaces,
+            self.actions,
+            author=self.author,
+            before=before or _END,
+            recalled_since=_BEGINNING if self.author is None else now - _RECALLED,
+            limit=limit + 1,
         )
         events, more = found[:limit], len(found) > limit
         if before is not None:

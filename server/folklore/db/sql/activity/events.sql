@@ -1,5 +1,5 @@
 -- The latest events of :actions in :namespaces before an event (:before_at, :before_id, :before_namespace), newest first:
--- writes and recalls, each read by the index on its time, at most :fetch of each namespace.
+-- writes, and recalls from :recalled_since on, each read by the index on its time, at most :fetch of each namespace.
 select n.id as namespace, e.*
 from namespaces n
 cross join lateral (
@@ -15,7 +15,7 @@ cross join lateral (
         union all
         (
 -- include recalled
-                and u.used_at <= :before_at::timestamptz
+                and u.used_at >= :recalled_since::timestamptz and u.used_at <= :before_at::timestamptz
                 and (u.used_at, u.answer_id, u.namespace_id)
                     < (:before_at::timestamptz, :before_id::uuid, :before_namespace::uuid)
             group by u.used_at, u.answer_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from starlette.responses import Response
 
@@ -18,44 +17,40 @@ from folklore.model import Namespace, Role
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
-_HEIGHT = 60
+# Sizes of a chart, of which the picture is scaled to the page.
+_HEIGHT, _DAY = 60, 10
 _EVERYWHERE = ("*",)
 _PINNED = FiltersRequest.model_validate({"pinned": True})
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A day of a chart, and its bar: its place from the left, its height of 60."""
+    """Bar of a chart: its corner, and its height."""
 
-    day: date
-    number: int
-    place: int
+    left: int
+    top: float
     height: float
-
-    @property
-    def top(self) -> float:
-        """The distance from the top of the chart."""
-        return round(_HEIGHT - self.height, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Numbers by day as bars of one colour, with their sum and the highest."""
+    """Numbers by day as bars of one colour, with their sum and the highest; a day without any has no bar."""
 
     noun: str
     fill: str
+    width: int
+    height: int
     bars: Sequence[Bar]
     total: int
-    most: Bar
+    most: int
 
     @classmethod
-    def of(cls, noun: str, fill: str, numbers: Sequence[tuple[date, int]]) -> Chart:
+    def of(cls, noun: str, fill: str, numbers: Sequence[int]) -> Chart:
         """Scale the numbers of some days to the highest."""
-        highest = max(number for _, number in numbers) or 1
-        bars = [
-            Bar(day, number, place, round(_HEIGHT * number / highest, 1)) for place, (day, number) in enumerate(numbers)
-        ]
-        return cls(noun, fill, bars, sum(bar.number for bar in bars), max(bars, key=lambda bar: bar.number))
+        most = max(numbers)
+        heights = [(place, round(_HEIGHT * number / most, 1)) for place, number in enumerate(numbers) if number]
+        bars = [Bar(place * _DAY + 1, round(_HEIGHT - height, 1), height) for place, height in heights]
+        return cls(noun, fill, len(numbers) * _DAY, _HEIGHT, bars, sum(numbers), most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +118,8 @@ async def show(visit: Visit) -> Response:
 
 def _charts(days: Sequence[DayCounts]) -> Sequence[Chart]:
     return (
-        Chart.of("stored", "one", [(item.day, item.stored) for item in days]),
-        Chart.of("recalled", "two", [(item.day, item.recalled) for item in days]),
+        Chart.of("stored", "one", [item.stored for item in days]),
+        Chart.of("recalled", "two", [item.recalled for item in days]),
     )
 
 

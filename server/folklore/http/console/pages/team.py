@@ -83,7 +83,7 @@ async def revoke(visit: Visit) -> Response:
 
 
 async def show_audit(visit: Visit) -> Response:
-    """Show a page of the audit log: to the owner, and to an administrator for the namespaces that he administers."""
+    """Show a page of the audit log: all of it to the owner, that of their projects to administrators."""
     query = visit.query
     after = query.get("after", "")
     # An empty list of namespaces is an error, since it is often a mistake; the default means all.

@@ -127,5 +127,4 @@ list.addEventListener("focusout", () => setTimeout(catchUp));
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
-section.hidden = false;
 connect();

@@ -1,0 +1,42 @@
+"""The table presets: rankings that the owner saved for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+
+from folklore.db.database import Database
+from folklore.db.rows import as_json, made
+from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
+from folklore.model import Caller, SavedPreset
+
+
+class Presets:
+    """Saved presets, as the server itself reads and writes them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def all(self) -> list[SavedPreset]:
+        """Return all saved presets by name. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows("presets/list")
+        return [made(SavedPreset, row, numbers=json.loads(row["numbers"])) for row in rows]
+
+    async def save(self, name: str, base: str, numbers: Mapping[str, float], *, caller: Caller, now: datetime) -> None:
+        """Save a preset, in the place of one with the same name."""
+        async with self._database.transaction() as session:
+            values = {"name": name, "base": base, "numbers": as_json(numbers), "author": caller.author, "now": now}
+            await session.rows("presets/save", **values)
+            entry = NewEntry(NOWHERE, "preset_save", amount=1, detail=name)
+            await log_entry(session, entry, caller=caller, now=now)
+
+    async def delete(self, name: str, *, caller: Caller, now: datetime) -> bool:
+        """Delete a preset; return False without one."""
+        async with self._database.transaction() as session:
+            if not await session.rows("presets/delete", name=name):
+                return False
+            entry = NewEntry(NOWHERE, "preset_delete", amount=1, detail=name)
+            await log_entry(session, entry, caller=caller, now=now)
+            return True

@@ -1,0 +1,151 @@
+"""Page Why: the steps that led to the answer of a question, and the effect of other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from starlette.responses import Response
+
+from folklore.errors import InvalidInput
+from folklore.http.console.page_routes import get, post
+from folklore.http.console.visit import Visit
+from folklore.memory.context import ALL
+from folklore.memory.requests import (
+    DeletePresetRequest,
+    ExplainRequest,
+    ListPresetsRequest,
+    RankingRequest,
+    SavePresetRequest,
+)
+from folklore.memory.results import ExplainedCandidate, Explanation
+
+_LIMIT, _MOST = 10, 30
+# The numbers that have a slider: name, greatest value, meaning.
+SLIDERS: Sequence[tuple[str, float, str]] = (
+    ("dense", 3, "Meaning: the dense branch"),
+    ("keyword", 3, "Words: the keyword branch"),
+    ("nearness", 3, "Nearness to the question"),
+    ("relations", 2, "Score that related memories share"),
+    ("exact", 3, "The question's words literally"),
+    ("tags", 2, "Words of the question that are tags"),
+    ("importance", 2, "Importance"),
+    ("recency", 2, "Recent use"),
+    ("mmr_lambda", 1, "1: relevance alone; lower: more diversity"),
+)
+_WIDTH = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """Number of the ranking with its value; `changed` if it differs from the preset's."""
+
+    name: str
+    label: str
+    value: float
+    most: float
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Part of a candidate's relevance, drawn as a bar of at most 100 units."""
+
+    name: str
+    value: float
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Candidate with the bars of its shares, and its ranks in the lists of the branches."""
+
+    candidate: ExplainedCandidate
+    bars: Sequence[Bar]
+    ranks: Mapping[str, int]
+
+
+async def show(visit: Visit) -> Response:
+    """Show the explanation of a question; a script asks for the part below the form alone."""
+    question, project = visit.query.get("q", "").strip(), visit.query.get("project", "").strip()
+    preset = visit.query.get("preset", "") or "balanced"
+    presets = await visit.call(ListPresetsRequest())
+    given = _given(visit)
+    explanation: Explanation | None = None
+    if question:
+        mmr = given.pop("mmr_lambda", None)
+        ranking = RankingRequest(preset=preset, weights=given, mmr_lambda=mmr)
+        given |= {} if mmr is None else {"mmr_lambda": mmr}
+        limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
+        request = ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
+        explanation = await visit.call(request)
+    values = next((item.numbers for item in presets if item.name == preset), {})
+    return visit.render(
+        "why_answer.html" if visit.query.get("part") else "why.html",
+        question=question,
+        project=project,
+        preset=preset,
+        presets=presets,
+        sliders=[
+            Slider(name, label, given.get(name, values.get(name, 0.0)), most, name in given)
+            for name, most, label in SLIDERS
+        ],
+        changed=given,
+        explanation=explanation,
+        texts={} if explanation is None else {item.memory.id: item.memory for item in explanation.candidates},
+        rows=[] if explanation is None else _rows(explanation),
+    )
+
+
+async def save(visit: Visit) -> Response:
+    """Save the changed numbers as a preset."""
+    pairs = [text.partition("=") for text in visit.form.getlist("number")]
+    numbers = {name: _number(value, name, 0, 100) for name, _, value in pairs}
+    base, name = visit.form.get("base", "") or "balanced", visit.form.get("name", "").strip()
+    await visit.call(SavePresetRequest(name=name, base=base, numbers=numbers))
+    return visit.redirect("why", notice="saved", preset=name)
+
+
+async def delete(visit: Visit) -> Response:
+    """Delete a saved preset."""
+    await visit.call(DeletePresetRequest(name=visit.form.get("name", "")))
+    return visit.redirect("why", notice="deleted")
+
+
+def _given(visit: Visit) -> dict[str, float]:
+    """Return the numbers of the address that have a slider. Raises InvalidInput."""
+    texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
+    return {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
+
+
+def _number(text: str, field: str, least: float, most: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise InvalidInput(field, f"must be a number from {least:g} to {most:g}.")
+    return value
+
+
+def _rows(explanation: Explanation) -> list[Row]:
+    ranks: dict[UUID, dict[str, int]] = {}
+    for branch in explanation.branches:
+        for hit in branch.hits:
+            ranks.setdefault(hit.id, {})[branch.branch] = hit.rank
+    most = max((item.relevance for item in explanation.candidates), default=0.0) or 1.0
+    return [Row(item, _bars(item, most), ranks.get(item.memory.id, {})) for item in explanation.candidates]
+
+
+def _bars(candidate: ExplainedCandidate, most: float) -> list[Bar]:
+    bars, x = [], 0.0
+    for name, value in candidate.shares.items():
+        width = round(max(value, 0.0) / most * _WIDTH, 2)
+        bars.append(Bar(name, value, round(x, 2), width))
+        x += width
+    return bars
+
+
+ROUTES = [get("/why", show), post("/presets", save), post("/presets/delete", delete)]

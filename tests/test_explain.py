@@ -1,0 +1,125 @@
+"""The explanation of a recall, and presets that the owner saves."""
+
+from __future__ import annotations
+
+import pytest
+
+from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory.requests import (
+    DeletePresetRequest,
+    ExplainRequest,
+    ListPresetsRequest,
+    RankingRequest,
+    RecallRequest,
+    SavePresetRequest,
+)
+from folklore.model import Draft
+from tests.person import Person
+
+TEXTS = (
+    "The pool of connections has six places.", "PgBouncer runs in transaction mode.",
+    "The pool closes idle connections.", "Deploys happen on Thursday.", "The lighthouse is white.",
+    "Connections are opened when they are used.",
+    "The release is cut from main.", "A connection that waits is cancelled.", "The harbour is closed in November.",
+)  # fmt: skip
+QUESTION = "how many connections has the pool?"
+
+
+async def test_the_explained_order_is_that_of_the_recall(person: Person) -> None:
+    await person.keep(*TEXTS, namespace="notes")
+    ranking = RankingRequest(min_score=0.0)
+    answer = await person.call(RecallRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking))
+
+    explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking))
+
+    results = [item for item in explained.candidates if item.stage == "answer"]
+    assert [item.memory.id for item in results] == [item.memory.id for item in answer.memories]
+    assert [item.rank for item in results] == [1, 2, 3, 4]
+    assert [item.score for item in results] == [item.score for item in answer.memories]
+    assert explained.candidates[: len(results)] == tuple(results)
+
+
+async def test_the_shares_add_up_to_the_relevance(person: Person) -> None:
+    await person.keep(*(Draft(text, importance=0.9) for text in TEXTS), namespace="notes")
+
+    explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",)))
+
+    scored = [item for item in explained.candidates if item.shares]
+    assert scored
+    for item in scored:
+        assert sum(item.shares.values()) == pytest.approx(item.relevance)
+    assert {branch.branch for branch in explained.branches} == {"dense", "keyword"}
+    for branch in explained.branches:
+        assert [hit.rank for hit in branch.hits] == list(range(1, len(branch.hits) + 1))
+    assert {"pool", "connect"} & {word.word for word in explained.words}
+
+
+async def test_near_duplicates_and_weak_results_are_named(person: Person) -> None:
+    await person.keep(*TEXTS, namespace="notes")
+    await person.keep("The pool of connections has six places!", namespace="notes")
+
+    explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",), limit=3))
+
+    by_stage = {item.stage for item in explained.candidates}
+    assert "grouped" in by_stage
+    assert by_stage & {"below the limit", "low confidence", "next page"}
+    (grouped,) = [item for item in explained.candidates if item.stage == "grouped"]
+    assert grouped.represented_by in {item.memory.id for item in explained.candidates if item.stage == "answer"}
+
+
+async def test_weights_change_the_shares(person: Person) -> None:
+    await person.keep(*TEXTS, namespace="notes")
+
+    words = await person.call(
+        ExplainRequest(query=QUESTION, namespaces=("notes",), ranking=RankingRequest(weights={"dense": 0.0}))
+    )
+
+    assert [branch.branch for branch in words.branches] == ["keyword"]
+    assert words.ranking["dense"] == 0.0
+
+
+@pytest.mark.parametrize("query", ["", "  ", "*"])
+async def test_an_empty_question_is_an_error(person: Person, query: str) -> None:
+    await person.keep("x", namespace="notes")
+    with pytest.raises(InvalidInput, match="query"):
+        await person.call(ExplainRequest(query=query))
+
+
+async def test_a_saved_preset_is_taken_by_recall_until_it_is_deleted(person: Person) -> None:
+    await person.keep(*TEXTS, namespace="notes")
+    saved = await person.call(SavePresetRequest(name="words", numbers={"dense": 0.0, "exact": 2.0}))
+    listed = {item.name: item for item in await person.call(ListPresetsRequest())}
+    asked = RecallRequest(query=QUESTION, namespaces=("notes",), ranking=RankingRequest(preset="words"), explain=True)
+    answer = await person.call(asked)
+    await person.call(SavePresetRequest(name="more", base="words", numbers={"tags": 1.0}))
+    await person.call(DeletePresetRequest(name="words"))
+
+    assert (saved.numbers["dense"], saved.numbers["exact"], saved.numbers["keyword"]) == (0.0, 2.0, 1.0)
+    assert listed["words"].author == person.name
+    assert {"balanced", "keyword", "rrf"} <= listed.keys()
+    assert answer.explain is not None
+    assert "dense" not in answer.explain
+    with pytest.raises(InvalidInput, match="unknown preset 'words'"):
+        await person.call(asked)
+    (more,) = [item for item in await person.call(ListPresetsRequest()) if item.name == "more"]
+    assert (more.numbers["dense"], more.numbers["tags"]) == (0.0, 1.0)
+    with pytest.raises(NotFound):
+        await person.call(DeletePresetRequest(name="words"))
+    log = await Audit(person.library.database).latest([NOWHERE], limit=10)
+    assert sorted(item.action for item in log) == ["preset_delete", "preset_save", "preset_save"]
+
+
+async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(person: Person) -> None:
+    with pytest.raises(Conflict, match="balanced"):
+        await person.call(SavePresetRequest(name="balanced", numbers={"dense": 2.0}))
+    for name, base, numbers, field in (
+        ("Two words", "balanced", {"dense": 2.0}, "name"),
+        ("mine", "nothing", {"dense": 2.0}, "base"),
+        ("mine", "balanced", {"dense": 1e9}, "numbers.dense"),
+        ("mine", "balanced", {"colour": 1.0}, "numbers.colour"),
+        ("mine", "balanced", {"dense": 0.0, "keyword": 0.0}, "numbers"),
+    ):
+        with pytest.raises(InvalidInput, match=field):
+            await person.call(SavePresetRequest(name=name, base=base, numbers=numbers))
+    assert all(item.author is None for item in await person.call(ListPresetsRequest()))
