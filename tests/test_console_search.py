@@ -29,7 +29,7 @@ HOSTILE = [
     ("ferry wheels & <b>bold</b> " * 1_300)[:32_000],
 ]
 PIERS = 130
-ENTRY = re.compile(r'<li class="result" data-entry>.*?</li>\s*(?=<li class="result"|<li id="more"|</ol>|$)', re.DOTALL)
+ENTRY = re.compile(r'<li class="result" data-entry>.*?</li>\s*(?=<li class="result"|</ol>)', re.DOTALL)
 CHIP = re.compile(r'<a class="chip" href="([^"]*)"([^>]*)><bdi>(.*?)</bdi> <span class="soft">(\d+)</span>', re.DOTALL)
 
 
@@ -229,7 +229,7 @@ async def test_a_hostile_question_stays_a_text(root: Visitor) -> None:
 
 async def test_more_results_follow_without_a_gap(root: Visitor) -> None:
     page = await root.get("/search", project="yard")
-    more = re.search(r'<li id="more"><a [^>]*href="([^"]*)" data-answer="([^"]*)"', page.text)
+    more = re.search(r'<p id="more"><a [^>]*href="([^"]*)" data-answer="([^"]*)"', page.text)
     assert more is not None
     longer = await follow(root, page, html.unescape(more[1]))
     further = (await script(root, urljoin(str(page.url), html.unescape(more[2])))).json()

@@ -190,6 +190,7 @@ async def _values(visit: Visit, asked: Asked) -> dict[str, object]:
         "asked": asked,
         "groups": _groups(visit, asked, [item.memory for item in results], last.searched),
         "results": _shown(asked, results),
+        "first": asked.before + 1,
         "more": _more(visit, asked, shown, last.cursor),
         "degraded": last.degraded,
         "note": last.note or "",

@@ -4,7 +4,8 @@ const form = document.getElementById("search");
 const input = document.getElementById("q");
 const answer = document.getElementById("answer");
 const summary = document.getElementById("summary");
-const PAGE_KEYS = { e: "edit", f: "forget", u: "undo" };
+// Where a key leads from the link of the focused result. An undo is a form of the memory's page.
+const PAGE_KEYS = { e: "/edit", f: "/forget", u: "#undo" };
 // Browsers limit how often the address may change.
 const ADDRESS_DELAY = 300;
 
@@ -123,5 +124,5 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
   const page = PAGE_KEYS[event.key];
   const link = document.activeElement?.closest("[data-entry]")?.querySelector("[data-open]");
-  if (page !== undefined && link) location.assign(`${link.href}/${page}`);
+  if (page !== undefined && link) location.assign(`${link.href}${page}`);
 });
