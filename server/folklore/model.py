@@ -177,17 +177,6 @@ class Token:
     invited_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPreset:
-    """A preset of the ranking that the owner saved: the numbers in place of those of the preset `base`."""
-
-    name: str
-    base: str
-    numbers: Mapping[str, float]
-    author: str
-    created_at: datetime
-
-
 JobOutcome = Literal["done", "failed", "cancelled"]
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from folklore.db.database import Database
 from folklore.db.rows import as_json, made
 from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
-from folklore.model import Caller, SavedPreset
+from folklore.model import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPreset:
+    """A preset of the ranking that the owner saved: the numbers in place of those of the preset `base`."""
+
+    name: str
+    base: str
+    numbers: Mapping[str, float]
+    author: str
+    created_at: datetime
 
 
 class Presets:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from folklore.db.stores.presets import Presets
+from folklore.db.stores.presets import Presets, SavedPreset
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.permissions import require_owner
 from folklore.memory.requests import DeletePresetRequest, ListPresetsRequest, SavePresetRequest
 from folklore.memory.results import Preset
-from folklore.model import SavedPreset
 from folklore.ranking.weights import Ranking, numbers_of, with_numbers
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")

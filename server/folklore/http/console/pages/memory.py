@@ -88,7 +88,7 @@ async def read(visit: Visit) -> MemoryDetails:
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
     """Yield the fields that have a value, stated ones first, each with a text or a time."""
-    own = (field.name for field in fields(Memory) if field.name not in FIELDS)
+    own = (field.name for field in fields(Memory) if field.name not in FIELDS and field.name != "id")
     for name in (*SHOWN, *own):
         value = getattr(memory, name)
         if name in _APART or value in (None, (), "", False) or (name in FIELDS and value == FIELDS[name].default):
