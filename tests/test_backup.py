@@ -27,7 +27,7 @@ from folklore.db.databases import Databases, address_of
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
-from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.memory.requests import BackupsRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
 from tests.background_jobs import BackgroundJobs, everything
 from tests.commands import CommandLine, command_line
@@ -373,3 +373,20 @@ def test_programs_of_an_unknown_version_are_named_with_their_package() -> None:
     with pytest.raises(NotFound, match="postgresql-client-42"):
         find_programs(42)
     assert {find_programs(major).folder.name for major in (16, 18)} == {"bin"}
+
+
+async def test_a_server_lists_its_backups_to_the_owner(app: App, person: Person, store: Store) -> None:
+    await person.keep("The mole is closed.")
+    folder = app.settings.home / "backups"
+    first = await back_up(store, folder / "first.backup")
+    second = await back_up(store, folder / "second.backup")
+    await verify(store, first)
+    (folder / "part.backup").write_bytes(b"not complete")
+
+    found = await app.service.call(BackupsRequest())
+
+    assert [(backup.name, backup.memories, backup.verified_at is not None) for backup in found] == [
+        ("second.backup", 1, False),
+        ("first.backup", 1, True),
+    ]
+    assert found[0].size == second.size
