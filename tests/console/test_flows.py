@@ -152,8 +152,8 @@ async def test_storing_and_the_question_about_it(chromium: Browser, site: Site) 
 
 
 async def test_reviewing_with_a_preview_and_undo(chromium: Browser, site: Site) -> None:
-    await kept(site, "The tug boat has a green funnel today.", "repo:acme/shop")
-    await kept(site, "The tug boat has a grey funnel today.", "repo:acme/shop")
+    await kept(site, "The tug boat leaves the quay at six in the morning.", "repo:acme/shop")
+    await kept(site, "The tug boat leaves the quay at seven in the morning.", "repo:acme/shop")
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto("/review?project=repo:acme/shop&reason=similar")
         await page.locator("input[name=item]").first.check()

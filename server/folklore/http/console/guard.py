@@ -40,7 +40,7 @@ _HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-_STATIC, ICON_PATH = "/static/", "/favicon.ico"
+_STATIC = "/static/"
 _OPEN = ("/sign-in", "/open")
 
 
@@ -70,7 +70,7 @@ class ConsoleGuard:
         """Serve a request."""
         if scope["type"] != "http" or not self._is_console(scope["path"]):
             return await self._app(scope, receive, send)
-        if scope["path"].startswith(_STATIC) or scope["path"] == ICON_PATH:
+        if scope["path"].startswith(_STATIC):
             return await self._app(scope, receive, _with_headers(send, keep=True))
         request, send = Request(scope), _with_headers(send)
         visitor: Visitor | None = None

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
-from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
+from folklore.http.console.guard import Visitor, is_form_token
 from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, post
 from folklore.http.console.pages import (
@@ -66,7 +66,6 @@ def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
         pages.setdefault(page.path, {})[page.method] = page.handler
     return [
         Route("/static/{version}/{name}", _static),
-        Route(ICON_PATH, _icon),
         _route("/sign-in", {"GET": signing_in.show, "POST": signing_in.sign_in}),
         _route("/open", {"GET": signing_in.open, "POST": signing_in.confirm_open}),
         _route(LIVE_PATH, {"GET": _page(team.service, live.show)}),
@@ -101,7 +100,7 @@ def _beginning(path: str) -> str:
     return path.split("/")[1] if path.startswith("/") else path
 
 
-_OTHERS = ("/static/", ICON_PATH, "/sign-in", "/sign-out", "/open", LIVE_PATH)
+_OTHERS = ("/static/", "/sign-in", "/sign-out", "/open", LIVE_PATH)
 _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
@@ -141,16 +140,7 @@ def _check_form(service: Service, given: str, expected: str) -> None:
 
 
 async def _static(request: Request) -> Response:
-    return _file(request.path_params["name"])
-
-
-async def _icon(_request: Request) -> Response:
-    """Return the icon where browsers look for it by themselves; a link in each page would be one more request."""
-    return _file("icon.svg")
-
-
-def _file(name: str) -> Response:
-    file = static_files().get(name)
+    file = static_files().get(request.path_params["name"])
     if file is None:
         return Response(status_code=404)
     return Response(file.content, media_type=file.media_type, headers={"cache-control": _KEPT})
