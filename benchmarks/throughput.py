@@ -159,8 +159,11 @@ class Processes:
 
     def seconds(self) -> tuple[float, float]:
         """Return the seconds so far of the server and of the processes of Postgres (0 if it runs elsewhere)."""
-        backends = [] if self._postmaster is None else self._postmaster.children(recursive=True)
-        return _spent(self._server), sum(map(_spent, backends))
+        if self._postmaster is None:
+            return _spent(self._server), 0.0
+        times = self._postmaster.cpu_times()
+        ended = float(times.children_user + times.children_system)  # such as workers of parallel plans
+        return _spent(self._server), ended + sum(map(_spent, self._postmaster.children(recursive=True)))
 
 
 def _spent(process: psutil.Process) -> float:
