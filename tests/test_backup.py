@@ -23,7 +23,7 @@ from folklore.backup.archive import Archive, archives, write_archive
 from folklore.backup.operations import Store, back_up, prune, restore, verify
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
-from folklore.db.databases import Databases, address_of
+from folklore.db.databases import Databases, _beginning, _named, address_of
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
@@ -176,6 +176,31 @@ async def test_a_damaged_file_is_refused_and_nothing_changes(person: Person, sto
     assert await databases_of(store.dsn) == []
 
 
+@pytest.mark.parametrize("damage", ["encrypted", "a time without a zone", "packed in an unknown way"])
+async def test_a_file_of_another_form_is_refused(person: Person, store: Store, damage: str) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(store)
+    if damage == "a time without a zone":
+        with zipfile.ZipFile(archive.path) as file:
+            manifest, dump = json.loads(file.read("manifest.json")), file.read("folklore.dump")
+        with zipfile.ZipFile(archive.path, "w") as file:
+            file.writestr("folklore.dump", dump)
+            file.writestr("manifest.json", json.dumps(manifest | {"created_at": "2026-11-23T08:00:00"}))
+    else:
+        content = bytearray(archive.path.read_bytes())
+        entry = content.rindex(b"PK\x01\x02")  # that of the manifest
+        local = int.from_bytes(content[entry + 42 : entry + 46], "little")
+        for place, offset in ((entry, 8), (local, 6)):
+            if damage == "encrypted":
+                content[place + offset] |= 1
+            else:
+                content[place + offset + 2 : place + offset + 4] = (99).to_bytes(2, "little")
+        archive.path.write_bytes(content)
+
+    with pytest.raises(InvalidInput, match="no complete backup"):
+        Archive.read(archive.path)
+
+
 async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(person: Person, store: Store) -> None:
     await person.keep(DEPLOY, CAT)
     whole = await back_up(store)
@@ -265,6 +290,44 @@ async def trial_of_kills(folklore: CommandLine, database_url: str, tmp_path: Pat
 
 def without_jobs(held: dict[str, list[str]]) -> dict[str, list[str]]:
     return {table: rows for table, rows in held.items() if table != "jobs"}
+
+
+async def test_databases_of_others_with_similar_names_are_left_alone(person: Person, store: Store) -> None:
+    name = database_name(store.dsn)
+    other, left = f"{name}_scratch_notes", f"{name}_scratch_0123abcd"
+    connection = await asyncpg.connect(address_of(store.dsn, "postgres"))
+    try:
+        for database in (other, left):
+            await connection.execute(f'create database "{database}"')
+        archive = await back_up(store)
+        await verify(store, archive)
+        assert await databases_of(store.dsn) == [other]
+    finally:
+        await connection.execute(f'drop database "{other}"')
+        await connection.close()
+
+
+def database_name(dsn: str) -> str:
+    return dsn.split("?")[0].rsplit("/", 1)[1]
+
+
+def test_the_names_of_copies_are_cut_alike() -> None:
+    for name in ("folklore", "ä" * 31, "x" * 63):
+        made = _named(name, "scratch")
+        assert len(made.encode()) <= 63
+        assert made.startswith(_beginning(name, "scratch"))
+        assert len(made) == len(_beginning(name, "scratch")) + 8
+
+
+async def test_a_restore_is_refused_where_nothing_may_be_written(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await folklore.done("store", DEPLOY)
+    await folklore.done("backup", tmp_path / "one.backup")
+    monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
+
+    await folklore.done("backup", tmp_path / "two.backup")
+    assert (await folklore("restore", str(tmp_path / "one.backup"), "--yes")).code == 5
 
 
 async def test_without_free_space_nothing_is_written(

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from folklore.backup.contents import Contents
 from folklore.errors import InvalidInput, NotFound
@@ -28,7 +28,7 @@ _VERIFIED = ".verified"
 class Manifest:
     """Description of a backup: its time, versions and size in the database, and the contents that a copy must have."""
 
-    created_at: datetime
+    created_at: AwareDatetime
     folklore: str
     postgres: str
     major: int
@@ -61,7 +61,13 @@ class Archive:
             raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
         except OSError as error:
             raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).") from error
-        except (zipfile.BadZipFile, KeyError, ValidationError, EOFError):
+        except (
+            zipfile.BadZipFile,
+            KeyError,
+            ValidationError,
+            EOFError,
+            RuntimeError,
+        ):  # the last: encrypted, or packed otherwise
             raise InvalidInput("FILE", f"{path} is no complete backup of Folklore.") from None
         if manifest.folklore_backup > _FORMAT:
             raise InvalidInput("FILE", f"{path} was written by a newer Folklore.", hint="Upgrade this installation.")

@@ -17,7 +17,7 @@ from folklore.errors import Conflict, DatabaseUnavailable, Refused
 
 # Which database of the server manages the others, and the key of its advisory lock ("fork" in ASCII).
 _MAINTENANCE, _LOCK = "postgres", 0x666F726B
-_LONGEST_NAME = 63
+_LONGEST_NAME, _RANDOM_BYTES = 63, 4
 # Seconds for the sessions of a database to end before it is renamed, and between two attempts to end them.
 _ENDING_SECONDS, _PAUSE = 30.0, 0.1
 
@@ -58,7 +58,7 @@ class Databases:
                     "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
                 )
             databases = cls(dsn, connection, current, command)
-            for left in await _rows(connection, "backup/databases", prefix=f"{current}_scratch_"):
+            for left in await _rows(connection, "backup/databases", beginning=_beginning(current, "scratch")):
                 await databases.drop(left["name"])
             yield databases
 
@@ -76,7 +76,7 @@ class Databases:
 
     async def left_formers(self) -> list[str]:
         """Return the databases that a killed process replaced and did not drop."""
-        rows = await _rows(self._connection, "backup/databases", prefix=f"{self.current}_before_")
+        rows = await _rows(self._connection, "backup/databases", beginning=_beginning(self.current, "before"))
         return [row["name"] for row in rows]
 
     def address_of(self, name: str) -> str:
@@ -135,8 +135,13 @@ class Databases:
 
 
 def _named(current: str, use: str) -> str:
-    end = f"_{use}_{secrets.token_hex(4)}"
-    return current.encode()[: _LONGEST_NAME - len(end)].decode(errors="ignore") + end
+    return _beginning(current, use) + secrets.token_hex(_RANDOM_BYTES)
+
+
+def _beginning(current: str, use: str) -> str:
+    """Return the name of such a database without its random end; a long name is cut, as Postgres would."""
+    end = f"_{use}_"
+    return current.encode()[: _LONGEST_NAME - len(end) - 2 * _RANDOM_BYTES].decode(errors="ignore") + end
 
 
 def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:

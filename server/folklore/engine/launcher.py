@@ -84,7 +84,7 @@ class Engine:
         with self._server() as server:
             _create_files(server)
             with phase("Starting the embedded Postgres"), locked(server.paths.lock, _LOCK_SECONDS):
-                if new:
+                if new and server.probe(DATABASE).state is not State.READY:
                     server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)
                 ensure_watcher(server, self.idle_minutes)

@@ -18,6 +18,7 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line, print_rows, progress, time_text
 from folklore.config import Settings
 from folklore.db.migrate import migrate
+from folklore.errors import Refused
 from folklore.runtime import backed_up_store, backup_folder
 
 
@@ -62,6 +63,8 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
     failure nothing has changed.
     """
     settings = local_settings(ctx)
+    if settings.read_only:
+        raise Refused("read_only is on, and a restore replaces the database.", hint="Set it to false for this command.")
     archive = Archive.read(file.absolute())
     if not yes:
         created = time_text(archive.manifest.created_at, zone_of(ctx))
@@ -124,9 +127,10 @@ def prune_(ctx: click.Context, /, keep: int | None, as_json: bool) -> None:
 
 
 async def _store(settings: Settings) -> Store:
-    """Return the database, whose schema is brought up to date, and the folder of its backups."""
+    """Return the database and the folder of its backups; the schema is brought up to date unless it is read-only."""
     store = await backed_up_store(settings)
-    await migrate(store.dsn)
+    if not settings.read_only:
+        await migrate(store.dsn)
     return store
 
 
