@@ -60,14 +60,14 @@ strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile 
 	$(PYTEST) -m strain
 
 # Chromium comes from Debian's packages: playwright's own browsers are a download of their own.
-test-console: $(INSTALLED)  ## The console in a real browser; installs Debian's Chromium as root, else skips where there is none.
+test-console: $(INSTALLED)  ## The console in a real browser; installs Debian's Chromium as root; without a Chromium they are skipped.
 	@command -v chromium chromium-browser google-chrome >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 		&& echo "Installing Chromium." && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 		--no-install-recommends chromium fonts-dejavu-core >/dev/null; } || echo "There is no Chromium, and it cannot be installed."
 	$(PYTEST) -m browser
 
 console-pictures: $(INSTALLED)  ## Write the pictures of docs/console.md anew; needs Chromium.
-	FOLKLORE_TEST_PICTURES=docs/images $(BIN)/python -m pytest -q -m browser -k pictures
+	TEST_PICTURES="$(CURDIR)/docs/images" $(BIN)/python -m pytest -q -m browser -k pictures
 
 proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy

@@ -131,7 +131,7 @@ async def _filled(team: Team) -> Site:
         Draft("The mole is closed in November, and the ferry leaves from the north quay.", tags=("port", "season")),
         Draft("Deploys happen on Thursday after the tests are green.", kind="decision", tags=("deploy",), pinned=True),
         Draft("The pool of connections has six places for each server.", kind="semantic", tags=("db/pool",),
-              source="docs/pool.md", paths=("server/pool.py",)),
+              source="docs/x.md", paths=("server/pool.py",)),
         Draft("PgBouncer runs in transaction mode, so statements are not prepared.", tags=("db/pool",), importance=0.8),
         Draft("The crane opens at six in the morning."), Draft("The crane opens at seven in the morning."),
         Draft("The lighthouse is white."), Draft("The lighthouse was painted red."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -226,3 +227,29 @@ async def test_everything_works_behind_a_path_prefix(chromium: Browser, site: Si
 
     assert [cookie["path"] for cookie in cookies] == ["/folklore"]
     assert all(urlsplit(address).path.startswith("/folklore/") for address in watch.requests)
+
+
+async def test_a_project_is_made_filled_by_an_import_and_deleted(chromium: Browser, site: Site, tmp_path: Path) -> None:
+    async with browsing(chromium, site, "root") as (page, _):
+        await page.goto("/projects")
+        await tab_to(page, "#name")
+        await page.keyboard.type("slipway")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**notice=created**")
+        async with page.expect_download() as download:
+            await page.goto("/project?project=repo:acme/shop")
+            await page.click("a:has-text('Export as JSON Lines')")
+        await (await download.value).save_as(tmp_path / "shop.jsonl")
+        await page.goto("/projects/import")
+        await page.set_input_files("#file", tmp_path / "shop.jsonl")
+        await page.fill("#project", "slipway")
+        await page.uncheck("input[name=dry_run]")
+        await page.click("button:has-text('Import')")
+        await expect(page.get_by_role("status")).to_contain_text("stored")
+        await page.goto("/project?project=slipway")
+        await page.click("a:has-text('Delete this project')")
+        await tab_to(page, "button.danger")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**notice=deleted**")
+        await page.click("button[aria-label='Restore slipway']")
+        await page.wait_for_url("**notice=restored**")

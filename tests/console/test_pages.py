@@ -25,7 +25,12 @@ PAGES = {
     "merge": "/memories/{crane}/merge", "new": "/new?project=harbour", "timeline": "/timeline",
     "injected": "/injected?everyone=1", "review": "/review", "review-similar": "/review?project=harbour&reason=similar",
     "review-contradictions": "/review?project=harbour&reason=contradiction", "team": "/team", "audit": "/team/audit",
-    "operate": "/operate", "hostile-search": "/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+    "operate": "/operate", "projects": "/projects", "project": "/project?project=harbour",
+    "project-hostile": "/project?project=empty",
+    "tag": "/project/tag?project=harbour&tag=db/pool&to=basin",
+    "merge-projects": "/project/merge?project=repo:acme/shop&into=harbour",
+    "delete-project": "/project/delete?project=harbour", "erase-project": "/project/erase?project=harbour",
+    "import": "/projects/import", "hostile-search": "/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E",
 }  # fmt: skip
 _RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
 _WIDTHS = (320, 768, 2560)
@@ -114,7 +119,7 @@ async def test_hostile_texts_are_shown_as_they_are(chromium: Browser, site: Site
 
 
 async def test_pictures_for_the_documents(chromium: Browser, site: Site) -> None:
-    folder = Path(os.environ.get("FOLKLORE_TEST_PICTURES", "/nonexistent"))
+    folder = Path(os.environ.get("TEST_PICTURES", "/nonexistent"))
     async with browsing(chromium, site, "root", viewport={"width": 1100, "height": 720}) as (page, _):
         for name in ("home", "search", "why", "history", "timeline", "injected", "review-similar", "team", "operate"):
             await page.goto(address(site, name))

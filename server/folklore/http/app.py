@@ -30,6 +30,7 @@ from folklore.http.connections import RequestTracking
 from folklore.http.console.guard import ConsoleGuard
 from folklore.http.console.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
+from folklore.http.exports import Exports
 from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, Limits, limiting
 from folklore.http.local_servers import PROOF_PATH, Identity
@@ -61,7 +62,7 @@ def build_app(
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
     sessions = ConsoleSessions(team.memory, team.authenticator, lambda: app.caller, app.now)
-    health, metrics = Health(app), Metrics(app)
+    health, metrics, exports = Health(app), Metrics(app), Exports(team.service)
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
     streamable = _streamable_http(server, host, security, limits)
@@ -71,10 +72,10 @@ def build_app(
         Path("/metrics", metrics.endpoint),
         *_proof(identity),
         *_metadata(oauth),
-        *api_routes(team.service, security),
+        *api_routes(team.service, exports, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
         *_sse_routes(server, security, limits, several_workers=settings.http.workers > 1),
-        *console_routes(team, sessions),
+        *console_routes(team, sessions, exports),
     ]
 
     @asynccontextmanager

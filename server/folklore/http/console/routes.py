@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -12,13 +13,15 @@ from starlette.routing import BaseRoute, Route
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
 from folklore.http.console.guard import Visitor, is_form_token
 from folklore.http.console.live import LiveFeed
-from folklore.http.console.page_routes import PageRoute, post
+from folklore.http.console.page_routes import PageRoute, get, post
 from folklore.http.console.pages import (
     home,
     injected,
     memory,
     memory_changes,
     operate,
+    project,
+    projects,
     review,
     search,
     team,
@@ -29,10 +32,11 @@ from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import Handler, Visit, error_page, read_form
 from folklore.http.error_responses import Path
+from folklore.http.exports import Exports
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
-from folklore.memory.requests import field_errors
+from folklore.memory.requests import ExportRequest, field_errors
 from folklore.memory.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -43,6 +47,8 @@ PAGES: Sequence[PageRoute] = (
     *memory.ROUTES,
     *memory_changes.ROUTES,
     *operate.ROUTES,
+    *project.ROUTES,
+    *projects.ROUTES,
     *review.ROUTES,
     *search.ROUTES,
     *team.ROUTES,
@@ -54,15 +60,21 @@ TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
 _KEPT = "public, max-age=31536000, immutable"
 
 
-def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
+def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> list[BaseRoute]:
     """Return the routes of the console."""
     signing_in, live = SigningIn(team, sessions), LiveFeed(team, sessions)
 
     async def sign_out(visit: Visit) -> Response:
         return await signing_in.sign_out(visit.request)
 
+    async def export(visit: Visit) -> Response:
+        name = visit.query.get("project", "")
+        answer = await exports.answer(ExportRequest(namespaces=(name,)))
+        answer.headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(name, safe='')}.jsonl"
+        return answer
+
     pages: dict[str, dict[str, Handler]] = {}
-    for page in (*PAGES, post("/sign-out", sign_out)):
+    for page in (*PAGES, get("/project/export", export), post("/sign-out", sign_out)):
         pages.setdefault(page.path, {})[page.method] = page.handler
     return [
         Route("/static/{version}/{name}", _static),
@@ -119,7 +131,7 @@ def _page(service: Service, handler: Handler) -> Endpoint:
         visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
         try:
             if request.method == "POST":
-                form = read_form(await request.body())
+                form = await read_form(request)
                 given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
                 visit = Visit(request, visitor.caller, visit.form_token, service, form)
                 _check_form(service, given, visit.form_token)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import ImmutableMultiDict, QueryParams
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -32,7 +33,9 @@ NOTICES: Mapping[str, str] = {
     "nothing": "Nothing had to be changed.",
     "pinned": "Pinned.",
     "related": "Related.",
+    "renamed": "Renamed.",
     "restored": "Restored.",
+    "retagged": "Renamed. The form below can take it back.",
     "revoked": "Revoked.",
     "saved": "Saved.",
     "superseded": "Superseded.",
@@ -128,14 +131,34 @@ def is_from_script(request: Request) -> bool:
     return "text/html" not in accepted and ("application/json" in accepted or "text/event-stream" in accepted)
 
 
-def read_form(body: bytes) -> ImmutableMultiDict[str, str]:
-    """Parse the fields of a form. Raises InvalidInput."""
+async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
+    """Parse the fields of a form, a file in it as its text. Raises InvalidInput."""
     try:
-        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="replace", max_num_fields=_FIELDS)
-    except ValueError:
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            pairs = await _parts(request)
+        else:
+            body = (await request.body()).decode("ascii")
+            pairs = parse_qsl(body, keep_blank_values=True, errors="replace", max_num_fields=_FIELDS)
+    except (ValueError, HTTPException):
         raise InvalidInput("form", "is not a form's data.", hint="Reload the page and send it again.") from None
     # Browsers send every line break as \r\n.
     return ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+async def _parts(request: Request) -> list[tuple[str, str]]:
+    """Return the parts of a form with a file. Raises HTTPException for another body."""
+    async with request.form(max_files=1, max_fields=_FIELDS) as form:
+        return [
+            (name, value if isinstance(value, str) else _text(name, await value.read()))
+            for name, value in form.multi_items()
+        ]
+
+
+def _text(name: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(name, "is not text in UTF-8.", hint="Choose another file.") from None
 
 
 def _depth(request: Request) -> int:

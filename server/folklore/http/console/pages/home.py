@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from folklore.http.console.page_routes import get
+from folklore.http.console.pages.projects import Projects
 from folklore.http.console.visit import Visit
-from folklore.memory.permissions import role_in
 from folklore.memory.requests import FiltersRequest, ListNamespacesRequest, ListRequest, OverviewRequest
 from folklore.memory.results import DONE, Attention, AuthorChanges, DayCounts
-from folklore.model import Namespace, Role
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
@@ -54,41 +53,6 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
-    """A namespace with the role of the visitor."""
-
-    namespace: Namespace
-    role: Role
-
-
-@dataclass(frozen=True, slots=True)
-class Projects:
-    """A page of the projects, those with most memories first; the pages begin with 1."""
-
-    shown: Sequence[Project]
-    total: int
-    memories: int
-    page: int
-    pages: int
-
-    @classmethod
-    def of(cls, visit: Visit, namespaces: Sequence[Namespace]) -> Projects:
-        """Return the page that the address names, or the last one."""
-        pages = max(1, -(-len(namespaces) // _PROJECTS))
-        named = visit.query.get("projects", "")
-        page = min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) < 7 else 1
-        sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
-        shown = sorted_[(page - 1) * _PROJECTS : page * _PROJECTS]
-        return cls(
-            [Project(item, role_in(visit.caller, item.name) or "reader") for item in shown],
-            len(namespaces),
-            sum(item.memories or 0 for item in namespaces),
-            page,
-            pages,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Person:
     """A person with the changes of the week, most memories first."""
 
@@ -108,7 +72,7 @@ async def show(visit: Visit) -> Response:
         "home.html",
         overview=overview,
         attention=_most_urgent(overview.attention),
-        projects=Projects.of(visit, namespaces),
+        projects=Projects.of(visit, namespaces, _PROJECTS),
         newest=newest,
         pinned=pinned,
         people=_people(overview.changes),

@@ -31,7 +31,7 @@ class SigningIn:
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session for the caller of a token, always with a new secret."""
-        form = read_form(await request.body())
+        form = await read_form(request)
         token, given = form.get("token", "").strip(), form.get("next", "")
         try:
             caller = await self._team.authenticator.admit(token or None)
@@ -55,7 +55,7 @@ class SigningIn:
 
     async def confirm_open(self, request: Request) -> Response:
         """Exchange a one-time link after a confirmation."""
-        return await self._exchange(request, read_form(await request.body()).get("code", ""))
+        return await self._exchange(request, (await read_form(request)).get("code", ""))
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""

@@ -1,0 +1,171 @@
+"""Project: its counts and settings, with its tags, its export, and the changes of the whole of it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from folklore.errors import InvalidInput, NotFound
+from folklore.http.console.page_routes import get, post
+from folklore.http.console.visit import Visit
+from folklore.memory.permissions import require, require_owner, role_in
+from folklore.memory.requests import (
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    MergeNamespacesRequest,
+    RenameNamespaceRequest,
+    RenameTagRequest,
+    ShareNamespaceRequest,
+    StatsRequest,
+)
+from folklore.model import Namespace
+from folklore.text import names
+
+# The word that an erasure asks for.
+_ERASE = "erase"
+
+
+async def show(visit: Visit) -> Response:
+    """Show a project with exact counts."""
+    project = await _project(visit)
+    counted = await visit.call(StatsRequest(namespaces=(project.name,)))
+    return visit.render(
+        "project.html",
+        project=project,
+        role=role_in(visit.caller, project.name) or "reader",
+        counts=counted.namespaces[0],
+    )
+
+
+async def rename(visit: Visit) -> Response:
+    """Rename a project."""
+    name = await visit.call(RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", "")))
+    return visit.redirect("project", notice="renamed", project=name)
+
+
+async def describe(visit: Visit) -> Response:
+    """Set the description of a project, or remove it."""
+    description = visit.form.get("description", "").strip() or None
+    await visit.call(DescribeNamespaceRequest(name=_name(visit), description=description))
+    return visit.redirect("project", notice="saved", project=_name(visit))
+
+
+async def share(visit: Visit) -> Response:
+    """Search a project in every project too, or no longer."""
+    await visit.call(ShareNamespaceRequest(name=_name(visit), off=visit.form.get("shared") != "1"))
+    return visit.redirect("project", notice="saved", project=_name(visit))
+
+
+async def ask_rename_tag(visit: Visit) -> Response:
+    """Show which tags would get which names, on how many memories."""
+    request = _tag_request(visit, dry_run=True)
+    return visit.render("project_tag.html", request=request, done=await visit.call(request))
+
+
+async def rename_tag(visit: Visit) -> Response:
+    """Rename a tag, or take that back."""
+    request = _tag_request(visit)
+    await visit.call(request)
+    return visit.redirect("project", notice="undone" if request.undo else "retagged", project=_name(visit))
+
+
+async def ask_merge(visit: Visit) -> Response:
+    """Show what moving all memories into another project would do."""
+    request = _merge_request(visit)
+    if request.undo:  # without a preview
+        return visit.render("project_merge.html", request=request, preview=None)
+    preview = await visit.call(request.model_copy(update={"dry_run": True}))
+    return visit.render("project_merge.html", request=request, preview=preview)
+
+
+async def merge(visit: Visit) -> Response:
+    """Move all memories into another project, or take that back."""
+    request = _merge_request(visit)
+    await visit.call(request)
+    notice, shown = ("undone", request.name) if request.undo else ("merged", request.into)
+    return visit.redirect("project", notice=notice, project=shown)
+
+
+async def ask_delete(visit: Visit) -> Response:
+    """Show what deleting a project would do."""
+    project = await _project(visit)
+    require(visit.caller, project.name, "admin")
+    return visit.render("project_delete.html", project=project)
+
+
+async def delete(visit: Visit) -> Response:
+    """Delete a project; the owner can restore it for a while."""
+    await visit.call(DeleteNamespaceRequest(name=_name(visit)))
+    return visit.redirect("projects", notice="deleted")
+
+
+async def ask_erase(visit: Visit) -> Response:
+    """Show what erasing a project would do."""
+    return await _erase_form(visit)
+
+
+async def erase(visit: Visit) -> Response:
+    """Erase exactly what was shown, after the word was typed."""
+    require_owner(visit.caller)
+    if visit.form.get("word", "").strip().lower() != _ERASE:
+        return await _erase_form(visit, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
+    try:
+        only = tuple(UUID(id_) for id_ in visit.form.getlist("id"))
+    except ValueError:
+        raise InvalidInput("id", "does not name a project.", hint="Reload the page.") from None
+    await visit.call(EraseNamespaceRequest(name=_name(visit), only=only))
+    return visit.redirect("projects", notice="erased")
+
+
+async def _erase_form(visit: Visit, error: InvalidInput | None = None) -> Response:
+    require_owner(visit.caller)
+    preview = await visit.call(EraseNamespaceRequest(name=_name(visit), dry_run=True))
+    return visit.render("project_erase.html", 200 if error is None else 400, preview=preview, error=error)
+
+
+async def _project(visit: Visit) -> Namespace:
+    """Return the project that the address names. Raises NotFound."""
+    wanted = names.key(names.normalise(_name(visit), field="project"))
+    for item in await visit.call(ListNamespacesRequest()):
+        if names.key(item.name) == wanted:
+            return item
+    raise NotFound(f"There is no project {_name(visit)!r}.", hint="The page Projects has all that you may see.")
+
+
+def _name(visit: Visit) -> str:
+    return visit.form.get("project") or visit.query.get("project", "")
+
+
+def _tag_request(visit: Visit, *, dry_run: bool = False) -> RenameTagRequest:
+    given = visit.form if visit.form else visit.query
+    return RenameTagRequest(
+        tag=given.get("tag", ""),
+        to=given.get("to", ""),
+        namespace=_name(visit),
+        undo=given.get("undo") == "1",
+        dry_run=dry_run,
+    )
+
+
+def _merge_request(visit: Visit) -> MergeNamespacesRequest:
+    given = visit.form if visit.form else visit.query
+    return MergeNamespacesRequest(name=_name(visit), into=given.get("into", ""), undo=given.get("undo") == "1")
+
+
+ROUTES = [
+    get("/project", show),
+    post("/project/rename", rename),
+    post("/project/describe", describe),
+    post("/project/share", share),
+    get("/project/tag", ask_rename_tag),
+    post("/project/tag", rename_tag),
+    get("/project/merge", ask_merge),
+    post("/project/merge", merge),
+    get("/project/delete", ask_delete),
+    post("/project/delete", delete),
+    get("/project/erase", ask_erase),
+    post("/project/erase", erase),
+]

@@ -1,0 +1,123 @@
+"""Projects: all that the visitor may see; for the owner also how to create, restore and import."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from folklore.errors import InvalidInput
+from folklore.http.console.page_routes import get, post
+from folklore.http.console.visit import Visit
+from folklore.memory.permissions import require_owner, role_in
+from folklore.memory.requests import (
+    CreateNamespaceRequest,
+    ImportRequest,
+    ListNamespacesRequest,
+    RestoreNamespaceRequest,
+)
+from folklore.memory.transfer.formats.line import json_lines
+from folklore.memory.transfer.importer import import_lines
+from folklore.memory.transfer.report import Report
+from folklore.model import Namespace, Role
+
+_PROJECTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project and the visitor's role in it."""
+
+    namespace: Namespace
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """A page of the projects, those with most memories first; the pages begin with 1."""
+
+    shown: Sequence[Project]
+    total: int
+    memories: int
+    page: int
+    pages: int
+
+    @classmethod
+    def of(cls, visit: Visit, namespaces: Sequence[Namespace], size: int) -> Projects:
+        """Return the page that the address names, or the last one."""
+        pages = max(1, -(-len(namespaces) // size))
+        named = visit.query.get("projects", "")
+        page = min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) < 7 else 1
+        sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
+        return cls(
+            [
+                Project(item, role_in(visit.caller, item.name) or "reader")
+                for item in sorted_[(page - 1) * size :][:size]
+            ],
+            len(namespaces),
+            sum(item.memories or 0 for item in namespaces),
+            page,
+            pages,
+        )
+
+
+async def show(visit: Visit) -> Response:
+    """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
+    words = visit.query.get("q", "").casefold().split()
+    found = await visit.call(ListNamespacesRequest())
+    deleted = await visit.call(ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
+    named = [item for item in found if all(word in item.name.casefold() for word in words)]
+    return visit.render(
+        "projects.html",
+        projects=Projects.of(visit, named, _PROJECTS),
+        deleted=deleted,
+        words=" ".join(words),
+    )
+
+
+async def create(visit: Visit) -> Response:
+    """Create an empty project, and show it."""
+    form = visit.form
+    request = CreateNamespaceRequest(
+        name=form.get("name", ""), language=form.get("language") or None, description=form.get("description") or None
+    )
+    name = await visit.call(request)
+    return visit.redirect("project", notice="created", project=name)
+
+
+async def restore(visit: Visit) -> Response:
+    """Restore a deleted project, and show it."""
+    name = await visit.call(RestoreNamespaceRequest(name=visit.form.get("project", "")))
+    return visit.redirect("project", notice="restored", project=name)
+
+
+async def show_import(visit: Visit) -> Response:
+    """Show the form of an import."""
+    require_owner(visit.caller)
+    return visit.render("import.html", report=None, dry_run=False, project="", on_conflict="skip")
+
+
+async def import_file(visit: Visit) -> Response:
+    """Import the lines of a file, or count what an import would do; authors and times are those of the file."""
+    require_owner(visit.caller)
+    form = visit.form
+    content, project, dry_run = form.get("file", ""), form.get("project", "").strip(), form.get("dry_run") == "1"
+    if not content.strip():
+        raise InvalidInput("file", "is empty.", hint="Choose an export of Folklore.")
+    request = ImportRequest.model_validate(
+        {"namespace": project or None, "on_conflict": form.get("on_conflict", "skip"), "dry_run": dry_run}
+    )
+    report = Report()
+    await import_lines(await visit.service.open(), json_lines(io.BytesIO(content.encode())), request, report)
+    return visit.render("import.html", report=report, dry_run=dry_run, project=project, on_conflict=request.on_conflict)
+
+
+ROUTES = [
+    get("/projects", show),
+    post("/projects", create),
+    post("/projects/restore", restore),
+    get("/projects/import", show_import),
+    post("/projects/import", import_file),
+]
