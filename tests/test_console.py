@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
+from mcp import Client
+from mcp.client.stdio import stdio_client
 
 from folklore.embedding.protocol import Embedder
 from folklore.http.console import routes
 from folklore.memory.auth.tokens import with_checksum
 from tests.conftest import Cluster
-from tests.servers import on_http, watched
+from tests.servers import on_http, on_stdio, watched
 from tests.team import Team, library_at
 from tests.visitor import texts, visiting
 
@@ -237,3 +241,39 @@ async def test_pages_name_no_absolute_address(team: Team) -> None:
             assert 'href="/' not in page.text
             assert 'src="/' not in page.text
             assert 'action="/' not in page.text
+
+
+async def test_nothing_of_the_pages_is_loaded_before_the_first_visit(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url)
+    settings = replace(settings, environment={**settings.environment, "PYTHONPROFILEIMPORTTIME": "1"})
+    async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+        assert (await client.post("/api/status", json={})).status_code == 200
+        before = running.log_text()
+        await client.get("/sign-in", headers={"Accept": "text/html"})
+        after = running.log_text()
+
+    assert "asyncpg" in before
+    assert "jinja2" not in before
+    assert "jinja2" in after
+
+
+async def test_a_server_on_stdio_imports_none_of_it(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url)
+    server = on_stdio(replace(settings, environment={**settings.environment, "PYTHONPROFILEIMPORTTIME": "1"}))
+    imported = tmp_path / "imported"
+    with imported.open("w", encoding="utf-8") as errors:
+        async with Client(stdio_client(server, errlog=errors)) as client:
+            await client.call_tool("memory_recall", {"query": "the gate"})
+
+    log = imported.read_text(encoding="utf-8")
+    assert "asyncpg" in log
+    assert not [name for name in ("folklore.http", "jinja2") if name in log]
+
+
+async def test_a_read_only_server_says_why_nobody_can_sign_in(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, read_only="true")
+    async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+        answer = await client.post("/sign-in", headers={"Origin": running.url, "Accept": "text/html"})
+
+    assert answer.status_code == 403
+    assert "read-only" in texts(answer)

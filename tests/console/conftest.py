@@ -118,7 +118,7 @@ async def site(
 async def _filled(team: Team) -> Site:
     """Make people with different grants and a store of which every page has something to show."""
     people = {
-        "ann": ("harbour:writer", "repo:acme/shop:writer"),
+        "ann": ("harbour:writer", "odd:writer", "repo:acme/shop:writer"),
         "rita": ("harbour:reader",),
         "ada": ("harbour:admin",),
         "bob": ("bob-private:writer",),
@@ -142,7 +142,7 @@ async def _filled(team: Team) -> Site:
     hostile = await keep(
         Draft(HOSTILE, summary=HOSTILE, source=HOSTILE, session=HOSTILE[:200], tags=("x'><b>", "{{7*7}}"),
               paths=("<img src=x onerror=alert(1)>",), commit="<b>", metadata={HOSTILE: HOSTILE}),
-        Draft(ODD), Draft(LONG, summary="A long note"), namespace="harbour",
+        Draft(ODD), Draft(LONG, summary="A long note"), namespace="odd",
     )  # fmt: skip
     ids |= dict(zip(("hostile", "odd", "long"), (UUID(str(id_)) for id_ in hostile), strict=True))
     await keep("Bob alone knows where the key of the boathouse is.", namespace="bob-private")
@@ -151,7 +151,8 @@ async def _filled(team: Team) -> Site:
     relations = [
         RelationChange(from_id=ids["pool"], to_id=ids["bouncer"], type="relates_to"),
         RelationChange(from_id=ids["red"], to_id=ids["white"], type="contradicts"),
-        RelationChange(from_id=ids["mole"], to_id=ids["hostile"], type="near_to"),
+        RelationChange(from_id=ids["deploy"], to_id=ids["pool"], type="near_to"),
+        RelationChange(from_id=ids["odd"], to_id=ids["hostile"], type="near_to"),
     ]
     await team.owner.call(RelateRequest(relations=tuple(relations)))
     update = UpdateRequest(id=ids["mole"], changes=Changes.model_validate({"content": "The mole is closed in winter."}))
@@ -159,16 +160,17 @@ async def _filled(team: Team) -> Site:
     (gone,) = await keep("The old timetable.", namespace="harbour")
     ids["gone"] = UUID(str(gone))
     await team.owner.call(ForgetRequest(ids=(ids["gone"],)))
-    async with httpx.AsyncClient(base_url=team.url, headers=bearer(tokens["ann"])) as client:
+    async with httpx.AsyncClient(base_url=team.url, headers=bearer(tokens["ada"])) as client:
         for query in ("when do deploys happen?", "connections of the pool", "when is the mole closed?"):
             (await client.post("/api/recall", json={"query": query, "namespaces": ["harbour"]})).raise_for_status()
         event = {
             "event": "UserPromptSubmit",
             "prompt": "How many places has the pool of connections?",
-            "session": HOSTILE,
         }
-        headers = {"Folklore-Namespace": "harbour"}
-        (await client.post("/api/hook", json=event, headers=headers)).raise_for_status()
+        for session, namespace, author in (("resize-the-pool", "harbour", "ada"), (HOSTILE, "odd", "ann")):
+            headers = bearer(tokens[author]) | {"Folklore-Namespace": namespace}
+            sent = event | {"session": session}
+            (await client.post("/api/hook", json=sent, headers=headers)).raise_for_status()
     return Site(team, tokens, ids)
 
 

@@ -253,3 +253,15 @@ async def test_a_project_is_made_filled_by_an_import_and_deleted(chromium: Brows
         await page.wait_for_url("**notice=deleted**")
         await page.click("button[aria-label='Restore slipway']")
         await page.wait_for_url("**notice=restored**")
+
+
+async def test_a_session_that_is_over_leads_back_after_signing_in(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/projects?q=harb")
+        await page.context.clear_cookies()
+        await page.fill("#q", "harbour")
+        await page.keyboard.press("Enter")
+        await page.fill("#token", site.tokens["ann"])
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/projects?q=harbour")
+        await expect(page.locator("tbody th")).to_have_text("harbour")

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.console.guard import Visitor, delete_cookie, next_address, set_cookie
 from folklore.http.console.visit import open_page, read_form, redirection
+from folklore.http.error_responses import failure
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions
 
@@ -40,7 +41,7 @@ class SigningIn:
             self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)
             return await self._page(request, given, error, status=403)
         except FolkloreError as error:
-            return await self._page(request, given, error, status=503)
+            return await self._page(request, given, error, status=failure(error).status_code)
         return self._begun(request, secret, given)
 
     async def open(self, request: Request) -> Response:

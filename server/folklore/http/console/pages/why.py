@@ -32,7 +32,7 @@ SLIDERS: Sequence[tuple[str, float, str]] = (
     ("tags", 2, "Words of the question that are tags"),
     ("importance", 2, "Importance"),
     ("recency", 2, "Recent use"),
-    ("mmr_lambda", 1, "1: relevance alone; lower: more diversity"),
+    ("mmr_lambda", 1, "Relevance against diversity"),
 )
 _WIDTH = 100.0
 

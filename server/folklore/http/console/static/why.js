@@ -1,7 +1,7 @@
 // The recall debugger: a moved slider asks the server again, one request at a time, and shows what moved.
 
 const form = document.getElementById("why");
-const answer = document.getElementById("answer");
+const answer = document.getElementById("explained");
 const summary = document.getElementById("summary");
 const places = (root) => new Map([...root.querySelectorAll("[data-id]")].map((entry, place) => [entry.dataset.id, place]));
 const before = places(answer);
