@@ -38,7 +38,7 @@ LOCAL = Caller("tester")
 
 @dataclass
 class Server:
-    """One server on the database, with a clock of its own."""
+    """A server on the database, with a clock of its own."""
 
     library: MemoryContext
     demand: Demand = "auto"

@@ -63,7 +63,7 @@ class Site:
 
 @dataclass
 class Watch:
-    """What went wrong in the pages of a context."""
+    """Faults in the pages of a context."""
 
     host: str
     problems: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What people do in the console, in a real browser: by mouse, by keyboard alone, live, behind a path prefix."""
+"""Flows of the console in a real browser: by mouse, by keyboard alone, live, behind a path prefix."""
 
 from __future__ import annotations
 

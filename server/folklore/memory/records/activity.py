@@ -40,8 +40,7 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
 
     A feed gives each event once, whenever it was committed. Raises InvalidInput, NotFound.
     """
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    _check_limit(request.limit)
     if request.after is not None and request.before is not None:
         raise InvalidInput("before", "cannot be given with after.", hint="Give one of them.")
     author = resolve_filters(FiltersRequest(author=request.author), context).author
@@ -58,12 +57,18 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     ids = (id_ for event in read.events for id_ in event.memories)
     visible = await visible_memories(context, list(names), ids)
     events = (_event(event, names[event.namespace], visible) for event in read.events)
+    further = read.events and request.after is None
     return Activity(
         events=tuple(event for event in events if event.memories or event.action == "import"),
         after=None if read.feed is None else feed_cursor(read.feed, question),
-        before=place_cursor(read.events[-1].place, question) if read.events and request.after is None else None,
+        before=place_cursor(read.events[-1].place, question) if further else None,
         more=read.more,
     )
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {limit}.")
 
 
 async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:
@@ -80,8 +85,7 @@ async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) ->
 
 async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use, ...]:
     """Return the latest uses of a memory. Three statements. Raises InvalidInput, NotFound."""
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    _check_limit(request.limit)
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])

@@ -22,6 +22,7 @@ from folklore.memory.requests import (
 from folklore.memory.results import ExplainedCandidate, Explanation
 
 _LIMIT, _MOST = 10, 30
+_DIVERSITY = "mmr_lambda"
 # The numbers that have a slider: name, greatest value, meaning.
 SLIDERS: Sequence[tuple[str, float, str]] = (
     ("dense", 3, "Meaning: the dense branch"),
@@ -32,7 +33,7 @@ SLIDERS: Sequence[tuple[str, float, str]] = (
     ("tags", 2, "Words of the question that are tags"),
     ("importance", 2, "Importance"),
     ("recency", 2, "Recent use"),
-    ("mmr_lambda", 1, "Relevance against diversity"),
+    (_DIVERSITY, 1, "Relevance against diversity"),
 )
 _WIDTH = 100.0
 
@@ -73,14 +74,7 @@ async def show(visit: Visit) -> Response:
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(ListPresetsRequest())
     given = _given(visit)
-    explanation: Explanation | None = None
-    if question:
-        mmr = given.pop("mmr_lambda", None)
-        ranking = RankingRequest(preset=preset, weights=given, mmr_lambda=mmr)
-        given |= {} if mmr is None else {"mmr_lambda": mmr}
-        limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
-        request = ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
-        explanation = await visit.call(request)
+    explanation = await _explained(visit, question, project, preset, given) if question else None
     values = next((item.numbers for item in presets if item.name == preset), {})
     return visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
@@ -97,6 +91,14 @@ async def show(visit: Visit) -> Response:
         texts={} if explanation is None else {item.memory.id: item.memory for item in explanation.candidates},
         rows=[] if explanation is None else _rows(explanation),
     )
+
+
+async def _explained(visit: Visit, question: str, project: str, preset: str, given: Mapping[str, float]) -> Explanation:
+    weights = {name: value for name, value in given.items() if name != _DIVERSITY}
+    ranking = RankingRequest(preset=preset, weights=weights, mmr_lambda=given.get(_DIVERSITY))
+    limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
+    request = ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
+    return await visit.call(request)
 
 
 async def save(visit: Visit) -> Response:
