@@ -265,7 +265,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     needed = {
         f"folklore/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".sql", ".typed", ".yaml")
+        if path.is_file() and path.suffix in (".py", ".sql", ".typed", ".yaml", ".html", ".css", ".js", ".svg")
     }
 
     assert needed <= names
@@ -314,7 +314,7 @@ def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None
     optional = {named(text) for extra in project["optional-dependencies"].values() for text in extra}
 
     imported = {named(distribution) for module in modules for distribution in known.get(module, [module])}
-    assert needed - imported == set()
+    assert needed - imported == {"python-multipart"}  # imported by Starlette, for a form with a file
     # opentelemetry-api comes with mcp, and its modules share one name with those of the extra `otel`.
     assert {name for name in imported - needed - optional if not name.startswith("opentelemetry-")} == set()
 

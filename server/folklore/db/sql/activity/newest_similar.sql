@@ -43,12 +43,18 @@ near as materialized (
 )
 select near.name as namespace, count(distinct near.id) as similar
 from near
-join memories m on m.namespace_id = near.namespace_id and m.id = near.other
-where m.trust <> 'derived' and m.forgotten_at is null and m.superseded_at is null
-    and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
-    and not exists (
-        select from relations k
-        where k.namespace_id = near.namespace_id and k.type = any(:settled::text[])
-            and ((k.from_id, k.to_id) = (near.id, near.other) or (k.from_id, k.to_id) = (near.other, near.id))
-    )
+cross join lateral (
+    select m.id
+    from memories m
+    where m.namespace_id = near.namespace_id and m.id = near.other
+        and m.trust <> 'derived' and m.forgotten_at is null and m.superseded_at is null
+        and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
+    limit 1
+) older
+where not exists (
+    select from relations k
+    where k.namespace_id = near.namespace_id and k.type = any(:settled::text[])
+        and ((k.from_id, k.to_id) = (near.id, near.other) or (k.from_id, k.to_id) = (near.other, near.id))
+    offset 0  -- else a plan may read all relations for a hash join
+)
 group by near.name
