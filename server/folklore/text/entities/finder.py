@@ -21,7 +21,8 @@ Kind = Literal["person", "organisation", "tool", "project", "file", "symbol", "c
 Mention = tuple[int, Kind, str]  # position, kind, name
 
 MAX_ENTITIES = 32
-_LOWER_WORDS = re.compile(r"[a-z][a-z0-9]*+(?:[.+#-]+[a-z0-9]++)*+[+#]*+")
+# The group is not possessive: before 3.11.5, Python then loses what it has matched. What follows it never fails.
+_LOWER_WORDS = re.compile(r"[a-z][a-z0-9]*+(?:[.+#-]+[a-z0-9]++)*[+#]*+")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([\w.-]+)(?::\d+)?(?:/([\w.-]+)/([\w.-]+))?", re.ASCII)
 _REPOSITORY = re.compile(r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII)
 _CODE = re.compile(
