@@ -27,7 +27,7 @@ LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console soak isolation reference format clean
+.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console bench-major soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -145,6 +145,9 @@ bench-http: $(INSTALLED)  ## Recall over HTTP with 32 clients next to a trivial 
 
 bench-console: $(INSTALLED)  ## Search of the console among 100,000 memories as a person types, in chromium.
 	$(BIN)/python -m benchmarks.console
+
+bench-major: $(INSTALLED)  ## A change of the engine's major version, and kills at random moments of it.
+	$(BIN)/python -m benchmarks.major_change
 
 soak: $(INSTALLED)  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)

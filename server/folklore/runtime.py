@@ -19,6 +19,7 @@ from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine
+from folklore.engine.cluster import OtherMajor
 from folklore.engine.disk import require_space
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
@@ -30,9 +31,10 @@ from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:
     from folklore.backup import archive as archive_files
-    from folklore.backup import operations
+    from folklore.backup import major_change, operations
 else:
     archive_files = Lazy("folklore.backup.archive")
+    major_change = Lazy("folklore.backup.major_change")
     operations = Lazy("folklore.backup.operations")
 
 # Connections of background jobs.
@@ -148,6 +150,10 @@ async def database_address(settings: Settings) -> tuple[str, str]:
     if settings.database_url is not None:
         return settings.database_url.get_secret_value(), "server"
     engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
+    try:
+        return await asyncio.to_thread(engine.start), "embedded"
+    except OtherMajor:
+        await major_change.change_major(engine, backup_folder(settings))
     return await asyncio.to_thread(engine.start), "embedded"
 
 

@@ -32,8 +32,8 @@ class Contents:
         """The number of memories, forgotten and superseded ones too."""
         return sum(table.rows for name, table in self.tables.items() if name.endswith(".memories"))
 
-    def differences(self, other: Contents) -> list[str]:
-        """Return in words what differs in another database; nothing if it is the same."""
+    def differences(self, other: Contents, *, answers: bool = True) -> list[str]:
+        """Return in words what differs in another database, nothing if it is the same; `answers` may be left out."""
         found = [] if self.migrations == other.migrations else ["the applied migrations"]
         for name in sorted({*self.tables, *other.tables}):
             mine, its = self.tables.get(name), other.tables.get(name)
@@ -43,7 +43,7 @@ class Contents:
                 found.append(f"{name} has {its.rows:,} rows, not {mine.rows:,}")
             elif mine.digest != its.digest:
                 found.append(f"rows of {name}")
-        changed = sum(other.answers.get(question) != ids for question, ids in self.answers.items())
+        changed = sum(answers and other.answers.get(question) != ids for question, ids in self.answers.items())
         return [*found, f"{changed} of {len(self.answers)} answers"] if changed else found
 
 
@@ -52,9 +52,10 @@ async def read_contents(moment: Moment) -> Contents:
     async with moment.session() as session:
         migrations = tuple(row["name"] for row in await session.rows("server/migrations"))
         tables = {}
-        for table in [row["name"] for row in await session.rows("backup/tables")]:
-            # The name comes quoted from the catalogue.
-            row = await session.connection.fetchrow(template("backup/content").replace("{table}", table))
-            tables[table] = Table(row["rows"], row["digest"])
+        for table in await session.rows("backup/tables"):
+            # The names come quoted from the catalogue.
+            sql = template("backup/content").replace("{table}", table["name"]).replace("{columns}", table["columns"])
+            row = await session.connection.fetchrow(sql)
+            tables[table["name"]] = Table(row["rows"], row["digest"])
         answers = await session.rows("backup/answers", questions=_QUESTIONS, words=_WORDS)
     return Contents(migrations, tables, {row["question"]: tuple(row["ids"]) for row in answers})

@@ -80,9 +80,9 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
 async def verify(store: Store, archive: Archive, report: Report = lambda _: None) -> None:
     """Restore a backup into a copy, compare every row and answer, and mark the file. Raises Conflict."""
     async with Databases.managed(store.dsn) as databases:
-        await _settle_former(store, databases, report)
+        await settle_former(store, databases, report)
         try:
-            await _restore_copy(store, databases, archive, report)
+            await _compared_copy(store, databases, archive, report)
         finally:
             await databases.drop(databases.scratch)
     archive.mark_verified()
@@ -96,7 +96,7 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
     if newer := set(archive.manifest.contents.migrations) - {migration.name for migration in migrations()}:
         raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
     async with Databases.managed(store.dsn) as databases:
-        points = await _settle_former(store, databases, report)
+        points = await settle_former(store, databases, report)
         report("backing up the present database")
         before = await back_up(store, store.new_path(_BEFORE_RESTORE))
         if before.manifest.contents.memories:
@@ -105,10 +105,7 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
             before.delete()
         in_place = False
         try:
-            copy = await _restore_copy(store, databases, archive, report)
-            report("migrating the copy")
-            await migrate(copy)
-            await _analyze(copy)
+            await restore_copy(store, databases, archive, report)
             report("replacing the database")
             former = await databases.put_in_place()
             in_place = True
@@ -134,11 +131,20 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return [archive.path for archive in surplus]
 
 
-async def _restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
+async def restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> None:
+    """Restore a backup into the scratch database, compare it, and bring it to the present schema. Raises Conflict."""
+    copy = await _compared_copy(store, databases, archive, report)
+    report("migrating the copy")
+    await migrate(copy)
+    await _analyze(copy)
+
+
+async def _compared_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
     """Restore a backup into the scratch database and compare its contents; return its address."""
     if store.disk is not None:
         _require_space(store.disk, archive.manifest.bytes, "copy")
-    programs = find_programs((await server_info(store.dsn)).major)
+    major = (await server_info(store.dsn)).major
+    programs = find_programs(major)
     report("restoring a copy")
     copy = await databases.create_scratch()
     with archive.dump() as dump:
@@ -146,7 +152,9 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     report("comparing the copy")
     moment = Moment(copy)
     async with moment.reading():
-        differences = archive.manifest.contents.differences(await read_contents(moment))
+        found = await read_contents(moment)
+    # Another major version may stem words otherwise, so that questions find other memories.
+    differences = archive.manifest.contents.differences(found, answers=major == archive.manifest.major)
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
@@ -155,7 +163,7 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     return copy
 
 
-async def _settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
+async def settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
     """Back up and drop what a killed restore has left of the database that it replaced; return the files."""
     files = []
     for name in await databases.left_formers():
