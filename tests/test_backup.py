@@ -12,6 +12,8 @@ import stat
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import pytest
 
 from folklore.app import App
 from folklore.backup.archive import Archive, archives, write_archive
+from folklore.backup.encryption import Key, new_key
 from folklore.backup.operations import Store, back_up, prune, restore, verify
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
@@ -453,3 +456,113 @@ async def test_a_server_lists_its_backups_to_the_owner(app: App, person: Person,
         ("first.backup", 1, True),
     ]
     assert found[0].size == second.size
+
+
+# Encryption
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Key:
+    new_key(tmp_path / "key")
+    return Key(tmp_path / "key")
+
+
+async def test_an_encrypted_backup_shows_no_word_and_is_restored_by_its_key(
+    person: Person, store: Store, key: Key
+) -> None:
+    await person.keep(DEPLOY, CAT)
+    before = await rows(store.dsn)
+    encrypted = replace(store, key=key)
+    archive = await back_up(encrypted)
+    await verify(encrypted, archive)
+    await person.keep(LATER)
+
+    await restore(encrypted, Archive.read(archive.path))
+
+    assert await rows(store.dsn) == before
+    assert (archive.manifest.encrypted, archive.manifest.contents.memories) == (True, 2)
+    for path in store.folder.iterdir():
+        with zipfile.ZipFile(path) if path.suffix == ".backup" else suppress(Exception) as file:
+            held = b"".join(file.read(name) for name in file.namelist()) if file else b""
+        assert not [word for word in (b"deploy", b"frankfurt", b"turing") if word in held.lower()]
+
+
+async def test_without_the_right_key_an_encrypted_backup_changes_nothing(
+    person: Person, store: Store, key: Key, tmp_path: Path
+) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(replace(store, key=key))
+    await person.keep(LATER)
+    before = await rows(store.dsn)
+    new_key(tmp_path / "other")
+
+    with pytest.raises(InvalidInput, match=r"backup\.key: is needed"):
+        await restore(store, archive)
+    with pytest.raises(InvalidInput, match="not the key of this backup"):
+        await restore(replace(store, key=Key(tmp_path / "other")), archive)
+
+    assert await rows(store.dsn) == before
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut"])
+async def test_a_changed_byte_of_an_encrypted_backup_is_an_error(
+    person: Person, store: Store, key: Key, damage: str
+) -> None:
+    await person.keep(*(f"Note {number} about the harbour." for number in range(400)))
+    encrypted = replace(store, key=key)
+    archive = await back_up(encrypted)
+    with zipfile.ZipFile(archive.path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    dump = bytearray(members["folklore.dump.age"])
+    if damage == "flip":
+        dump[len(dump) // 2] ^= 1
+    members["folklore.dump.age"] = bytes(dump if damage == "flip" else dump[: len(dump) * 2 // 3])
+    with zipfile.ZipFile(archive.path, "w") as file:  # with the right checksums: an attacker's work
+        for name, content in members.items():
+            file.writestr(name, content)
+
+    with pytest.raises(InvalidInput, match="damaged"):
+        await verify(encrypted, archive)
+
+
+@pytest.mark.parametrize("content", ["", "AGE-SECRET-KEY-1NONSENSE", "age1public", "\xe9"])
+def test_a_file_without_a_key_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "key").write_text(content, encoding="latin-1")
+
+    with pytest.raises(InvalidInput, match="holds no line"):
+        Key(tmp_path / "key")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        Key(tmp_path / "absent")
+    with pytest.raises(InvalidInput, match="cannot be created"):
+        new_key(tmp_path / "key")
+
+
+def test_without_the_package_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyrage", None)
+
+    with pytest.raises(InvalidInput) as error:
+        Key(tmp_path / "key")
+
+    assert "folklore-mcp[encryption]" in str(error.value.hint)
+
+
+async def test_the_setting_encrypts_and_restores_at_the_command_line(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await folklore.done("store", DEPLOY)
+    made = await folklore.json("backups", "new-key", tmp_path / "key")
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    assert made["public_key"].startswith("age1")
+    monkeypatch.setenv("FOLKLORE_BACKUP__KEY", str(tmp_path / "key"))
+    file = tmp_path / "one.backup"
+
+    written = await folklore.json("backup", file, "--verify")
+    await folklore.done("store", LATER)
+    await folklore.done("restore", file, "--yes")
+
+    assert written["encrypted"] is True
+    assert LATER not in await folklore.done("list")
+    monkeypatch.delenv("FOLKLORE_BACKUP__KEY")
+    refused = await folklore("restore", file, "--yes")
+    assert refused.code == 2
+    assert "backup.key" in refused.err

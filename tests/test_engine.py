@@ -234,7 +234,7 @@ def test_status_reports_the_server_and_creates_no_files(new_home: Path) -> None:
     engine = Engine(new_home)
     log, data = new_home / "logs" / "engine.log", new_home / "engine" / "data"
 
-    assert engine.status() == EngineStatus(False, None, data, None, None, log, 0, [])
+    assert engine.status() == EngineStatus(False, None, data, None, None, log, 0)
     assert not new_home.exists()
 
     dsn = engine.start()
@@ -243,7 +243,7 @@ def test_status_reports_the_server_and_creates_no_files(new_home: Path) -> None:
 
     assert (status.running, status.dsn, status.sessions, status.version) == (True, dsn, 1, "18.4")
     engine.stop()
-    assert engine.status() == EngineStatus(False, None, data, "18", None, log, 0, [])
+    assert engine.status() == EngineStatus(False, None, data, "18", None, log, 0)
 
 
 def test_joining_a_running_engine_takes_one_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

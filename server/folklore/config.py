@@ -220,6 +220,7 @@ class BackupSettings(_Section):
     daily: bool = True
     keep: int = Field(7, ge=1, le=10_000)
     folder: Annotated[Path | None, _UNSET] = None
+    key: Annotated[Path | None, _UNSET] = None
 
 
 class Settings(_Section):

@@ -19,7 +19,6 @@ from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine
-from folklore.engine.cluster import OtherMajor
 from folklore.engine.disk import require_space
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
@@ -31,10 +30,10 @@ from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:
     from folklore.backup import archive as archive_files
-    from folklore.backup import major_change, operations
+    from folklore.backup import encryption, operations
 else:
     archive_files = Lazy("folklore.backup.archive")
-    major_change = Lazy("folklore.backup.major_change")
+    encryption = Lazy("folklore.backup.encryption")
     operations = Lazy("folklore.backup.operations")
 
 # Connections of background jobs.
@@ -123,12 +122,18 @@ def job_options(settings: Settings) -> JobOptions:
 async def backed_up_store(settings: Settings) -> operations.Store:
     """Return the database with the folder of its backups; the embedded engine is started if it is used."""
     address, where = await database_address(settings)
-    return operations.Store(address, backup_folder(settings), settings.home if where == "embedded" else None)
+    disk = settings.home if where == "embedded" else None
+    return operations.Store(address, backup_folder(settings), disk, backup_key(settings))
 
 
 def backup_folder(settings: Settings) -> Path:
     """Return the folder of backups: the setting, else `backups` in the home."""
     return settings.home / "backups" if settings.backup.folder is None else settings.backup.folder.expanduser()
+
+
+def backup_key(settings: Settings) -> encryption.Key | None:
+    """Return the key of backups; None if they are not encrypted. Raises InvalidInput."""
+    return None if settings.backup.key is None else encryption.Key(settings.backup.key)
 
 
 def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
@@ -150,10 +155,6 @@ async def database_address(settings: Settings) -> tuple[str, str]:
     if settings.database_url is not None:
         return settings.database_url.get_secret_value(), "server"
     engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
-    try:
-        return await asyncio.to_thread(engine.start), "embedded"
-    except OtherMajor:
-        await major_change.change_major(engine, backup_folder(settings))
     return await asyncio.to_thread(engine.start), "embedded"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -16,17 +16,23 @@ from typing import BinaryIO, cast
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from folklore.backup.contents import Contents
+from folklore.backup.encryption import Key
 from folklore.errors import InvalidInput, NotFound
 
 SUFFIX = ".backup"
 _FORMAT = 1
-_DUMP, _MANIFEST = "folklore.dump", "manifest.json"
+_DUMP, _MANIFEST, _ANSWERS = "folklore.dump", "manifest.json", "answers.json"
+_ENCRYPTED = ".age"
 _VERIFIED = ".verified"
+_SET_KEY = "Set it to the file with the key: FOLKLORE_BACKUP__KEY=FILE."
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Description of a backup: its time, versions and size in the database, and the contents that a copy must have."""
+    """Description of a backup: its time, versions and size in the database, and the contents that a copy must have.
+
+    An encrypted backup has the questions and answers, which repeat words of memories, in a member of its own.
+    """
 
     created_at: AwareDatetime
     folklore: str
@@ -36,12 +42,18 @@ class Manifest:
     bytes: int
     model: str | None
     contents: Contents
+    encrypted: bool = False
     folklore_backup: int = _FORMAT
 
 
 @cache
 def _manifests() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
+
+
+@cache
+def _answers() -> TypeAdapter[Mapping[str, tuple[str, ...]]]:
+    return TypeAdapter(Mapping[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +109,31 @@ class Archive:
         self.path.unlink(missing_ok=True)
 
     @contextmanager
-    def dump(self) -> Iterator[BinaryIO]:
+    def dump(self, key: Key | None) -> Iterator[BinaryIO]:
         """Open the output of pg_dump; the last read fails if a byte has changed. Raises InvalidInput."""
+        with self._member(_DUMP, key) as source:
+            yield source
+
+    def contents(self, key: Key | None) -> Contents:
+        """Return what a copy must have. Raises InvalidInput."""
+        described = self.manifest.contents
+        if not self.manifest.encrypted:
+            return described
+        with self._member(_ANSWERS, key) as source:
+            return replace(described, answers=_answers().validate_json(source.read()))
+
+    @contextmanager
+    def _member(self, name: str, key: Key | None) -> Iterator[BinaryIO]:
         try:
-            with zipfile.ZipFile(self.path) as file, file.open(_DUMP) as source:
-                yield cast("BinaryIO", source)
+            with zipfile.ZipFile(self.path) as file:
+                if not self.manifest.encrypted:
+                    with file.open(name) as source:
+                        yield cast("BinaryIO", source)
+                    return
+                if key is None:
+                    raise InvalidInput("backup.key", f"is needed for {self.path}, which is encrypted.", hint=_SET_KEY)
+                with file.open(name + _ENCRYPTED) as source, key.decrypting(cast("BinaryIO", source)) as plain:
+                    yield plain
         except (zipfile.BadZipFile, KeyError, EOFError) as error:
             raise InvalidInput("FILE", f"{self.path} is damaged ({error}).") from error
 
@@ -111,15 +143,35 @@ class Archive:
 
 
 async def write_archive(
-    path: Path, dump: Callable[[BinaryIO], Awaitable[object]], manifest: Callable[[], Awaitable[Manifest]]
+    path: Path,
+    dump: Callable[[BinaryIO], Awaitable[object]],
+    manifest: Callable[[], Awaitable[Manifest]],
+    key: Key | None = None,
 ) -> Archive:
-    """Write a backup file; it gets its name when it is complete and on the disk. Raises InvalidInput."""
+    """Write a backup file, encrypted if there is a key; it gets its name when it is complete and on the disk.
+
+    Raises InvalidInput.
+    """
     with _replaced(path) as out, zipfile.ZipFile(out, "w") as file:
-        with file.open(_DUMP, "w", force_zip64=True) as member:
-            await dump(cast("BinaryIO", member))
+        with _new_member(file, _DUMP, key) as member:
+            await dump(member)
         described = await manifest()
+        if key is not None:
+            with _new_member(file, _ANSWERS, key) as member:
+                member.write(_answers().dump_json(described.contents.answers))
+            described = replace(described, contents=replace(described.contents, answers={}), encrypted=True)
         file.writestr(_MANIFEST, _manifests().dump_json(described, indent=1))
     return Archive(path, described)
+
+
+@contextmanager
+def _new_member(file: zipfile.ZipFile, name: str, key: Key | None) -> Iterator[BinaryIO]:
+    with file.open(name if key is None else name + _ENCRYPTED, "w", force_zip64=True) as member:
+        if key is None:
+            yield cast("BinaryIO", member)
+        else:
+            with key.encrypting(cast("BinaryIO", member)) as plain:
+                yield plain
 
 
 def archives(folder: Path) -> list[Archive]:

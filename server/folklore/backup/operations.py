@@ -10,6 +10,7 @@ from pathlib import Path
 from folklore import __version__
 from folklore.backup.archive import SUFFIX, Archive, Manifest, archives, write_archive
 from folklore.backup.contents import Contents, read_contents
+from folklore.backup.encryption import Key
 from folklore.backup.programs import find_programs
 from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
@@ -27,11 +28,12 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The database to back up and the folder of its backups. `disk` is that of the embedded engine's data."""
+    """The database to back up, the folder and the key of its backups, and the disk of the embedded engine's data."""
 
     dsn: str
     folder: Path
     disk: Path | None = None
+    key: Key | None = None
 
     def new_path(self, name: str = "folklore") -> Path:
         """Return the path of a new backup in the folder, named after the time."""
@@ -74,15 +76,15 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
             )
 
         report("dumping the database")
-        return await write_archive(target, lambda out: programs.dump(store.dsn, snapshot, out), described)
+        return await write_archive(target, lambda out: programs.dump(store.dsn, snapshot, out), described, store.key)
 
 
 async def verify(store: Store, archive: Archive, report: Report = lambda _: None) -> None:
     """Restore a backup into a copy, compare every row and answer, and mark the file. Raises Conflict."""
     async with Databases.managed(store.dsn) as databases:
-        await settle_former(store, databases, report)
+        await _settle_former(store, databases, report)
         try:
-            await _compared_copy(store, databases, archive, report)
+            await _restore_copy(store, databases, archive, report)
         finally:
             await databases.drop(databases.scratch)
     archive.mark_verified()
@@ -96,23 +98,27 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
     if newer := set(archive.manifest.contents.migrations) - {migration.name for migration in migrations()}:
         raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
     async with Databases.managed(store.dsn) as databases:
-        points = await settle_former(store, databases, report)
+        points = await _settle_former(store, databases, report)
         report("backing up the present database")
         before = await back_up(store, store.new_path(_BEFORE_RESTORE))
+        known = before.contents(store.key)
         if before.manifest.contents.memories:
             points.append(before.path)
         else:
             before.delete()
         in_place = False
         try:
-            await restore_copy(store, databases, archive, report)
+            copy = await _restore_copy(store, databases, archive, report)
+            report("migrating the copy")
+            await migrate(copy)
+            await _analyze(copy)
             report("replacing the database")
             former = await databases.put_in_place()
             in_place = True
         finally:
             if not in_place:
                 await databases.drop(databases.scratch)
-        points += await _keep_later_writes(replace(store, dsn=former), before.manifest.contents)
+        points += await _keep_later_writes(replace(store, dsn=former), known)
         await databases.drop(databases.former)
     return Restored(archive.manifest.contents.memories, tuple(points))
 
@@ -131,15 +137,7 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return [archive.path for archive in surplus]
 
 
-async def restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> None:
-    """Restore a backup into the scratch database, compare it, and bring it to the present schema. Raises Conflict."""
-    copy = await _compared_copy(store, databases, archive, report)
-    report("migrating the copy")
-    await migrate(copy)
-    await _analyze(copy)
-
-
-async def _compared_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
+async def _restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
     """Restore a backup into the scratch database and compare its contents; return its address."""
     if store.disk is not None:
         _require_space(store.disk, archive.manifest.bytes, "copy")
@@ -147,14 +145,14 @@ async def _compared_copy(store: Store, databases: Databases, archive: Archive, r
     programs = find_programs(major)
     report("restoring a copy")
     copy = await databases.create_scratch()
-    with archive.dump() as dump:
+    with archive.dump(store.key) as dump:
         await programs.restore(copy, dump)
     report("comparing the copy")
     moment = Moment(copy)
     async with moment.reading():
         found = await read_contents(moment)
     # Another major version may stem words otherwise, so that questions find other memories.
-    differences = archive.manifest.contents.differences(found, answers=major == archive.manifest.major)
+    differences = archive.contents(store.key).differences(found, answers=major == archive.manifest.major)
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
@@ -163,7 +161,7 @@ async def _compared_copy(store: Store, databases: Databases, archive: Archive, r
     return copy
 
 
-async def settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
+async def _settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
     """Back up and drop what a killed restore has left of the database that it replaced; return the files."""
     files = []
     for name in await databases.left_formers():

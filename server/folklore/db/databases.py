@@ -47,14 +47,10 @@ class Databases:
 
     @classmethod
     @asynccontextmanager
-    async def managed(cls, dsn: str, like: str | None = None) -> AsyncIterator[Databases]:
-        """Manage the databases of a server for the length of the block. Raises Conflict while another process does.
-
-        A new database has the locale of the one at `dsn`, or of that at `like`.
-        """
+    async def managed(cls, dsn: str) -> AsyncIterator[Databases]:
+        """Manage the databases of a server for the length of the block. Raises Conflict while another process does."""
         async with closed_after(_connected(dsn)) as own:
             current = await own.fetchval("select current_database()")
-        async with closed_after(_connected(like or dsn)) as own:
             command = (await _rows(own, "backup/create_database"))[0]["command"]
         async with closed_after(_connected(address_of(dsn, _MAINTENANCE))) as connection:
             if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
@@ -67,7 +63,7 @@ class Databases:
             yield databases
 
     async def create_scratch(self) -> str:
-        """Create the empty scratch database and return its address."""
+        """Create the empty scratch database, with the locale of Folklore's own, and return its address."""
         try:
             await self._connection.execute(self._create_scratch.replace("{name}", _quoted(self.scratch)))
         except asyncpg.InsufficientPrivilegeError as error:

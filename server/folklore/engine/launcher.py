@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import folklore
-from folklore.engine import cluster, replacement
+from folklore.engine import cluster
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
 from folklore.engine.binaries import Binaries, Outcome, find_binaries, short_environment
 from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
@@ -41,7 +40,7 @@ _LAUNCHES = 3
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 # Longer than the longest recovery, during which a starting client holds the lock.
-LOCK_SECONDS = _RECOVERY_SECONDS + 60
+_LOCK_SECONDS = _RECOVERY_SECONDS + 60
 
 # Postgres truncates paths at 1,023 bytes without a warning. Its own names below the home are shorter than 73 bytes.
 _LONGEST_HOME = 950
@@ -54,10 +53,7 @@ _WATCHER = "import sys; sys.path.insert(0, sys.argv[1]); from folklore.engine.wa
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """State of an engine. `sessions` counts other clients; `version` is that of the data while no server runs.
-
-    `kept` are data directories of older major versions, which changes of the version have kept.
-    """
+    """State of an engine. `sessions` counts other clients; `version` is that of the data while no server runs."""
 
     running: bool
     dsn: str | None
@@ -66,7 +62,6 @@ class EngineStatus:
     pid: int | None
     log: Path
     sessions: int
-    kept: Sequence[Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +81,9 @@ class Engine:
 
         `new` accepts that the data which was here is missing, or that other data is in its place.
         """
-        with self.server() as server:
+        with self._server() as server:
             _create_files(server)
-            with phase("Starting the embedded Postgres"), locked(server.paths.lock, LOCK_SECONDS):
-                if server.paths.next.exists():  # a killed change of the major version has left its servers
-                    server.halt()
+            with phase("Starting the embedded Postgres"), locked(server.paths.lock, _LOCK_SECONDS):
                 if new and server.probe(DATABASE).state is not State.READY:
                     server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)
@@ -101,15 +94,15 @@ class Engine:
 
     def stop(self) -> bool:
         """Stop the engine for all its clients; return false if it was not running."""
-        with self.server() as server:
+        with self._server() as server:
             if not server.paths.lock.exists():
                 return False
-            with locked(server.paths.lock, LOCK_SECONDS):
+            with locked(server.paths.lock, _LOCK_SECONDS):
                 return server.halt()
 
     def status(self) -> EngineStatus:
         """Return the state without creating a file, waiting for a lock or counting as use."""
-        with self.server() as server:
+        with self._server() as server:
             paths, answer = server.paths, server.probe()
             running = answer.state is State.READY
             recorded, endpoint = read_pid_file(paths.data), recorded_endpoint(paths)
@@ -121,19 +114,10 @@ class Engine:
                 pid=recorded.pid if running and recorded else None,
                 log=paths.log,
                 sessions=answer.sessions,
-                kept=replacement.kept(paths),
             )
 
-    def drop_kept(self) -> Sequence[Path]:
-        """Delete the data directories of older major versions, and return them."""
-        with self.server() as server:
-            found = replacement.kept(server.paths)
-            for folder in found:
-                shutil.rmtree(folder)
-            return found
-
     @contextmanager
-    def server(self) -> Iterator[Server]:
+    def _server(self) -> Iterator[Server]:
         """Give the server; turn errors of files and programs within the block into EngineFailed."""
         paths = EnginePaths(self.home)
         try:

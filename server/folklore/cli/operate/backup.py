@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from folklore.backup.archive import Archive, archives
+from folklore.backup.encryption import new_key as write_key
 from folklore.backup.operations import Store, back_up, prune
 from folklore.backup.operations import restore as put_back
 from folklore.backup.operations import verify as compare
@@ -29,7 +30,8 @@ from folklore.runtime import backed_up_store, backup_folder
 def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool) -> None:
     """Back up the whole database to FILE, or to a new file in the folder of backups: tokens and logs too.
 
-    Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it.
+    Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it, unless
+    the setting backup.key encrypts it.
     """
     settings = local_settings(ctx)
     target = None if file is None else file.absolute()
@@ -115,6 +117,20 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     print_rows(rows, ["created", "memories", "MB", "verified", "file"])
 
 
+@backups.command("new-key")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@context_and_json
+def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
+    """Write a new key for encrypted backups to FILE, in the format of age; the setting backup.key names it.
+
+    Without the key nobody can read the backups: keep a copy of FILE where the backups are not.
+    """
+    path = file.absolute()
+    public = write_key(path)
+    text = f"Keep a copy of {path} elsewhere: without it, no backup can be restored. Then set backup.key to it."
+    print_either({"file": str(path), "public_key": public}, text, as_json=as_json)
+
+
 @backups.command("prune")
 @click.option("--keep", type=click.IntRange(1), help="Keep so many. Default: the setting backup.keep.")
 @context_and_json
@@ -156,4 +172,5 @@ def _document(archive: Archive) -> dict[str, object]:
         "model": manifest.model,
         "schema": manifest.contents.migrations[-1],
         "verified_at": verified.isoformat() if verified else None,
+        "encrypted": manifest.encrypted,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import asdict
 
 import click
@@ -16,7 +15,6 @@ from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
-from folklore.engine.cluster import OtherMajor
 from folklore.errors import InvalidInput
 
 
@@ -30,13 +28,7 @@ def db() -> None:
 @context_and_json
 def start(ctx: click.Context, /, new: bool, as_json: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
-    settings = local_settings(ctx)
-    engine = _engine(settings)
-    try:
-        address = engine.start(new=new)
-    except OtherMajor:
-        address = asyncio.run(App(settings).dsn())  # which takes the data over
-    url = masked(address)
+    url = masked(_engine(local_settings(ctx)).start(new=new))
     print_either({"running": True, "url": url}, f"The engine is running: {url}", as_json=as_json)
 
 
@@ -63,20 +55,6 @@ def status(ctx: click.Context, as_json: bool) -> None:
     for name, entry in value.items():
         text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
         print_line(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
-
-
-@db.command()
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@context_and_json
-def prune(ctx: click.Context, /, yes: bool, as_json: bool) -> None:
-    """Delete the data of older versions of Postgres, which a change of the version has kept next to the new data."""
-    engine = _engine(local_settings(ctx))
-    found = [str(folder) for folder in engine.status().kept]
-    if found and not yes and sys.stdin.isatty():
-        click.confirm(f"Delete {', '.join(found)}?", abort=True, err=True)
-    deleted = [str(folder) for folder in engine.drop_kept()] if found else []
-    text = "\n".join(f"deleted {folder}" for folder in deleted) or "There is no data of an older version."
-    print_either({"deleted": deleted}, text, as_json=as_json)
 
 
 @db.command("migrate")
@@ -128,7 +106,6 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
     value = {"engine": "embedded", "running": found.running, "data_directory": str(found.data_directory)}
     value |= {"log": str(found.log), "version": found.version, "pid": found.pid}
     value |= {"sessions": found.sessions if found.running else None, "url": found.dsn and masked(found.dsn)}
-    value |= {"kept": [str(folder) for folder in found.kept] or None}
     return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
 
 
