@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from folklore.engine.account import account_for
+from folklore.engine.account import account_for, make_reachable
 from folklore.engine.binaries import find_binaries
 from folklore.engine.endpoint import USER, recorded_endpoint
 from folklore.engine.files import EnginePaths
@@ -38,6 +38,8 @@ def older_engine(home: Path) -> Iterator[str]:
 
 def _create(server: Server) -> None:
     """Run initdb as this version does, but for the locale: the provider `builtin` came with Postgres 17."""
+    if server.account:
+        make_reachable(server.paths.engine, server.account)
     outcome = server.binaries.run(
         "initdb",
         *("--pgdata", server.paths.data.name, "--username", USER, "--encoding", "UTF8", "--locale", "C.UTF-8"),

@@ -45,14 +45,15 @@ class Programs:
                     await process.stdin.drain()
             process.stdin.close()
 
-    async def copy(self, dsn: str, snapshot: str, newer: Programs, target: str, *, create: bool = True) -> None:
-        """Copy a database as it is in a snapshot to another server, with its owners, settings and privileges.
+    async def copy(self, dsn: str, snapshot: str | None, newer: Programs, target: str, *, create: bool = True) -> None:
+        """Copy a database, as it is in a snapshot or now, to another server, with its owners, settings and privileges.
 
         The server's programs read it, those of the other server write it. `create` makes a database of the same name
         there, and `target` names any other.
         """
         create_option = ["--create"] if create else []
-        dump = ["--format=custom", "--no-password", "--lock-wait-timeout=60s", f"--snapshot={snapshot}"]
+        dump = ["--format=custom", "--no-password", "--lock-wait-timeout=60s"]
+        dump += [f"--snapshot={snapshot}"] if snapshot else []
         source, sink = os.pipe()
         await _all_succeed(
             self._run("pg_dump", [*dump, *create_option], dsn, stdout=sink),

@@ -92,15 +92,22 @@ async def _copy_database(older: _Server, newer: _Server, name: str) -> None:
         return
     if not exists:
         await drop_database(newer.dsn, name)
-    moment = Moment(source)
-    async with moment.reading() as snapshot:
-        contents = await read_contents(moment) if await has_schema(source) else None
-        into = target if exists else newer.database(MAINTENANCE)
-        await older.programs.copy(source, snapshot, newer.programs, into, create=not exists)
-    if contents is not None:
-        copy = Moment(target)
-        async with copy.reading():
-            differences = contents.differences(await read_contents(copy))
-        if differences:
-            raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
+    into = target if exists else newer.database(MAINTENANCE)
+    if await has_schema(source):
+        await _copy_and_compare(older, newer, name, into)
+    else:
+        await older.programs.copy(source, None, newer.programs, into, create=not exists)
     await newer.programs.vacuum(target)
+
+
+async def _copy_and_compare(older: _Server, newer: _Server, name: str, into: str) -> None:
+    """Copy a database with Folklore's tables. Raises Conflict if a row or an answer of the copy differs."""
+    moment, copy = Moment(older.database(name)), Moment(newer.database(name))
+    async with moment.reading() as snapshot:
+        contents = await read_contents(moment)
+        create = name != MAINTENANCE
+        await older.programs.copy(older.database(name), snapshot, newer.programs, into, create=create)
+    async with copy.reading():
+        differences = contents.differences(await read_contents(copy))
+    if differences:
+        raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
