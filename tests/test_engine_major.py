@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
 from folklore.app import App
+from folklore.backup.contents import Contents, read_contents
 from folklore.backup.programs import Programs
 from folklore.backup.upgrade import upgrade_engine
 from folklore.config import Settings
+from folklore.db.database import Moment
 from folklore.db.databases import address_of
 from folklore.engine import Engine, OlderData
 from folklore.engine.binaries import MAJOR
@@ -37,12 +42,9 @@ from folklore.memory.requests import (
 from folklore.model import Draft
 from folklore.runtime import start_engine
 from tests.background_jobs import everything
-from tests.commands import CommandLine, command_line
 from tests.older_engine import OLDER, older_engine
 from tests.test_engine import processes, query, temporary_room
 from tests.waiting import STUCK, eventually
-
-__all__ = ["command_line"]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 
@@ -140,15 +142,17 @@ def original(room: Path, one_model_for_the_session: None) -> Path:
     return home
 
 
-async def fill(settings: Settings) -> None:
+async def fill(settings: Settings, count: int = 20) -> None:
     app = App(settings)
     try:
-        drafts = tuple(Draft(f"Invoice {number} goes to Zürich, in 東京 too.", tags=("x",)) for number in range(20))
-        stored = (await app.service.call(StoreRequest(memories=drafts))).stored
-        ids = [memory.id for memory in stored]
-        await app.service.call(RelateRequest(relations=(RelationChange(from_id=ids[0], to_id=ids[1]),)))
-        await app.service.call(UpdateRequest(id=ids[2], changes=Changes(content="Invoice 2 goes to Bern.")))
-        await app.service.call(ForgetRequest(ids=(ids[3],)))
+        for first in range(0, count, 20):
+            numbers = range(first, first + 20)
+            drafts = tuple(Draft(f"Invoice {number} goes to Zürich, in 東京 too.", tags=("x",)) for number in numbers)
+            ids = [memory.id for memory in (await app.service.call(StoreRequest(memories=drafts))).stored]
+            await app.service.call(RelateRequest(relations=(RelationChange(from_id=ids[0], to_id=ids[1]),)))
+            changed = Changes.model_validate({"content": f"Invoice {ids[2]} is paid."})
+            await app.service.call(UpdateRequest(id=ids[2], changes=changed))
+            await app.service.call(ForgetRequest(ids=(ids[3],)))
         await app.service.call(CreateTokenRequest(name="ci", grants=("notes:reader",)))
     finally:
         await app.close()
@@ -401,21 +405,22 @@ def test_a_running_server_of_the_old_version_is_used_until_it_stops(home: Path) 
     assert_upgraded(home)
 
 
-async def test_the_command_upgrades_shows_and_drops_the_old_data(
-    home: Path, folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FOLKLORE_DATABASE_URL", "")
-    old = ["--home", str(home), "db"]
-    run = folklore.json
-
-    done = await run(*old, "upgrade")
+def test_the_command_upgrades_shows_and_drops_the_old_data(home: Path) -> None:
+    done = printed(home, "upgrade")
     assert (done["upgraded"], len(done["kept"]), done["dropped"]) == (True, 1, [])
-    assert (await run(*old, "status"))["old_data"] == done["kept"]
-    assert (await run(*old, "upgrade"))["upgraded"] is False
+    assert printed(home, "status")["old_data"] == done["kept"]
+    assert printed(home, "upgrade")["upgraded"] is False
 
-    again = await run(*old, "upgrade", "--drop-old")
+    again = printed(home, "upgrade", "--drop-old")
     assert (again["kept"], again["dropped"]) == ([], done["kept"])
     assert left_over(home) == []
+
+
+def printed(home: Path, *arguments: str) -> Any:
+    """Run a command of `folklore db` in a process of its own; return what it prints, which is one document."""
+    command = [sys.executable, "-m", "folklore", "db", *arguments, "--json"]
+    environment = os.environ | {"FOLKLORE_HOME": str(home)}
+    return json.loads(subprocess.run(command, env=environment, capture_output=True, timeout=STUCK, check=True).stdout)
 
 
 def test_old_data_is_not_dropped_without_new(home: Path) -> None:
@@ -425,3 +430,57 @@ def test_old_data_is_not_dropped_without_new(home: Path) -> None:
     with pytest.raises(EngineFailed, match="so the old data is not deleted"):
         Engine(home).drop_old()
     assert len(old_data(home)) == 1
+
+
+@pytest.mark.strain
+def test_upgrades_killed_at_random_moments_are_completed(room: Path, one_model_for_the_session: None) -> None:
+    count, kills = int(os.environ.get("TEST_UPGRADE_MEMORIES", "400")), int(os.environ.get("TEST_UPGRADE_KILLS", "5"))
+    large, whole = room / "large", room / "whole"
+    with older_engine(large) as dsn:
+        asyncio.run(fill(Settings(database_url=dsn, home=room / "elsewhere", author="t", namespace="notes"), count))
+        lines, held = exported(large, dsn), asyncio.run(contents_of(dsn))
+    subprocess.run(["cp", "-a", large, whole], check=True)
+    began = time.monotonic()
+    start_engine(Engine(whole))
+    seconds = time.monotonic() - began
+    assert exported(whole) == lines
+    size = sum(path.stat().st_size for path in EnginePaths(large).data.rglob("*") if path.is_file())
+    print(f"{count:,} memories, {len(lines):,} lines, {size / 2**20:.0f} MB: {seconds:.1f} s")
+    Engine(whole).stop()
+    shutil.rmtree(whole)
+
+    chance = random.Random(count)
+    for number in range(kills):
+        home = room / f"killed-{number}"
+        subprocess.run(["cp", "-a", large, home], check=True)
+        state = killed_at(home, chance.uniform(0.2, seconds * 1.1), servers_too=number % 2 == 1)
+        before = EnginePaths(home).engine
+        print(number, state, sorted(path.name for path in before.glob("*") if path.is_dir()))
+        assert asyncio.run(contents_of(start_engine(Engine(home)))) == held
+        assert len(old_data(home)) == 1
+        Engine(home).stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def killed_at(home: Path, seconds: float, *, servers_too: bool) -> str:
+    """Kill a start of the engine after some seconds, and all its servers too."""
+    code = "import sys; from pathlib import Path; from folklore.engine import Engine; "
+    code += "from folklore.runtime import start_engine; print(start_engine(Engine(Path(sys.argv[1]))))"
+    process = subprocess.Popen([sys.executable, "-c", code, home], stdout=subprocess.DEVNULL, start_new_session=True)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    ended = process.poll()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if servers_too:
+        for pid in processes(str(home)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    return f"killed after {seconds:.1f} s" if ended is None else "ended before"
+
+
+async def contents_of(dsn: str) -> Contents:
+    moment = Moment(dsn)
+    async with moment.reading():
+        return await read_contents(moment)
