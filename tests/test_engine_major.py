@@ -254,6 +254,8 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
             "grant folklore_app to sarah",
             "create table others as select 42 as x",
         )
+        query(connect, "alter system set work_mem = '9MB'")
+        query(connect, "alter system set old_snapshot_threshold = '1h'")  # Postgres 17 has it no more
         query(address_of(dsn, "notes"), "create table kept as select 42 as x", "alter table kept owner to sarah")
 
     dsn = start_engine(Engine(home))
@@ -262,6 +264,7 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
     assert names == ["folklore", "folklore_before_0123abcd", "notes", "postgres"]
     assert query(address_of(dsn, "folklore_before_0123abcd"), "select count(*) from memories") == 20
     assert query(address_of(dsn, "postgres"), "select x from others") == 42
+    assert query(dsn, "show work_mem") == "9MB"
     notes = address_of(dsn, "notes")
     assert query(notes, "show work_mem") == "7MB"
     assert query(notes, "select tableowner::text from pg_tables where tablename = 'kept'") == "sarah"

@@ -10,7 +10,15 @@ from time import monotonic
 from folklore.backup.contents import read_contents
 from folklore.backup.programs import Programs
 from folklore.db.database import Moment
-from folklore.db.databases import MAINTENANCE, address_of, drop_database, has_schema, has_tables, read_cluster
+from folklore.db.databases import (
+    MAINTENANCE,
+    address_of,
+    copy_settings,
+    drop_database,
+    has_schema,
+    has_tables,
+    read_cluster,
+)
 from folklore.db.migrate import server_info
 from folklore.engine import Engine
 from folklore.engine.upgrade import Copied
@@ -64,7 +72,7 @@ def _copy(older: Copied, newer: Copied) -> None:
 
 
 async def _copy_all(older: _Server, newer: _Server) -> None:
-    """Copy the roles and every database, compare them, and vacuum."""
+    """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
     before, after = await server_info(older.dsn), await server_info(newer.dsn)
     if before.offered is None:
         raise EngineFailed(
@@ -79,6 +87,8 @@ async def _copy_all(older: _Server, newer: _Server) -> None:
         for done, name in enumerate(cluster.databases):
             advance(done, len(cluster.databases))
             await _copy_database(older, newer, name)
+    if refused := await copy_settings(older.dsn, newer.dsn):
+        log.warning("engine_settings_not_taken_over", settings=refused)
     copied = await read_cluster(newer.dsn)
     if copied != cluster:
         raise Conflict("The copy has other roles or databases.")

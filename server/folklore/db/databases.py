@@ -48,6 +48,18 @@ async def read_cluster(dsn: str) -> Cluster:
     return Cluster(tuple(row["role"] for row in roles), tuple(row["name"] for row in databases))
 
 
+async def copy_settings(dsn: str, target: str) -> list[str]:
+    """Set on another server what `alter system` has set on this one; return the names of settings it does not take."""
+    async with closed_after(_connected(dsn)) as source, closed_after(_connected(target)) as connection:
+        refused = []
+        for row in await _rows(source, "backup/own_settings"):
+            try:
+                await connection.execute(row["command"])
+            except asyncpg.PostgresError:
+                refused.append(row["name"])
+    return refused
+
+
 async def has_tables(dsn: str) -> bool:
     """Return True if a database has tables other than those of extensions."""
     async with closed_after(_connected(dsn)) as connection:
