@@ -27,7 +27,7 @@ from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
-from tests.old_engine import old_engine
+from tests.older_engine import older_engine
 from tests.person import Person
 from tests.team import library_at
 
@@ -77,7 +77,7 @@ def _killed(room: Path, seconds: float, before: Sequence[str]) -> dict[str, obje
 
 def _original(home: Path, count: int) -> list[str]:
     """Fill a home of the older version; return the lines of its export."""
-    with old_engine(home) as dsn:
+    with older_engine(home) as dsn:
         lines = [json.dumps({**memory, "namespace": "notes"}) for memory in memories(count)]
         _folklore(home, "import", "-", "--yes", dsn=dsn, given="\n".join(lines))
         exported = _folklore(home, "export", "-", dsn=dsn).splitlines()[1:]

@@ -18,7 +18,7 @@ from folklore.db.stores.models import Models
 from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
-from folklore.engine import Engine
+from folklore.engine import Engine, OlderData
 from folklore.engine.disk import require_space
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
@@ -30,11 +30,12 @@ from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:
     from folklore.backup import archive as archive_files
-    from folklore.backup import encryption, operations
+    from folklore.backup import encryption, operations, upgrade
 else:
     archive_files = Lazy("folklore.backup.archive")
     encryption = Lazy("folklore.backup.encryption")
     operations = Lazy("folklore.backup.operations")
+    upgrade = Lazy("folklore.backup.upgrade")
 
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
@@ -155,7 +156,19 @@ async def database_address(settings: Settings) -> tuple[str, str]:
     if settings.database_url is not None:
         return settings.database_url.get_secret_value(), "server"
     engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
-    return await asyncio.to_thread(engine.start), "embedded"
+    return await asyncio.to_thread(start_engine, engine), "embedded"
+
+
+def start_engine(engine: Engine, *, new: bool = False) -> str:
+    """Start the engine and return the address of its database; upgrade data of an older major version before.
+
+    Blocks. Raises EngineFailed, DiskFull; the data is then as it was.
+    """
+    try:
+        return engine.start(new=new)
+    except OlderData:
+        upgrade.upgrade_engine(engine)
+        return engine.start(new=new)
 
 
 async def _warm(embedder: Embedder | None) -> None:

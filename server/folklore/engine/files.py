@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import shutil
@@ -34,7 +35,9 @@ class EnginePaths:
         self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
         self.engine = self.home / "engine"  # all files but the log
         self.data = self.engine / "data"
+        self.upgraded = self.engine / "data.upgraded"  # complete data of this major version, to be put in place
         self.sockets = self.engine / "run"  # the preferred directory of the socket
+        self._tag_ending = ""
         self.password = self.engine / "password"  # the server's, on systems without sockets
         self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
         self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
@@ -46,7 +49,14 @@ class EnginePaths:
     @property
     def tag(self) -> str:
         """Short name of the data directory under any spelling, for process titles and for sockets outside the home."""
-        return "folklore-" + hashlib.sha256(os.fsencode(os.path.realpath(self.data))).hexdigest()[:12]
+        digest = hashlib.sha256(os.fsencode(os.path.realpath(self.data))).hexdigest()
+        return f"folklore-{digest[:12]}{self._tag_ending}"
+
+    def with_private_socket(self, folder: Path) -> EnginePaths:
+        """Return the same paths with the socket in a folder where no client looks for it."""
+        private = copy.copy(self)
+        private.sockets, private._tag_ending = folder / "run", "-private"
+        return private
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import folklore
 from folklore.engine import cluster
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
-from folklore.engine.binaries import Binaries, Outcome, find_binaries, short_environment
+from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
 from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
 from folklore.engine.files import (
     EnginePaths,
@@ -29,6 +30,17 @@ from folklore.engine.files import (
 )
 from folklore.engine.lock import is_locked, locked, try_lock
 from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, server_processes
+from folklore.engine.upgrade import (
+    Copied,
+    complete,
+    drop_kept,
+    kept_data,
+    new_room,
+    offer,
+    older_programs,
+    require_room,
+    upgrade_rooms,
+)
 from folklore.errors import EngineFailed
 from folklore.phases import phase
 
@@ -38,9 +50,10 @@ _SILENCE_SECONDS = 60.0  # limit for a server that does not answer
 _UNREACHABLE_SECONDS = 1.0  # a living server without a socket is replaced after this time
 _LAUNCHES = 3
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_UPGRADE_MINUTES = 60.0  # the new server of a killed upgrade ends after this time
 
 # Longer than the longest recovery, during which a starting client holds the lock.
-_LOCK_SECONDS = _RECOVERY_SECONDS + 60
+LOCK_SECONDS = _RECOVERY_SECONDS + 60
 
 # Postgres truncates paths at 1,023 bytes without a warning. Its own names below the home are shorter than 73 bytes.
 _LONGEST_HOME = 950
@@ -82,8 +95,9 @@ class Engine:
         `new` accepts that the data which was here is missing, or that other data is in its place.
         """
         with self._server() as server:
-            _create_files(server)
-            with phase("Starting the embedded Postgres"), locked(server.paths.lock, _LOCK_SECONDS):
+            create_files(server)
+            with phase("Starting the embedded Postgres"), locked(server.paths.lock, LOCK_SECONDS):
+                settle(server)
                 if new and server.probe(DATABASE).state is not State.READY:
                     server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)
@@ -97,8 +111,69 @@ class Engine:
         with self._server() as server:
             if not server.paths.lock.exists():
                 return False
-            with locked(server.paths.lock, _LOCK_SECONDS):
+            with locked(server.paths.lock, LOCK_SECONDS):
                 return server.halt()
+
+    def upgrade(self, copy: Callable[[Copied, Copied], None]) -> Path | None:
+        """Copy data of an older major version into a data directory of this one, and put that in its place.
+
+        `copy` copies every database from the first server to the second, and raises an error unless all are equal.
+        Return the directory of the old data, which is kept; None if the data is not of an older version. The engine is
+        stopped. A process that is killed leaves the old data in use, or the next start completes the change.
+        """
+        with self._server() as server:
+            create_files(server)
+            with locked(server.paths.lock, LOCK_SECONDS):
+                settle(server)
+                version = cluster.version_on_disk(server.paths)
+                if version is None or version == str(MAJOR):
+                    return None
+                server.end()
+                return self._upgrade(server, version, copy)
+
+    def _upgrade(self, server: Server, version: str, copy: Callable[[Copied, Copied], None]) -> Path:
+        paths = server.paths
+        programs = older_programs(paths, version)
+        require_room(paths)
+        room = new_room(paths, server.account)
+        older = Server(paths.with_private_socket(room), programs, server.account, int(version))
+        newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)
+        try:
+            with phase("Starting both servers"):
+                older.bring_up(self.shared_buffers)
+                ensure_watcher(server, self.idle_minutes)  # it stops the server if this process is killed
+                address = newer.start()
+                endpoint = recorded_endpoint(older.paths)
+                assert endpoint is not None
+            copy(Copied(endpoint.dsn, programs), Copied(address, server.binaries))
+            newer.end()
+            older.end()
+            offer(paths, room, server.account)
+        finally:
+            settle(server)
+        return kept_data(paths)[-1]
+
+    def old_data(self) -> list[Path]:
+        """Return the data directories that upgrades have replaced."""
+        return kept_data(EnginePaths(self.home))
+
+    def drop_old(self) -> dict[Path, int]:
+        """Delete the data directories that upgrades have replaced; return them with their bytes."""
+        with self._server() as server, locked(server.paths.lock, LOCK_SECONDS):
+            settle(server)
+            if cluster.version_on_disk(server.paths) != str(MAJOR):
+                raise EngineFailed(
+                    f"There is no data of Postgres {MAJOR} in {server.paths.data}, so the old data is not deleted.",
+                    hint="See `folklore db status`.",
+                )
+            return drop_kept(server.paths)
+
+    def end(self) -> None:
+        """Stop the engine of an upgrade, and wait until no process of it is left."""
+        with self._server() as server:
+            if server.paths.alive.exists():
+                with locked(server.paths.lock, LOCK_SECONDS):
+                    server.end()
 
     def status(self) -> EngineStatus:
         """Return the state without creating a file, waiting for a lock or counting as use."""
@@ -141,6 +216,7 @@ class Server:
     paths: EnginePaths
     binaries: Binaries
     account: Account | None
+    major: int = MAJOR
 
     def probe(self, database: str = "postgres") -> Answer:
         """Return the server's state. Only a connection to the database `folklore` counts as use of the engine."""
@@ -195,6 +271,15 @@ class Server:
                 sockets.rmdir()
         return True
 
+    def end(self) -> None:
+        """Shut the server down if it runs, and wait until no process of it is left, orphans included."""
+        deadline = time.monotonic() + _SILENCE_SECONDS
+        while not self.halt() and not self.has_ended():
+            if time.monotonic() > deadline:
+                raise engine_failure(self._reason(self.probe()), self.paths)
+            self._evict()
+            time.sleep(_PAUSE)
+
     def _launch(self, shared_buffers: str) -> bool:
         """Start a server; return false if processes of another one are alive.
 
@@ -230,7 +315,7 @@ class Server:
                 account.chown_tree(paths.engine)
             self._log_opened(make_programs_readable(self.binaries.folder, account))
             self._log_opened([*make_reachable(paths.engine, account), *make_reachable(paths.log, account)])
-        cluster.ensure_data(paths, self.binaries, account)
+        cluster.ensure_data(paths, self.binaries, account, self.major)
         listen = choose_endpoint(paths, account)
         if account:
             self._log_opened(make_reachable(Path(listen.host), account))
@@ -282,6 +367,24 @@ class Server:
         )
 
 
+def settle(server: Server) -> None:
+    """Complete the upgrade that a killed process left, or remove what it left. The caller holds the engine's lock.
+
+    An upgrade that fails does the same at its end.
+    """
+    paths = server.paths
+    rooms = upgrade_rooms(paths)
+    if not rooms and not paths.upgraded.exists():
+        return
+    if cluster.version_on_disk(paths) != str(MAJOR):  # else it is the server of other clients
+        server.end()
+    for room in rooms:
+        Engine(room).end()
+    complete(paths)
+    for room in rooms:
+        shutil.rmtree(room, ignore_errors=True)
+
+
 def ensure_watcher(server: Server, idle_minutes: float) -> None:
     """Start the watcher unless one runs. The caller holds the engine's lock.
 
@@ -308,7 +411,7 @@ def ensure_watcher(server: Server, idle_minutes: float) -> None:
         process.wait()  # it forks and exits, see watcher.main
 
 
-def _create_files(server: Server) -> None:
+def create_files(server: Server) -> None:
     paths, account = server.paths, server.account
     length = len(os.fsencode(paths.home))
     if length > _LONGEST_HOME:

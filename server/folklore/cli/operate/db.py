@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from folklore.app import App
+from folklore.backup.upgrade import upgrade_engine
 from folklore.cli.context import local_settings
 from folklore.cli.operate.config import masked
 from folklore.cli.options import context_and_json
@@ -15,7 +16,9 @@ from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
+from folklore.engine.binaries import MAJOR
 from folklore.errors import InvalidInput
+from folklore.runtime import start_engine
 
 
 @click.group()
@@ -28,7 +31,7 @@ def db() -> None:
 @context_and_json
 def start(ctx: click.Context, /, new: bool, as_json: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
-    url = masked(_engine(local_settings(ctx)).start(new=new))
+    url = masked(start_engine(_engine(local_settings(ctx)), new=new))
     print_either({"running": True, "url": url}, f"The engine is running: {url}", as_json=as_json)
 
 
@@ -55,6 +58,28 @@ def status(ctx: click.Context, as_json: bool) -> None:
     for name, entry in value.items():
         text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
         print_line(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
+
+
+@db.command()
+@click.option("--drop-old", is_flag=True, help="Delete the old data that upgrades have kept.")
+@context_and_json
+def upgrade(ctx: click.Context, /, drop_old: bool, as_json: bool) -> None:
+    """Upgrade the embedded engine's data to the major version of Postgres that this Folklore carries.
+
+    Any start of the engine does so too. Every database is copied by the programs of both versions to a new data
+    directory, each row compared, and the directory put in the place of the old one, which is kept next to it. On any
+    failure, and when this command is killed, the old data stays in use or the next start completes the change. A
+    running engine of the older version is stopped for all its clients.
+    """
+    engine = _engine(local_settings(ctx))
+    kept = upgrade_engine(engine)
+    lines = [f"The data is of Postgres {MAJOR}."]
+    if kept is not None:
+        lines.append(f"The old data is kept in {kept}; `folklore db upgrade --drop-old` deletes it.")
+    dropped = engine.drop_old() if drop_old else {}
+    lines += [f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()]
+    value = {"postgres": MAJOR, "upgraded": kept is not None, "kept": [str(path) for path in engine.old_data()]}
+    print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines), as_json=as_json)
 
 
 @db.command("migrate")
@@ -105,6 +130,7 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
     found = _engine(settings).status()
     value = {"engine": "embedded", "running": found.running, "data_directory": str(found.data_directory)}
     value |= {"log": str(found.log), "version": found.version, "pid": found.pid}
+    value |= {"old_data": [str(path) for path in old] if (old := _engine(settings).old_data()) else None}
     value |= {"sessions": found.sessions if found.running else None, "url": found.dsn and masked(found.dsn)}
     return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
 

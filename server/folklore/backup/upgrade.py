@@ -1,0 +1,124 @@
+"""Upgrade of the engine's data to another major version: every database is copied to a new server, and compared."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from folklore.backup.contents import read_contents
+from folklore.backup.programs import Programs
+from folklore.db.database import Moment
+from folklore.db.databases import (
+    MAINTENANCE,
+    address_of,
+    copy_settings,
+    drop_database,
+    has_schema,
+    has_tables,
+    read_cluster,
+)
+from folklore.db.migrate import server_info
+from folklore.engine import Engine
+from folklore.engine.upgrade import Copied
+from folklore.errors import Conflict, EngineFailed, FolkloreError
+from folklore.log import get_logger
+from folklore.phases import phase
+
+log = get_logger(__name__)
+
+_STAYS = "The data is as it was."
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """One of the two servers: the address of its database `folklore`, and its programs."""
+
+    dsn: str
+    programs: Programs
+
+    @classmethod
+    def of(cls, copied: Copied) -> _Server:
+        return cls(copied.dsn, Programs(copied.programs.folder))
+
+    def database(self, name: str) -> str:
+        """Return the address of one of its databases."""
+        return address_of(self.dsn, name)
+
+
+def upgrade_engine(engine: Engine) -> Path | None:
+    """Upgrade data of an older major version, and return the directory in which the old data is kept.
+
+    None if the data is not of an older version. The engine is stopped. Raises EngineFailed, DiskFull.
+    """
+    began = monotonic()
+    kept = engine.upgrade(_copy)
+    if kept is not None:
+        log.warning("engine_upgraded", seconds=round(monotonic() - began, 1), old_data=str(kept))
+    return kept
+
+
+def _copy(older: Copied, newer: Copied) -> None:
+    try:
+        asyncio.run(_copy_all(_Server.of(older), _Server.of(newer)))
+    except EngineFailed:
+        raise
+    except FolkloreError as error:
+        raise EngineFailed(
+            f"The data could not be upgraded: {error.message}",
+            hint=f"{_STAYS} Correct this and run `folklore db upgrade`, or use the version of Folklore that wrote it.",
+        ) from error
+
+
+async def _copy_all(older: _Server, newer: _Server) -> None:
+    """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
+    before, after = await server_info(older.dsn), await server_info(newer.dsn)
+    if before.offered is None:
+        raise EngineFailed(
+            f"{before.version} in {older.programs.folder} has no pgvector.",
+            hint=f"Install it (Debian: `apt install postgresql-{before.major}-pgvector`), then run "
+            "`folklore db upgrade`.",
+        )
+    log.warning("engine_upgrade_began", old=before.version, new=after.version, bytes=before.bytes)
+    cluster = await read_cluster(older.dsn)
+    await older.programs.copy_roles(older.dsn, newer.programs, newer.database(MAINTENANCE))
+    with phase(f"Upgrading the database from {before.version} to {after.version}") as advance:
+        for done, name in enumerate(cluster.databases):
+            advance(done, len(cluster.databases))
+            await _copy_database(older, newer, name)
+    if refused := await copy_settings(older.dsn, newer.dsn):
+        log.warning("engine_settings_not_taken_over", settings=refused)
+    copied = await read_cluster(newer.dsn)
+    if copied != cluster:
+        raise Conflict("The copy has other roles or databases.")
+
+
+async def _copy_database(older: _Server, newer: _Server, name: str) -> None:
+    """Copy a database and compare it. Every server has the one for maintenance, usually without tables."""
+    source, target = older.database(name), newer.database(name)
+    exists = name == MAINTENANCE
+    if exists and not await has_tables(source):
+        return
+    if not exists:
+        await drop_database(newer.dsn, name)
+    into = target if exists else newer.database(MAINTENANCE)
+    if await has_schema(source):
+        await _copy_and_compare(older, newer, name, into)
+    else:
+        await older.programs.copy(source, None, newer.programs, into, create=not exists)
+    await newer.programs.vacuum(target)
+
+
+async def _copy_and_compare(older: _Server, newer: _Server, name: str, into: str) -> None:
+    """Copy a database with Folklore's tables. Raises Conflict if a row or an answer of the copy differs."""
+    moment, copy = Moment(older.database(name)), Moment(newer.database(name))
+    async with moment.reading() as snapshot:
+        contents = await read_contents(moment)
+        create = name != MAINTENANCE
+        await older.programs.copy(older.database(name), snapshot, newer.programs, into, create=create)
+    async with copy.reading():
+        # Another major version may stem words otherwise, so that questions find other memories.
+        differences = contents.differences(await read_contents(copy), answers=False)
+    if differences:
+        raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
