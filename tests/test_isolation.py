@@ -473,13 +473,14 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
     for seconds in (0, 30, 120):
         server.now = NOON + timedelta(seconds=seconds)
         for one in (authenticator, server.authenticator()):  # two servers
-            await one.admit(alice.secret)
+            await one.admit(alice.secret, f"192.0.2.{seconds}")
             await one.close()
         seen.append(await server.last_uses())
-    await Principals(owner.library.database).used(alice.token, NOON)
+    await Principals(owner.library.database).used(alice.token, NOON, "192.0.2.77")
 
     assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
     assert await server.last_uses() == seen[-1]
+    assert [token.last_address for token in await tokens_of(owner)] == ["192.0.2.120", None]
     assert bob.token != alice.token
 
 

@@ -293,7 +293,7 @@ async def test_denied_accesses_are_counted_in_the_audit_log_without_tokens(team:
     assert not any("fk_" in (item.detail or "") for item in log)
 
 
-async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None:
+async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(team: Team) -> None:
     token = await team.token("una", "payments:reader")
     began = datetime.now(UTC)
     async with team.assistant(token.secret) as client:
@@ -306,6 +306,7 @@ async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None
                 break
             await asyncio.sleep(0.1)
     assert began <= listed.last_used_at <= datetime.now(UTC)
+    assert listed.last_address == "127.0.0.1"
 
 
 async def test_the_first_token_makes_tokens_necessary(

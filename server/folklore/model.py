@@ -174,6 +174,7 @@ class Token:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    last_address: str | None = None
     invited_until: datetime | None = None
 
 

@@ -219,6 +219,8 @@ create table tokens (
     expires_at timestamptz,
     revoked_at timestamptz,
     last_used_at timestamptz,
+    -- The address of a request at about that time.
+    last_address text,
     constraint tokens_pkey primary key (id),
     constraint tokens_principal_fkey foreign key (principal_id) references principals (id) on delete cascade
 );

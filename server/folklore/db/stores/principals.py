@@ -175,10 +175,10 @@ class Principals:
                 await log_entry(session, entry, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
 
-    async def used(self, token: UUID, now: datetime) -> None:
+    async def used(self, token: UUID, now: datetime, address: str | None) -> None:
         """Write the last use of a token. One statement."""
         async with self._database.session() as session:
-            await session.rows("principals/touch_token", id=token, now=now)
+            await session.rows("principals/touch_token", id=token, now=now, address=address)
 
     async def drop_expired(self, before: datetime) -> int:
         """Delete external tokens that expired before a time, and return their number. One statement."""

@@ -22,6 +22,7 @@ from folklore.memory.ids import new_id
 from folklore.memory.namespaces import create_namespace
 from folklore.memory.permissions import require_owner, stronger
 from folklore.memory.requests import (
+    NO_END,
     CreateNamespaceRequest,
     CreateTokenRequest,
     InviteRequest,
@@ -107,7 +108,7 @@ async def prepare_token(
         raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=owner)
-    expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
+    expires_at = None if request.expires == NO_END else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
     named, patterns = _separated(grants)
     wanted = [name for name, _ in named.values()]
