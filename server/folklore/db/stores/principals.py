@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -174,6 +174,11 @@ class Principals:
                 entry = NewEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
                 await log_entry(session, entry, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
+
+    async def valid(self, ids: Iterable[UUID], *, now: datetime) -> set[UUID]:
+        """Return those of these tokens that are neither revoked nor expired. One statement."""
+        async with self._database.session() as session:
+            return {row["id"] for row in await session.rows("principals/valid_tokens", ids=list(ids), now=now)}
 
     async def used(self, token: UUID, now: datetime, address: str | None) -> None:
         """Write the last use of a token. One statement."""
