@@ -30,7 +30,7 @@ from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.team import connected as over_http
 from tests.test_credentials import keyring  # noqa: F401 - the fixture
-from tests.test_stdio import Wire, wire
+from tests.test_stdio import Wire, most_resident, send_long_lines, wire
 from tests.waiting import STUCK
 
 NAMES = [tool.name for tool in TOOLS]
@@ -538,6 +538,20 @@ async def test_lines_that_cannot_be_read_are_answered_and_the_rest_is_served(tea
     assert {message["error"]["code"] for message in unread} == {-32700, -32600}
     assert len(unread) == 5
     assert "Traceback" not in errors
+
+
+async def test_a_line_over_the_limit_is_refused_and_takes_no_memory(team: Team, tmp_path: Path) -> None:
+    machine = here(tmp_path)
+    saved(machine, team.url, (await team.token("noah", "noah-notes:writer")).secret)
+
+    async with bridged_wire(machine, team.url, tmp_path) as spoken:
+        errors = await send_long_lines(spoken)
+        most = most_resident(spoken.process)
+        await spoken.send("tools/list", 2)
+        await spoken.answer(2)
+
+    assert {error["code"] for error in errors} == {-32600}
+    assert most < 90, f"{most} MB"
 
 
 async def test_progress_and_unknown_fields_pass(team: Team, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -473,13 +474,14 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
     for seconds in (0, 30, 120):
         server.now = NOON + timedelta(seconds=seconds)
         for one in (authenticator, server.authenticator()):  # two servers
-            await one.admit(alice.secret)
+            await one.admit(alice.secret, f"192.0.2.{seconds}")
             await one.close()
         seen.append(await server.last_uses())
-    await Principals(owner.library.database).used(alice.token, NOON)
+    await Principals(owner.library.database).used(alice.token, NOON, "192.0.2.77")
 
     assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
     assert await server.last_uses() == seen[-1]
+    assert [token.last_address for token in await tokens_of(owner)] == ["192.0.2.120", None]
     assert bob.token != alice.token
 
 
@@ -593,6 +595,10 @@ async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
     alice = await holder(owner, "alice", "payments:reader")
+    counted = "select (select count(*) from memories) || ' ' || (select count(*) from postings)"
+    before = await connection.fetchval(counted)
+    hidden = await connection.fetchval("select id from namespaces where name = 'board'")
+    ids = await connection.fetchval("select array_agg(id) from memories where namespace_id = $1", hidden)
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
 
     async with connection.transaction():
@@ -600,8 +606,12 @@ async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
         assert [row["name"] for row in await connection.fetch("select name from namespaces")] == ["payments"]
         assert await connection.fetchval("select count(*) from memories") == 1
         assert await connection.execute("update memories set content = 'changed'") == "UPDATE 0"
-        assert await connection.execute("delete from postings") == "DELETE 0"
+        for function in ("postings", "embeddings", "memories"):
+            await connection.execute(f"select folklore_delete_{function}($1, $2)", hidden, ids)
     assert await connection.fetchval("select count(*) from memories") == 0, "the key ended with the transaction"
+    await connection.execute("select folklore_delete_memories($1, $2)", hidden, ids)
+    await connection.execute("reset session authorization")
+    assert await connection.fetchval(counted) == before
 
 
 async def test_a_temporary_table_of_the_same_name_deceives_no_policy(
@@ -756,11 +766,17 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
 async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_grants(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
-    await connection.execute(f"revoke all on idempotency_keys from {TOKEN_ROLE}")
+    await connection.execute(f"revoke all on audit from {TOKEN_ROLE}")
+    await connection.execute("alter table memories add column later text")
+    await connection.execute(f"grant delete on relations to {TOKEN_ROLE}")
 
-    assert await missing_role_commands(database_url) == [
-        f"grant select, insert, delete on idempotency_keys to {TOKEN_ROLE}"
-    ]
+    revoke, update, insert = await missing_role_commands(database_url)
+
+    assert revoke.startswith("revoke update, delete on memories,")
+    assert update.startswith("grant update (content, ")
+    assert "later" in update
+    assert not {"author", "agent", "id", "created_at", "search"} & set(re.findall(r"\w+", update))
+    assert insert == f"grant insert on audit to {TOKEN_ROLE}"
 
 
 async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_the_memory_is_forgotten(

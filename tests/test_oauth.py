@@ -25,7 +25,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from folklore.config import OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, InvalidInput, Unauthenticated, Unavailable
-from folklore.http import oauth
+from folklore.http import issuer_keys, oauth
 from folklore.http.oauth import JwtIssuer
 from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.memory.requests import ListTokensRequest, RevokeTokensRequest
@@ -45,6 +45,8 @@ class Provider:
     # Pages in addition to those of OpenID Connect, or in their place; None for a page that is missing.
     pages: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    # Seconds before an answer.
+    delay: float = 0
 
     def add(self, kid: str, key: Any) -> None:
         self.keys[kid] = key
@@ -77,6 +79,7 @@ def providing() -> Iterator[Provider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             made.asked.append(self.path)
+            time.sleep(made.delay)
             known = {"issuer": made.url, "jwks_uri": f"{made.url}/keys"}
             pages = {"/.well-known/openid-configuration": known, "/keys": made.published()} | made.pages
             said = pages.get(self.path)
@@ -109,6 +112,16 @@ def another() -> Iterator[Provider]:
     with providing() as made:
         made.add("one", ec.generate_private_key(ec.SECP256R1()))
         yield made
+
+
+@dataclass
+class Clock:
+    """A clock that stands until it is moved."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 async def identity(issuer: JwtIssuer, token: str) -> ExternalIdentity:
@@ -245,18 +258,89 @@ async def test_an_expiry_in_no_possible_year_is_refused(team: Team, provider: Pr
         assert (await ask(team, provider.token(groups=["money"], exp=end))).status_code == 401
 
 
-async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_enough(
-    another: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    issuer = JwtIssuer(settings_of(another))
+async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_enough(another: Provider) -> None:
+    clock = Clock()
+    issuer = JwtIssuer(settings_of(another), clock)
     await identity(issuer, another.token())
     another.add("new", ec.generate_private_key(ec.SECP256R1()))
     with pytest.raises(Unauthenticated, match="does not publish"):
         await identity(issuer, another.token("new"))
-    later = time.monotonic() + 31
-    monkeypatch.setattr("jwt.jwks_client.time.monotonic", lambda: later)
+    clock.now += 31
 
     assert (await identity(issuer, another.token("new"))).principal == f"carla <{another.url}>"
+
+
+async def test_a_slow_issuer_and_unknown_keys_delay_no_token_whose_key_is_known(another: Provider) -> None:
+    clock = Clock()
+    issuer = JwtIssuer(settings_of(another), clock)
+    await identity(issuer, another.token())
+    unknown = another.token("unknown", key=another.keys["one"])
+    another.delay = 3
+
+    async def known() -> float:
+        began = time.monotonic()
+        assert (await identity(issuer, another.token())).principal == f"carla <{another.url}>"
+        return time.monotonic() - began
+
+    clock.now += 31
+    waiting = [asyncio.create_task(identity(issuer, unknown)) for _ in range(50)]
+    await asyncio.sleep(0.2)
+    during = [await known() for _ in range(20)]
+    refused = await asyncio.gather(*waiting, return_exceptions=True)
+    clock.now += 301  # the keys are to be fetched again, which takes as long
+    later = [await known() for _ in range(20)]
+    await asyncio.sleep(3.5)
+    another.delay = 0
+
+    assert max(during + later) < 0.2
+    assert {type(error) for error in refused} == {Unauthenticated}
+    assert another.asked.count("/keys") == 3, "fifty tokens asked once"
+
+
+async def test_a_token_with_an_unknown_key_waits_no_longer_than_the_deadline(
+    another: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuer_keys, "_DEADLINE", 0.5)
+    another.delay = 2
+    issuer = JwtIssuer(settings_of(another))
+    for _ in range(3):
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            await identity(issuer, another.token())
+        assert time.monotonic() - began < 1
+
+    await asyncio.sleep(4)
+    assert await identity(issuer, another.token()), "the fetch went on meanwhile"
+    assert another.asked == ["/.well-known/openid-configuration", "/keys"]
+
+
+async def test_a_withdrawn_key_is_refused_within_minutes_and_known_ones_survive_an_outage_of_an_hour(
+    another: Provider,
+) -> None:
+    clock = Clock()
+    issuer = JwtIssuer(settings_of(another), clock)
+    another.add("two", ec.generate_private_key(ec.SECP256R1()))
+    one, two = another.token(), another.token("two")
+    await identity(issuer, one)
+    del another.keys["one"]
+    clock.now += 301
+    await identity(issuer, two)
+    await asyncio.sleep(0.5)  # the fetch in the background
+    with pytest.raises(Unauthenticated, match="does not publish"):
+        await identity(issuer, one)
+
+    another.pages = {"/keys": None}
+    clock.now += 3500
+    assert await identity(issuer, two)
+    await asyncio.sleep(0.5)
+    clock.now += 200
+    with pytest.raises(Unavailable):
+        await identity(issuer, two)
+    another.pages = {}
+    with pytest.raises(Unavailable):
+        await identity(issuer, two)
+    clock.now += 6
+    assert await identity(issuer, two)
 
 
 async def test_tokens_that_come_at_once_for_the_first_time_are_accepted(team: Team, provider: Provider) -> None:
@@ -360,7 +444,8 @@ async def test_an_issuer_with_a_path_is_found_by_both_standards_or_by_jwks_url(a
 
 async def test_while_the_keys_cannot_be_fetched_no_token_is_called_bad(another: Provider) -> None:
     unreachable = f"http://127.0.0.1:{free_port()}"
-    issuer = JwtIssuer(settings_of(another))
+    clock = Clock()
+    issuer = JwtIssuer(settings_of(another), clock)
     elsewhere = JwtIssuer(OAuthSettings(issuer=unreachable, audience=AUDIENCE))
     broken: tuple[dict[str, Any], ...] = (
         {"/keys": None},
@@ -377,6 +462,7 @@ async def test_while_the_keys_cannot_be_fetched_no_token_is_called_bad(another: 
         await identity(issuer, another.token())
 
     another.pages = {}
+    clock.now += 6
     assert (await identity(issuer, another.token())).principal == f"carla <{another.url}>"
 
 

@@ -474,7 +474,8 @@ async def test_the_exchange_is_the_one_call_without_a_token(office: Office) -> N
 
 
 async def invited(owner: Person, *grants: str, **more: Any) -> Invitation:
-    return await owner.call(InviteRequest(name="carla", grants=grants or ("payments:writer",), **more))
+    asked = {"expires": "never"} | more
+    return await owner.call(InviteRequest(name="carla", grants=grants or ("payments:writer",), **asked))
 
 
 def request_of(invitation: Invitation, secret: str = SECRET) -> JoinRequest:

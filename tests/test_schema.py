@@ -171,7 +171,7 @@ async def test_namespace_ids_are_uuids_that_are_always_there(connection: asyncpg
             where p.pronamespace = 'public'::regnamespace and p.provolatile <> 'i' and p.proname like 'folklore%'
                 -- What a transaction says of itself, and what policies ask of it: never a part of a row.
                 and p.proname not in ('folklore_enter', 'folklore_opened', 'folklore_readable', 'folklore_writable',
-                    'folklore_administered', 'folklore_matching', 'folklore_token', 'folklore_prefixes')
+                    'folklore_principal', 'folklore_matching', 'folklore_token', 'folklore_prefixes')
                 and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
             """,
         ),

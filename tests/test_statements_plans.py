@@ -319,3 +319,29 @@ async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Ex
 
     assert plan.indexes() == {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
+
+
+@pytest.mark.parametrize("whom", ["owner", "token"])
+async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd: ManyMemories, whom: str) -> None:
+    tables = ("memories", "postings", "embeddings", "relations", "idempotency_keys")
+    scans = "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables where relname = any($1)"
+    database = crowd.seen_by(whom)
+
+    async def delete() -> None:
+        async with database.transaction() as session:
+            connection = session.connection
+            space = await connection.fetchval("select id from namespaces where name = 'small'")
+            first = "select id from memories where namespace_id = $1 order by id limit 5"
+            ids = [row["id"] for row in await connection.fetch(first, space)]
+            count = "select count(*) from postings where namespace_id = $1"
+            before, left = await connection.fetchval(scans, tables), await connection.fetchval(count, space)
+            await session.rows("postings/delete", namespace=space, ids=ids)
+            await session.rows("embeddings/delete_by_id", namespace=space, ids=ids)
+            await session.rows("relations/delete", namespace=space, relations="[]")
+            await session.rows("keys/release", namespace=space, keys=["key 2800"])
+            assert left - await connection.fetchval(count, space) > 50
+            assert await connection.fetchval(scans, tables) == before
+            raise RuntimeError("roll back")
+
+    with pytest.raises(RuntimeError, match="roll back"):
+        await delete()

@@ -71,7 +71,7 @@ class Wire:
     async def answer(self, id_: int) -> dict[str, Any]:
         return dict((await self.message(id_))["result"])
 
-    async def message(self, id_: int) -> dict[str, Any]:
+    async def message(self, id_: int | str | None) -> dict[str, Any]:
         assert self.process.stdout is not None
         async with asyncio.timeout(STUCK):
             while line := await self.process.stdout.readline():
@@ -165,6 +165,45 @@ async def test_a_call_that_is_nested_too_deep_gets_an_error_with_its_id(database
 
     assert refused["error"]["code"] == -32700
     assert "recursion limit" in refused["error"]["message"]
+
+
+async def send_long_lines(spoken: Wire) -> list[dict[str, Any]]:
+    """Send lines over the limit, one of them of 200 MB; return the errors that answer them."""
+    assert spoken.process.stdin is not None
+    text = "x" * 5_000_000
+    call = {"method": "tools/call", "params": {"name": "memory_store", "arguments": {"content": text}}}
+    for message in ({"jsonrpc": "2.0", "id": 7} | call, call | {"jsonrpc": "2.0", "id": "last"}, call):
+        spoken.process.stdin.write(json.dumps(message).encode() + b"\n")
+    spoken.process.stdin.write(b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":"')
+    for _ in range(200):
+        spoken.process.stdin.write(b"y" * 1_000_000)
+        await spoken.process.stdin.drain()
+    spoken.process.stdin.write(b'"}\n')
+    return [(await spoken.message(id_))["error"] for id_ in (7, "last", None, 8)]
+
+
+def most_resident(process: asyncio.subprocess.Process) -> int:
+    """Return the most megabytes that a process ever had in memory."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
+
+
+async def test_a_line_over_the_limit_is_refused_and_takes_no_memory(database_url: str, tmp_path: Path) -> None:
+    async with wire(watched(tmp_path, database_url=database_url)) as spoken:
+        await spoken.send("tools/call", 2, name="memory_store", arguments={"content": "loads the model"})
+        await spoken.answer(2)
+        before = most_resident(spoken.process)
+        errors = await send_long_lines(spoken)
+        grown = most_resident(spoken.process) - before
+        await spoken.send("tools/call", 3, name="memory_store", arguments={"content": "x" * 20_000})
+        stored = await spoken.answer(3)
+        await spoken.hang_up()
+
+    assert {error["code"] for error in errors} == {-32600}
+    assert "more than 4,194,304 bytes" in errors[0]["message"]
+    assert not stored["isError"]
+    assert grown < 30, f"{grown} MB"
+    assert spoken.process.returncode == 0
 
 
 async def test_an_acknowledged_store_survives_sigkill(

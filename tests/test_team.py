@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +293,7 @@ async def test_denied_accesses_are_counted_in_the_audit_log_without_tokens(team:
     assert not any("fk_" in (item.detail or "") for item in log)
 
 
-async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None:
+async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(team: Team) -> None:
     token = await team.token("una", "payments:reader")
     began = datetime.now(UTC)
     async with team.assistant(token.secret) as client:
@@ -306,6 +306,7 @@ async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None
                 break
             await asyncio.sleep(0.1)
     assert began <= listed.last_used_at <= datetime.now(UTC)
+    assert listed.last_address == "127.0.0.1"
 
 
 async def test_the_first_token_makes_tokens_necessary(
@@ -562,3 +563,41 @@ async def test_an_invalid_request_to_the_api_names_the_problem(
 
     assert answer.status_code == status
     assert message in answer.json()["error"]["message"]
+
+
+async def test_a_stream_of_sse_ends_within_seconds_of_its_token_and_others_stay_open(team: Team) -> None:
+    almost_an_hour_ago = datetime.now(UTC) - timedelta(minutes=60, seconds=-6)
+    lasting, revoked = await team.token("lara", "payments:reader"), await team.token("sam", "payments:reader")
+    expiring = await team.owner.at(almost_an_hour_ago).create_token("eve", "payments:reader", expires="1h")
+    ended: dict[str, datetime] = {}
+
+    async def listen(name: str, secret: str) -> None:
+        async with client.stream("GET", "/sse", headers=bearer(secret)) as stream:
+            assert stream.status_code == 200
+            opened[name].set()
+            async for _ in stream.aiter_lines():
+                pass
+        ended[name] = datetime.now(UTC)
+
+    opened = {"lara": asyncio.Event(), "sam": asyncio.Event(), "eve": asyncio.Event()}
+    async with httpx.AsyncClient(base_url=team.url, timeout=30) as client:
+        secrets = {"lara": lasting.secret, "sam": revoked.secret, "eve": expiring.secret}
+        tasks = [asyncio.create_task(listen(name, secret)) for name, secret in secrets.items()]
+        for event in opened.values():
+            await event.wait()
+        await asyncio.sleep(2.5)  # the server looks at the tokens meanwhile
+        before = set(ended)
+        await team.revoke(revoked)
+        at = datetime.now(UTC)
+        async with asyncio.timeout(30):
+            await asyncio.gather(*tasks[1:])
+        lasts = not tasks[0].done()
+        tasks[0].cancel()
+        await asyncio.wait(tasks)
+
+    assert before == set()
+    assert lasts
+    assert "Traceback" not in team.server.log_text()
+    assert ended["sam"] - at < timedelta(seconds=5)
+    assert expiring.expires_at is not None
+    assert timedelta(0) < ended["eve"] - expiring.expires_at < timedelta(seconds=5)

@@ -63,6 +63,12 @@ class Refused(FolkloreError):
     exit_code = 5
 
 
+class RateLimited(Refused):
+    """Call that the caller has made too often; it may be made later."""
+
+    code = "rate_limited"
+
+
 class Unauthenticated(Refused):
     """Call without a valid token: `reason` is missing, malformed, unknown, expired, revoked or untrusted.
 

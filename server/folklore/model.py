@@ -103,8 +103,7 @@ class Access:
 class Caller:
     """The author of a request, taken from authentication or the operating system, never from arguments.
 
-    Without `access` every namespace is open: to the user who runs the process, or with an owner's token. `home` is the
-    token's default namespace. A caller who is not `identified`, while authentication is unavailable, may do nothing.
+    Without `access` every namespace is open: to the user who runs the process, or with an owner's token.
     """
 
     author: str
@@ -112,9 +111,9 @@ class Caller:
     may_write: bool = True
     access: Access | None = None
     token: UUID | None = None
-    home: str | None = None
+    home: str | None = None  # the default namespace of the token
     expires_at: datetime | None = None
-    identified: bool = True
+    identified: bool = True  # False while authentication is unavailable: the caller may do nothing
     anonymous: bool = False  # sent no token to a server that needs none
 
 
@@ -174,6 +173,7 @@ class Token:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    last_address: str | None = None
     invited_until: datetime | None = None
 
 

@@ -20,6 +20,7 @@ from folklore.bridge.connections import Message
 from folklore.bridge.remote import IMPATIENT, Remote
 from folklore.errors import FolkloreError
 from folklore.text.clean import replace_lone_surrogates
+from folklore.text.lines import LongLine
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 
@@ -64,8 +65,11 @@ class Bridge:
         self._negotiated: str | None = None
         self._repeatable: frozenset[str] = frozenset()  # tools that only read, and those that take idempotency keys
 
-    def take(self, line: bytes) -> None:
+    def take(self, line: bytes | LongLine) -> None:
         """Take a line of the client, and answer it when the answer is there."""
+        if isinstance(line, LongLine):
+            self._write(_error(line.id, _INVALID_REQUEST, line.message))
+            return
         try:
             message = json.loads(replace_lone_surrogates(line).decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from folklore.bridge.connections import Message
+from folklore.text.lines import LineReader, LongLine
 
 _CHUNK = 65_536
 _LOOK_SECONDS = 1.0
@@ -34,7 +35,7 @@ def claim_stdout() -> Callable[[Message], None]:
     return write
 
 
-async def read_lines(take: Callable[[bytes], None]) -> None:
+async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
     """Pass each line of standard input to `take`, until it ends or the process that started this one is gone."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
@@ -54,14 +55,9 @@ async def read_lines(take: Callable[[bytes], None]) -> None:
             return
 
 
-def _read(take: Callable[[bytes], object]) -> None:
-    rest: list[bytes] = []
+def _read(take: Callable[[bytes | LongLine], object]) -> None:
+    reader = LineReader()
     with suppress(OSError):
         while chunk := os.read(0, _CHUNK):
-            *lines, last = chunk.split(b"\n")
-            for line in lines:
-                whole = b"".join([*rest, line])
-                rest.clear()
-                if whole.strip():
-                    take(whole)
-            rest.append(last)
+            for line in reader.feed(chunk):
+                take(line)

@@ -17,7 +17,7 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput
-from folklore.memory.requests import CHANGEABLE, Changes, FiltersRequest, RankingRequest
+from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, FiltersRequest, RankingRequest
 from folklore.model import FIELDS, Field, number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,6 +74,19 @@ class Share(click.FloatRange):
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
     """Pass the context, and add `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(click.pass_context(command))
+
+
+def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--expires` and `--no-expiry`: the end of a new token."""
+    never = click.option("--no-expiry", "expires", flag_value=NO_END, help="The token has no end.")
+    period = click.option(
+        "--expires",
+        default=TOKEN_PERIOD,
+        show_default=True,
+        metavar="PERIOD",
+        help="End of the token, from now: 12h, 90d, 8w, 1y.",
+    )
+    return period(never(command))
 
 
 def several_namespaces(default: str) -> Option:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -43,6 +44,8 @@ from folklore.http.time_zone import RequestedTimeZone
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
 from folklore.memory.auth.console_sessions import ConsoleSessions
+from folklore.memory.auth.current_caller import current_caller
+from folklore.memory.auth.token_watch import TokenWatch
 
 
 def build_app(
@@ -74,7 +77,7 @@ def build_app(
         *_metadata(oauth),
         *api_routes(team.service, exports, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
-        *_sse_routes(server, security, limits, several_workers=settings.http.workers > 1),
+        *_sse_routes(server, team.watch, security, limits, several_workers=settings.http.workers > 1),
         *console_routes(team, sessions, exports),
     ]
 
@@ -122,7 +125,12 @@ def _streamable_http(server: Server[Any], host: str, security: TransportSecurity
 
 
 def _sse_routes(
-    server: Server[Any], security: TransportSecuritySettings, limits: Limits, *, several_workers: bool
+    server: Server[Any],
+    watch: TokenWatch,
+    security: TransportSecuritySettings,
+    limits: Limits,
+    *,
+    several_workers: bool,
 ) -> Sequence[Route]:
     """Return the paths of SSE.
 
@@ -132,7 +140,7 @@ def _sse_routes(
 
     # Starlette calls as an ASGI application what an endpoint returns.
     async def session(_request: Request) -> ASGIApp:
-        return _needs_one_worker() if several_workers else partial(_serve_session, server, transport)
+        return _needs_one_worker() if several_workers else partial(_serve_session, server, transport, watch)
 
     async def message(_request: Request) -> ASGIApp:
         return _needs_one_worker() if several_workers else transport.handle_post_message
@@ -150,9 +158,12 @@ def _needs_one_worker() -> Response:
 
 
 async def _serve_session(
-    server: Server[Any], transport: SseServerTransport, scope: Scope, receive: Receive, send: Send
+    server: Server[Any], transport: SseServerTransport, watch: TokenWatch, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Serve one session, and end its stream: the SDK leaves it open when the server ends, which uvicorn reports."""
+    """Serve one session until the client or its token ends, and end its stream.
+
+    The SDK leaves the stream open when the server ends, which uvicorn reports.
+    """
     is_open = False
 
     async def observe(message: Message) -> None:
@@ -160,8 +171,11 @@ async def _serve_session(
         is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
         await send(message)
 
-    async with transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    with suppress(TimeoutError):
+        async with asyncio.timeout(None) as until:  # ends the block when the token ends
+            with watch.watching(current_caller().token, partial(until.reschedule, 0)):
+                async with transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
+                    await server.run(incoming, outgoing, server.create_initialization_options())
     if is_open:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

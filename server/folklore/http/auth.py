@@ -92,13 +92,13 @@ class AuthenticationMiddleware:
         if scope["method"] == "POST" and scope["path"] == JOIN:
             await self._join(scope, receive, send)
             return
-        address = _address(scope)
+        address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
             await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
             await _too_many_failures(wait)(scope, receive, send)
             return
         try:
-            caller = await self._team.authenticator.admit(token)
+            caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
             if token is not None:
                 self._failures.failed(address)
@@ -120,7 +120,7 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if wait := self._joins.take(_address(scope)):
+        if wait := self._joins.take(address_of(scope)):
             message = f"Invitations are exchanged at most {_JOINS_PER_MINUTE} times a minute from one address."
             answer = refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
             await answer(scope, receive, send)
@@ -139,7 +139,8 @@ class AuthenticationMiddleware:
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
 
 
-def _address(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
+    """Return the address of the client: behind a trusted proxy, the one that the proxy states."""
     return str(scope["client"][0]) if scope.get("client") else ""
 
 

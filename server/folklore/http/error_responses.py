@@ -9,10 +9,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Refused, Unauthenticated, Unavailable
+from folklore.errors import (
+    Conflict,
+    FolkloreError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
 
 _STATUS: Mapping[type[FolkloreError], int] = {
-    InvalidInput: 400, Unauthenticated: 401, Refused: 403, NotFound: 404, Conflict: 409, Unavailable: 503,
+    InvalidInput: 400, Unauthenticated: 401, RateLimited: 429, Refused: 403, NotFound: 404, Conflict: 409,
+    Unavailable: 503,
 }  # fmt: skip
 
 

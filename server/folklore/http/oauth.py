@@ -1,16 +1,17 @@
 """Access tokens of an identity provider: JWTs of one configured issuer, checked with its published keys.
 
-RFC 9068 (the tokens), RFC 7517 (the keys). PyJWT checks them and keeps the keys.
+RFC 9068 (the tokens), RFC 7517 (the keys). PyJWT checks them and reads the keys.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from http.client import HTTPException
+from time import monotonic
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -18,12 +19,10 @@ from urllib.parse import urlsplit
 import jwt
 
 from folklore.config import OAuthSettings
-from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
-from folklore.log import get_logger
+from folklore.errors import ConfigInvalid, Unauthenticated
+from folklore.http.issuer_keys import IssuerKeys
 from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.text.clean import clean
-
-log = get_logger(__name__)
 
 # Key pairs only: a shared secret that checks signatures could also make them, and "none" is no signature.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -35,7 +34,7 @@ _OWNER = "owner"
 class JwtIssuer:
     """The configured issuer, whose keys are found when the first token comes. Raises ConfigInvalid."""
 
-    def __init__(self, settings: OAuthSettings) -> None:
+    def __init__(self, settings: OAuthSettings, clock: Callable[[], float] = monotonic) -> None:
         if settings.issuer is None or settings.audience is None:
             raise ConfigInvalid("oauth.audience", "goes with oauth.issuer.", hint="Set both.")
         for name, url in (("issuer", settings.issuer), ("jwks_url", settings.jwks_url)):
@@ -45,8 +44,8 @@ class JwtIssuer:
                 )
         self._settings = settings
         self._issuer = settings.issuer
-        self._client: jwt.PyJWKClient | None = None
-        self._lock = asyncio.Lock()
+        self._keys_url = settings.jwks_url
+        self._keys = IssuerKeys(settings.issuer, self._fetch_keys, clock)
         # A digest of the settings: other rules give the same access token other grants.
         self.rules = hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
 
@@ -59,7 +58,10 @@ class JwtIssuer:
             kid = jwt.get_unverified_header(token).get("kid")
         except jwt.PyJWTError:
             raise Unauthenticated("malformed", "This is neither a token of Folklore nor a JWT.") from None
-        key = await self._key(kid)
+        key = await self._keys.find(kid)
+        if key is None:
+            message = "This access token is signed with a key that its issuer does not publish."
+            raise Unauthenticated("untrusted", message)
         try:
             claims = jwt.decode(
                 token,
@@ -107,33 +109,18 @@ class JwtIssuer:
             elif rule.value in values:
                 yield rule.grant
 
-    async def _key(self, kid: str | None) -> jwt.PyJWK:
-        async with self._lock:  # PyJWT fetches under a lock of its own; waiting here takes no thread
-            try:
-                return await asyncio.to_thread(self._find_key, kid)
-            except (jwt.PyJWTError, OSError, ValueError) as error:
-                log.warning("issuer_unreachable", issuer=self._issuer, reason=f"{type(error).__name__}: {error}")
-                raise Unavailable("The issuer's keys cannot be fetched now.", hint="Try again.") from error
-
-    def _find_key(self, kid: str | None) -> jwt.PyJWK:
-        """Return the key of this id; an issuer with one key need not name it. Unknown ids ask it twice a minute."""
-        if self._client is None:
-            url = self._settings.jwks_url or _discover(self._issuer)
-            self._client = jwt.PyJWKClient(url, timeout=_TIMEOUT_SECONDS)
-        keys = self._client.get_signing_keys()
-        if kid is None and len(keys) == 1:
-            return keys[0]
-        try:
-            return self._client.get_signing_key(kid or "")
-        except jwt.PyJWKClientConnectionError:
-            raise
-        except jwt.PyJWKClientError:
-            message = "This access token is signed with a key that its issuer does not publish."
-            raise Unauthenticated("untrusted", message) from None
+    def _fetch_keys(self) -> Sequence[jwt.PyJWK]:
+        """Return the published keys that can check signatures. See IssuerKeys for the errors."""
+        if self._keys_url is None:
+            self._keys_url = _discover(self._issuer)
+        return jwt.PyJWKClient(self._keys_url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS).get_signing_keys()
 
 
 def _discover(issuer: str) -> str:
-    """Return the address of the issuer's keys: OpenID Connect Discovery, else RFC 8414. Raises OSError, ValueError."""
+    """Return the address of the issuer's keys: OpenID Connect Discovery, else RFC 8414.
+
+    Raises OSError, ValueError, HTTPException.
+    """
     parts = urlsplit(issuer)
     base = issuer.rstrip("/")
     path = parts.path.rstrip("/")
@@ -143,7 +130,7 @@ def _discover(issuer: str) -> str:
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - checked by _is_safe
                 metadata = json.loads(answer.read(1_000_000))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             if isinstance(error, HTTPError):
                 error.close()  # it is the response too, and holds its connection
             problem = error

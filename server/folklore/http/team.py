@@ -14,6 +14,7 @@ from folklore.http.time_zone import requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
+from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.memory.service import Service
@@ -22,12 +23,13 @@ from folklore.model import Caller
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The service, the authenticator, the denial log and the memory of such a server."""
+    """The service, the authenticator, the denial log, the watch over streams and the memory of such a server."""
 
     app: App
     service: Service
     authenticator: TokenAuthenticator
     denials: DenialLog
+    watch: TokenWatch
     memory: Callable[[], Awaitable[MemoryContext]]
 
     @classmethod
@@ -68,7 +70,7 @@ class Team:
         authenticator = TokenAuthenticator(
             memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
-        return cls(app, service, authenticator, denials, memory)
+        return cls(app, service, authenticator, denials, TokenWatch(memory, app.now), memory)
 
     def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
         """Log a request that was not authenticated."""
@@ -76,6 +78,7 @@ class Team:
 
     async def close(self) -> None:
         """Write pending entries; called before the application closes."""
+        await self.watch.close()
         await self.denials.close()
         await self.authenticator.close()
 

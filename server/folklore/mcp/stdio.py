@@ -1,29 +1,87 @@
 """MCP over standard input and output.
 
-The SDK drops a line that it cannot read, and its sender waits forever. Two kinds of such lines are read or answered
-here: JSON with unpaired surrogates, and JSON that is nested too deeply.
+The SDK drops a line that it cannot read, and its sender waits forever; and it reads lines of any length. Three kinds of
+lines are read or answered here: JSON with unpaired surrogates, JSON that is nested too deeply, lines over the limit.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import json
+import os
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from folklore.text.clean import replace_lone_surrogates
+from folklore.text.lines import LineReader, LongLine
+
+_CHUNK = 65_536
+# Lines that are read before the server has taken the first of them.
+_AHEAD = 16
 
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve until standard input ends."""
-    async with stdio_server() as (arriving, leaving):
+    lines = _InputLines()
+    async with stdio_server(cast("Any", lines)) as (arriving, leaving):  # the SDK only iterates over it
+        lines.leaving = leaving
         await server.run(Readable(arriving, leaving), leaving, server.create_initialization_options())
+
+
+class _InputLines:
+    """The lines of standard input. One that is too long is answered on `leaving`, and not kept in memory.
+
+    A thread reads them, which as a daemon does not keep the process alive.
+    """
+
+    leaving: Any
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes | LongLine | None] = asyncio.Queue(_AHEAD)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        threading.Thread(target=self._read, args=(_claimed_input(),), name="folklore-stdin", daemon=True).start()
+        while (line := await self._lines.get()) is not None:
+            if isinstance(line, LongLine):
+                refusal = ErrorData(code=INVALID_REQUEST, message=line.message)
+                await self.leaving.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.id, error=refusal)))
+            else:
+                yield line.decode("utf-8", "replace")
+
+    def _read(self, file: int) -> None:
+        reader = LineReader()
+        with suppress(RuntimeError, CancelledError):  # the loop is closed
+            with suppress(OSError):
+                while chunk := os.read(file, _CHUNK):
+                    for line in reader.feed(chunk):
+                        self._put(line)
+            for line in reader.end():
+                self._put(line)
+            self._put(None)
+
+    def _put(self, line: bytes | LongLine | None) -> None:
+        asyncio.run_coroutine_threadsafe(self._lines.put(line), self._loop).result()
+
+
+def _claimed_input() -> int:
+    """Return a file with standard input. Whatever else in this process or its children reads it finds nothing."""
+    file = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return file
 
 
 class Readable:

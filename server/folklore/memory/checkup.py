@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from folklore.errors import FolkloreError
 from folklore.memory.auth.caller import describe_caller
+from folklore.memory.auth.tokens import list_tokens
 from folklore.memory.checks import Checks, Doubt
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, StatusRequest
+from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, ListTokensRequest, StatusRequest
 from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
 from folklore.memory.status import read_jobs, read_status
 from folklore.text.dates.distance import absolute_time
@@ -29,6 +30,7 @@ async def read_checks(context: RequestContext, _request: ChecksRequest) -> tuple
     await found.check("embeddings", lambda: _embeddings(status))
     if caller.owner:
         jobs = await read_jobs(context, JobsRequest())
+        await found.check("tokens", lambda: _tokens(context))
         await found.check("jobs", lambda: _jobs(jobs))
         if "backup" in jobs.scheduled:
             backups = await context.backups()
@@ -43,9 +45,25 @@ async def _token(context: RequestContext, caller: CallerInfo) -> str:
     if caller.expires_at is None:
         return f"{caller.principal}{agent}, without an end"
     shown = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, context.zone)}"
-    if caller.expires_at - caller.at < _SOON:
+    if _ends_soon(caller.expires_at, caller.at):
         raise Doubt(f"{shown}.", hint="Ask for a new invitation (`folklore invite`) before that.")
     return shown
+
+
+async def _tokens(context: RequestContext) -> str:
+    tokens = await list_tokens(context, ListTokensRequest())
+    soon = [token for token in tokens if token.issuer is None and _ends_soon(token.expires_at, context.now)]
+    if soon:
+        shown = ", ".join(dict.fromkeys(token.principal for token in soon[:_NAMED]))
+        raise Doubt(
+            f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {shown}.",
+            hint="Invite these people again, or create new tokens for their programs.",
+        )
+    return f"{len(tokens):,} valid" if tokens else "none"
+
+
+def _ends_soon(expires_at: datetime | None, now: datetime) -> bool:
+    return expires_at is not None and expires_at - now < _SOON
 
 
 async def _grants(caller: CallerInfo) -> str:

@@ -42,6 +42,11 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
         )
 
 
+def opens(caller: Caller, namespace: str) -> bool:
+    """Return True if the namespace of this name exists for the caller; a pattern grants a role in missing ones too."""
+    return caller.access is None or names.key(namespace) in {names.key(grant.name) for grant in caller.access.grants}
+
+
 def stronger(one: Role, other: Role) -> bool:
     """Return True if the first role permits more than the second."""
     return _ORDER.index(one) > _ORDER.index(other)

@@ -45,6 +45,8 @@ from folklore.model import (
 
 Result = TypeVar("Result")
 Words = tuple[str, ...]
+# The time after which a new token ends unless another is requested; `never` is one too.
+TOKEN_PERIOD, NO_END = "90d", "never"
 ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
 # How a review remembers what is kept: the relation of two memories, and the key of metadata with the day.
 DISTINCT, REVIEWED = "distinct_from", "reviewed"
@@ -428,14 +430,14 @@ class RestoreNamespaceRequest(Request, Returns[str]):
 
 
 class CreateTokenRequest(Request, Returns[results.CreatedToken]):
-    """Create a token; `grants` are written namespace:role or pattern:role, `expires` 12h, 90d, 8w or 1y."""
+    """Create a token; `grants` are written namespace:role or pattern:role, `expires` 12h, 90d, 8w, 1y or never."""
 
     name: str
     grants: Words = ()
     owner: bool = False
     namespace: str | None = None
     agent: str | None = None
-    expires: str | None = None
+    expires: str = TOKEN_PERIOD
 
 
 class InviteRequest(Request, Returns[results.Invitation]):
@@ -445,7 +447,7 @@ class InviteRequest(Request, Returns[results.Invitation]):
     grants: Words = ()
     namespace: str | None = None
     agent: str | None = None
-    expires: str | None = None
+    expires: str = TOKEN_PERIOD
     within: str = "3d"
 
 

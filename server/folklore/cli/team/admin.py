@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import Names, context_and_json, id_of, namespaces_option
+from folklore.cli.options import Names, context_and_json, expiry_options, id_of, namespaces_option
 from folklore.cli.output import print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
@@ -17,8 +17,8 @@ from folklore.model import Role
 from folklore.text.dates.distance import absolute_time
 
 # Names in the output, and the attributes that they show.
-_TOKEN_TIMES = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}
-_TOKEN_TIMES |= {"revoked_at": "revoked_at"}
+_TOKEN_USE = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}
+_TOKEN_USE |= {"used_from": "last_address", "revoked_at": "revoked_at"}
 _NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
@@ -232,7 +232,7 @@ def tokens() -> None:
 @click.option("--owner", is_flag=True, help="Grants everything, and may create tokens.")
 @click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
 @click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
-@click.option("--expires", metavar="PERIOD", help="12h, 90d, 8w, 1y. Default: never.")
+@expiry_options
 @context_and_json
 def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
@@ -242,8 +242,8 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
         print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
         return
     print_line(made.secret)
-    until = f", until {absolute_time(made.expires_at, zone_of(ctx))}" if made.expires_at else ""
-    click.echo(f"This token of {made.principal} (id {made.id}{until}) is shown once: keep it now.", err=True)
+    until = f"until {absolute_time(made.expires_at, zone_of(ctx))}" if made.expires_at else "without an end"
+    click.echo(f"This token of {made.principal} (id {made.id}, {until}) is shown once: keep it now.", err=True)
     if made.created:
         click.echo(f"Created for it: {', '.join(made.created)}.", err=True)
 
@@ -258,7 +258,7 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool)
     rows = [
         row_of(item, {"id": "id", "name": "principal"}, zone)
         | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
-        | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_TIMES, zone)
+        | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_USE, zone)
         for item in found
     ]
     if as_json:

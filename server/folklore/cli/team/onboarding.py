@@ -16,7 +16,7 @@ from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, quick_settings, settings_of, zone_of
 from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.server_checks import examine_server
-from folklore.cli.options import context_and_json
+from folklore.cli.options import context_and_json, expiry_options
 from folklore.cli.output import print_json, print_line
 from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
@@ -42,7 +42,7 @@ _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is rep
 @click.option(
     "--grant", "grants", multiple=True, metavar="NAMESPACE:ROLE", help="A further grant, as for `tokens create`."
 )
-@click.option("--expires", metavar="PERIOD", help="End of the token: 12h, 90d, 8w, 1y from now. Default: never.")
+@expiry_options
 @click.option(
     "--within", default="3d", show_default=True, metavar="PERIOD", help="How long the invitation can be used."
 )
@@ -57,7 +57,7 @@ def invite(
     repos: Sequence[str],
     role: str,
     grants: Sequence[str],
-    expires: str | None,
+    expires: str,
     within: str,
     url: str | None,
     as_json: bool,
@@ -82,6 +82,10 @@ def invite(
     until = absolute_time(made.valid_until, zone_of(ctx))
     _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
     _say("A machine without Folklore needs `pip install folklore-mcp` before it.")
+    if made.expires_at:
+        _say(f"The token ends {absolute_time(made.expires_at, zone_of(ctx))}.")
+    else:
+        _say("The token has no end.")
     if made.created:
         _say(f"Created: {', '.join(made.created)}.")
     _say(f"`folklore tokens revoke {made.id}` withdraws it.")

@@ -219,6 +219,8 @@ create table tokens (
     expires_at timestamptz,
     revoked_at timestamptz,
     last_used_at timestamptz,
+    -- The address of a request at about that time.
+    last_address text,
     constraint tokens_pkey primary key (id),
     constraint tokens_principal_fkey foreign key (principal_id) references principals (id) on delete cascade
 );
@@ -647,8 +649,10 @@ language sql stable parallel safe return folklore_opened('{reader,writer,admin}'
 create function folklore_writable() returns uuid[]
 language sql stable parallel safe return folklore_opened('{writer,admin}');
 
-create function folklore_administered() returns uuid[]
-language sql stable parallel safe return folklore_opened('{admin}');
+-- The principal of that token: the author of what its transaction writes.
+create function folklore_principal() returns text
+language sql stable parallel safe security definer
+return (select p.name from tokens t join principals p on p.id = t.principal_id where t.id = folklore_token());
 
 -- Memories that match, in namespaces that the token may read. Policies would prevent the use of the GIN index, since its
 -- operator is not leakproof; within this function they do not apply, and it returns only what the caller may read.
@@ -662,6 +666,81 @@ begin atomic
         and m.search @@ folklore_matching.expression;
 end;
 
+-- Deleting goes through functions, which run as their owner: with the privilege to delete from a table, or to update all
+-- of it, the role for tokens could lock the table, and everyone would wait. They delete in the namespaces of the token, and
+-- anywhere for the owner of the tables, in whose transactions the role is not set.
+create function folklore_deletes(namespace uuid, roles text[]) returns boolean
+language sql stable security definer
+return case
+    when current_setting('role') <> 'folklore_app' and pg_has_role(session_user, current_user, 'member') then true
+    else namespace = any(folklore_opened(roles)) end;
+
+-- Their embeddings, relations, revisions, keys, usage and injections are deleted by foreign keys; their postings, which
+-- have none, must be deleted before.
+create function folklore_delete_memories(namespace uuid, ids uuid[]) returns setof uuid
+language sql security definer
+begin atomic
+    delete from memories m
+    where m.namespace_id = folklore_delete_memories.namespace and m.id = any(folklore_delete_memories.ids)
+        and (select folklore_deletes(folklore_delete_memories.namespace, '{admin}'))
+    returning m.id;
+end;
+
+-- The postings of memories, as postings/insert.sql writes them: the lexemes of their text, the empty lexeme with their
+-- length, the date terms. Each is found by its lexeme, since no index begins with the memory.
+create function folklore_delete_postings(namespace uuid, ids uuid[]) returns void
+language sql security definer
+begin atomic
+    delete from postings p
+    using (
+        select m.id, found.lexeme
+        from memories m, unnest(m.search) as found
+        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
+            and not starts_with(found.lexeme, '=')
+        union all
+        select m.id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form)
+        from memories m
+        cross join unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
+        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
+        union all
+        select given.id, '' from unnest(folklore_delete_postings.ids) as given (id)
+    ) old
+    where p.namespace_id = folklore_delete_postings.namespace and p.lexeme = old.lexeme and p.memory_id = old.id
+        and (select folklore_deletes(folklore_delete_postings.namespace, '{writer,admin}'));
+end;
+
+create function folklore_delete_embeddings(namespace uuid, ids uuid[]) returns void
+language sql security definer
+begin atomic
+    delete from embeddings e
+    where e.namespace_id = folklore_delete_embeddings.namespace and e.model_id = any(array(select id from models))
+        and e.memory_id = any(folklore_delete_embeddings.ids)
+        and (select folklore_deletes(folklore_delete_embeddings.namespace, '{writer,admin}'));
+end;
+
+-- `relations` is a JSON array.
+create function folklore_delete_relations(namespace uuid, relations jsonb)
+returns table (from_id uuid, type text, to_id uuid)
+language sql security definer
+begin atomic
+    delete from relations r
+    using jsonb_to_recordset(folklore_delete_relations.relations) as d (from_id uuid, type text, to_id uuid)
+    where r.namespace_id = folklore_delete_relations.namespace and r.from_id = d.from_id and r.type = d.type
+        and r.to_id = d.to_id and (select folklore_deletes(folklore_delete_relations.namespace, '{writer,admin}'))
+    returning r.from_id, r.type, r.to_id;
+end;
+
+-- The keys whose memory is forgotten, as its text is released.
+create function folklore_release_keys(namespace uuid, keys text[]) returns void
+language sql security definer
+begin atomic
+    delete from idempotency_keys k
+    using memories m
+    where k.namespace_id = folklore_release_keys.namespace and k.key = any(folklore_release_keys.keys)
+        and m.namespace_id = folklore_release_keys.namespace and m.id = k.memory_id and m.forgotten_at is not null
+        and (select folklore_deletes(folklore_release_keys.namespace, '{writer,admin}'));
+end;
+
 -- The subquery makes the check once for each statement, and keeps it out of the index conditions: statements name their
 -- namespaces too, and get the same plans as the owner's.
 alter table namespaces enable row level security;
@@ -673,7 +752,7 @@ create policy namespaces_read on namespaces for select using (
         where folklore_begins(name, p.prefix)));
 -- A store creates a namespace that a pattern of its token matches. No grant by name is for a missing one.
 create policy namespaces_create on namespaces for insert with check (
-    deleted_at is null and shared = 'never' and exists (
+    deleted_at is null and shared = 'never' and created_by = (select folklore_principal()) and exists (
         select from unnest((select folklore_prefixes('{writer,admin}'))) as p (prefix)
         where folklore_begins(name, p.prefix)));
 create policy namespaces_learn on namespaces for update using (id in (select unnest(folklore_writable())));
@@ -681,18 +760,14 @@ create policy namespaces_learn on namespaces for update using (id in (select unn
 alter table memories enable row level security;
 create policy memories_read on memories for select using (namespace_id in (select unnest(folklore_readable())));
 create policy memories_store on memories for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
+    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
 create policy memories_change on memories for update using (namespace_id in (select unnest(folklore_writable())));
-create policy memories_erase on memories for delete
-    using (namespace_id in (select unnest(folklore_administered())));
 
 alter table idempotency_keys enable row level security;
 create policy idempotency_keys_read on idempotency_keys for select
     using (namespace_id in (select unnest(folklore_readable())));
 create policy idempotency_keys_write on idempotency_keys for insert
     with check (namespace_id in (select unnest(folklore_writable())));
-create policy idempotency_keys_drop on idempotency_keys for delete
-    using (namespace_id in (select unnest(folklore_writable())));
 
 alter table embeddings enable row level security;
 create policy embeddings_read on embeddings for select
@@ -701,31 +776,27 @@ create policy embeddings_write on embeddings for insert
     with check (namespace_id in (select unnest(folklore_writable())));
 create policy embeddings_change on embeddings for update
     using (namespace_id in (select unnest(folklore_writable())));
-create policy embeddings_drop on embeddings for delete
-    using (namespace_id in (select unnest(folklore_writable())));
 
 alter table postings enable row level security;
 create policy postings_read on postings for select using (namespace_id in (select unnest(folklore_readable())));
 create policy postings_write on postings for insert
     with check (namespace_id in (select unnest(folklore_writable())));
-create policy postings_drop on postings for delete using (namespace_id in (select unnest(folklore_writable())));
 
 alter table relations enable row level security;
 create policy relations_read on relations for select using (namespace_id in (select unnest(folklore_readable())));
 create policy relations_write on relations for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
+    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
 create policy relations_change on relations for update
-    using (namespace_id in (select unnest(folklore_writable())));
-create policy relations_drop on relations for delete
     using (namespace_id in (select unnest(folklore_writable())));
 
 alter table revisions enable row level security;
 create policy revisions_read on revisions for select using (namespace_id in (select unnest(folklore_readable())));
 create policy revisions_write on revisions for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
+    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
 
 alter table audit enable row level security;
-create policy audit_write on audit for insert with check (namespace_id in (select unnest(folklore_writable())));
+create policy audit_write on audit for insert
+    with check (namespace_id in (select unnest(folklore_writable())) and principal = (select folklore_principal()));
 
 -- Every role may read the models; a store registers its own.
 alter table models enable row level security;

@@ -80,6 +80,12 @@ class Namespaces:
             rows = await session.rows("namespaces/list", deleted=deleted, within=self._within)
         return [made(Namespace, row) for row in rows]
 
+    async def created_since(self, author: str, since: datetime) -> int:
+        """Return how many namespaces a principal created since a time, deleted ones too. One statement."""
+        async with self._database.session() as session:
+            row = await session.row("namespaces/created", author=author, since=since)
+        return 0 if row is None else int(row["created"])
+
     async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
         """Count the contents of namespaces exactly. One statement that reads them whole."""
         async with self._database.session() as session:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -175,10 +175,15 @@ class Principals:
                 await log_entry(session, entry, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
 
-    async def used(self, token: UUID, now: datetime) -> None:
+    async def valid(self, ids: Iterable[UUID], *, now: datetime) -> set[UUID]:
+        """Return those of these tokens that are neither revoked nor expired. One statement."""
+        async with self._database.session() as session:
+            return {row["id"] for row in await session.rows("principals/valid_tokens", ids=list(ids), now=now)}
+
+    async def used(self, token: UUID, now: datetime, address: str | None) -> None:
         """Write the last use of a token. One statement."""
         async with self._database.session() as session:
-            await session.rows("principals/touch_token", id=token, now=now)
+            await session.rows("principals/touch_token", id=token, now=now, address=address)
 
     async def drop_expired(self, before: datetime) -> int:
         """Delete external tokens that expired before a time, and return their number. One statement."""

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Refused, Unauthenticated
+from folklore.http.auth import address_of
 from folklore.http.console.visit import address, error_page, is_from_script, open_page, redirection
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import Rate
@@ -93,7 +94,7 @@ class ConsoleGuard:
         if not secret:
             return None
         try:
-            return Visitor(await self._sessions.find(secret), secret)
+            return Visitor(await self._sessions.find(secret, address_of(request.scope)), secret)
         except Unauthenticated:
             return None
 

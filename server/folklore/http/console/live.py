@@ -86,7 +86,7 @@ class LiveFeed:
         self, visit: Visit, listener: _Listener, request: ActivityRequest, first: Activity
     ) -> AsyncIterator[str]:
         """Yield the messages of one stream until its session ends."""
-        with self._listening(listener):
+        with self._listening(listener), self._team.watch.watching(listener.caller.token, listener.woken.set):
             # Without a cursor the stream begins after the latest events.
             yield _ALIVE if request.after is None else _message(first)
             request = request.model_copy(update={"after": first.after})

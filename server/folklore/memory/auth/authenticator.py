@@ -76,13 +76,13 @@ class TokenAuthenticator:
         self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
         self._writes: set[asyncio.Task[None]] = set()
 
-    async def admit(self, token: str | None) -> Caller:
+    async def admit(self, token: str | None, address: str | None = None) -> Caller:
         """Return the caller of a token, or without one; UNIDENTIFIED while this is unavailable. One statement.
 
-        Raises Unauthenticated.
+        `address` is where the request came from. Raises Unauthenticated.
         """
         try:
-            return await self._admit(token)
+            return await self._admit(token, address)
         except Unavailable as error:
             return self.unidentified(error)
 
@@ -91,16 +91,16 @@ class TokenAuthenticator:
         log.warning("authentication_unavailable", reason=error.message)
         return replace(UNIDENTIFIED, may_write=self._local().may_write)
 
-    async def admit_key(self, digest: bytes, key: str | None) -> Caller:
+    async def admit_key(self, digest: bytes, key: str | None, address: str | None = None) -> Caller:
         """Return the caller of a token by its digest and its key; an owner's token needs no key. One statement.
 
         Raises Unauthenticated, Unavailable.
         """
         principals = Principals((await self._memory()).database)
         caller, known = await authenticate_digest(principals, digest, key, now=self._now())
-        return self._admitted(principals, caller, known)
+        return self._admitted(principals, caller, known, address)
 
-    async def _admit(self, token: str | None) -> Caller:
+    async def _admit(self, token: str | None, address: str | None) -> Caller:
         if token is None:
             if await self.demands_token():
                 raise Unauthenticated(
@@ -114,10 +114,10 @@ class TokenAuthenticator:
             caller, known = await authenticate(principals, token, now=self._now())
         else:
             caller, known = await self._external(self._issuer, principals, token)
-        return self._admitted(principals, caller, known)
+        return self._admitted(principals, caller, known, address)
 
-    def _admitted(self, principals: Principals, caller: Caller, known: Known) -> Caller:
-        self._record_use(principals, known)
+    def _admitted(self, principals: Principals, caller: Caller, known: Known, address: str | None) -> Caller:
+        self._record_use(principals, known, address)
         return replace(caller, may_write=self._local().may_write)
 
     async def demands_token(self) -> bool:
@@ -147,8 +147,8 @@ class TokenAuthenticator:
         await store_external_token(await self._memory(), identity, key=key, now=self._now())
         return await authenticate_key(principals, key, now=self._now())
 
-    def _record_use(self, principals: Principals, known: Known) -> None:
-        """Write the time of a token's use, in the background."""
+    def _record_use(self, principals: Principals, known: Known, address: str | None) -> None:
+        """Write the time and address of a token's use, in the background and once a minute."""
         if not self._local().may_write:
             return
         now = self._now()
@@ -159,7 +159,7 @@ class TokenAuthenticator:
 
         async def write() -> None:
             try:
-                await principals.used(known.id, now)
+                await principals.used(known.id, now, address)
             except FolkloreError as error:
                 log.info("token_use_not_written", reason=error.message)
 

@@ -75,7 +75,7 @@ class ConsoleSessions:
         )
         return secret if begun else None
 
-    async def find(self, secret: str) -> Caller:
+    async def find(self, secret: str, address: str | None = None) -> Caller:
         """Return the caller of a session as the token itself gives it; UNIDENTIFIED while the database is unavailable.
 
         Two statements. Raises Unauthenticated if the session ended, or its token was revoked or expired.
@@ -83,11 +83,11 @@ class ConsoleSessions:
         if not _SECRET.fullmatch(secret):
             raise Unauthenticated("malformed", "This is not the cookie of a session.", hint=_AGAIN)
         try:
-            return await self._find(secret)
+            return await self._find(secret, address)
         except Unavailable as error:
             return self._authenticator.unidentified(error)
 
-    async def _find(self, secret: str) -> Caller:
+    async def _find(self, secret: str, address: str | None) -> Caller:
         session = await (await self._store()).find(_digest(secret))
         if session is None:
             raise Unauthenticated("unknown", "This session has ended.", hint=_AGAIN)
@@ -95,7 +95,7 @@ class ConsoleSessions:
             raise Unauthenticated("expired", "This session has expired.", hint=_AGAIN)
         if session.token_digest is not None:
             key = None if session.sealed_key is None else _masked(session.sealed_key, secret).hex()
-            return await self._authenticator.admit_key(session.token_digest, key)
+            return await self._authenticator.admit_key(session.token_digest, key, address)
         return await self._authenticator.admit(None) if session.anonymous else self._local()
 
     async def end(self, secret: str) -> None:

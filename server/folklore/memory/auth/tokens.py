@@ -10,7 +10,7 @@ import string
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
@@ -19,9 +19,10 @@ from folklore.db.stores.principals import Known, NewToken, Principals
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.namespaces import create_namespace
+from folklore.memory.namespaces import create_namespace, require_new_namespace
 from folklore.memory.permissions import require_owner, stronger
 from folklore.memory.requests import (
+    NO_END,
     CreateNamespaceRequest,
     CreateTokenRequest,
     InviteRequest,
@@ -107,7 +108,7 @@ async def prepare_token(
         raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=owner)
-    expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
+    expires_at = None if request.expires == NO_END else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
     named, patterns = _separated(grants)
     wanted = [name for name, _ in named.values()]
@@ -145,16 +146,17 @@ def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]], patterns:
 async def store_external_token(memory: MemoryContext, identity: ExternalIdentity, *, key: str, now: datetime) -> None:
     """Store an issuer's access token as a token with the grants of its claims, until it expires.
 
-    Raises Unauthenticated if it has no grant.
+    Raises Unauthenticated if it has no grant, RateLimited if these are too many new namespaces.
     """
     context = RequestContext(memory, Caller(author=f"issuer {identity.issuer}"), now)
+    principal = replace(context, caller=Caller(author=identity.principal))
     try:
         name = _line(identity.principal, "principal")
         grants = _parse_grants(() if identity.owner else _strongest(identity.grants), owner=identity.owner)
     except InvalidInput as error:
         raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
     named, patterns = _separated(grants)
-    ids, _ = await _ensure_namespaces(context, [name for name, _ in named.values()])
+    ids, _ = await _ensure_namespaces(principal, [name for name, _ in named.values()], limited=True)
     token = NewToken(
         id=new_id(),
         principal=name,
@@ -296,7 +298,9 @@ def _strongest(grants: Sequence[str]) -> list[str]:
     return list(best.values())
 
 
-async def _ensure_namespaces(context: RequestContext, requested: Sequence[str]) -> tuple[dict[str, UUID], list[str]]:
+async def _ensure_namespaces(
+    context: RequestContext, requested: Sequence[str], *, limited: bool = False
+) -> tuple[dict[str, UUID], list[str]]:
     """Return the ids of namespaces by the keys of their names, and the names of those that were created."""
     unique = list(dict.fromkeys(requested))
     if not unique:
@@ -306,6 +310,8 @@ async def _ensure_namespaces(context: RequestContext, requested: Sequence[str]) 
     created = []
     for name in unique:
         if names.key(name) not in known:
+            if limited:
+                await require_new_namespace(context.memory, context.caller.author, context.now)
             with suppress(Conflict):  # another process created it meanwhile
                 created.append(await create_namespace(context, CreateNamespaceRequest(name=name)))
     return {names.key(namespace.name): namespace.id for namespace in await store.find(unique)}, created

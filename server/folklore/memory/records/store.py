@@ -16,7 +16,8 @@ from folklore.log import get_logger
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.models.active_model import embed_texts
-from folklore.memory.permissions import require
+from folklore.memory.namespaces import require_new_namespace
+from folklore.memory.permissions import opens, require
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
@@ -109,6 +110,8 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     guard_fields({"namespace": request.namespace}, memory.secrets)
     name = names.normalise(context.namespace() if request.namespace is None else request.namespace)
     require(context.caller, name, "writer")
+    if not opens(context.caller, name):
+        await require_new_namespace(memory, context.caller.author, context.now)
     valid = check_batch(
         request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
     )

@@ -1,3 +1,2 @@
-delete from embeddings e
-where e.namespace_id = :namespace::uuid and e.model_id = any(array(select id from models))
-    and e.memory_id = any(:ids::uuid[])
+-- Delete the embeddings of the memories :ids in every model; see folklore_delete_embeddings.
+select folklore_delete_embeddings(:namespace::uuid, :ids::uuid[])

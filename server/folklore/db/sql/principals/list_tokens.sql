@@ -1,7 +1,7 @@
 -- The tokens of the principal :principal, or all; revoked and expired ones, and those of invitations that expired, only
 -- with :every.
 select t.id, p.name as principal, t.owner, t.agent, t.issuer, t.created_at, t.created_by, t.expires_at, t.revoked_at,
-    t.last_used_at, i.expires_at as invited_until,
+    t.last_used_at, t.last_address, i.expires_at as invited_until,
     (select n.name from namespaces n where n.id = t.default_namespace_id and n.deleted_at is null) as home,
     coalesce((
         select array_agg(given.name || ':' || given.role order by given.name)

@@ -1,4 +1,3 @@
-delete from relations r
-using jsonb_to_recordset(:relations::jsonb) as d (from_id uuid, type text, to_id uuid)
-where r.namespace_id = :namespace::uuid and r.from_id = d.from_id and r.type = d.type and r.to_id = d.to_id
-returning r.from_id, r.type, r.to_id
+-- Delete relations, :relations a JSON array; see folklore_delete_relations.
+select deleted.from_id, deleted.type, deleted.to_id
+from folklore_delete_relations(:namespace::uuid, :relations::jsonb) as deleted

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from folklore.errors import FolkloreError, Unauthenticated
+from folklore.http.auth import address_of
 from folklore.http.console.guard import Visitor, delete_cookie, next_address, set_cookie
 from folklore.http.console.visit import open_page, read_form, redirection
 from folklore.http.error_responses import failure
@@ -35,7 +36,7 @@ class SigningIn:
         form = await read_form(request)
         token, given = form.get("token", "").strip(), form.get("next", "")
         try:
-            caller = await self._team.authenticator.admit(token or None)
+            caller = await self._team.authenticator.admit(token or None, address_of(request.scope))
             secret = await self._sessions.begin(caller)
         except Unauthenticated as error:
             self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)

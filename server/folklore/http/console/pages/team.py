@@ -14,6 +14,7 @@ from folklore.errors import InvalidInput, Refused
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import (
+    TOKEN_PERIOD,
     AuditRequest,
     CallerRequest,
     CreateTokenRequest,
@@ -35,7 +36,15 @@ async def show(visit: Visit) -> Response:
     tokens = await visit.call(ListTokensRequest(all=every)) if visit.is_owner else ()
     people = {principal: list(found) for principal, found in groupby(tokens, lambda token: token.principal)}
     own = await visit.call(CallerRequest())
-    return visit.render("team.html", own=own, people=people, every=every, state=_state, audited=_may_audit(visit))
+    return visit.render(
+        "team.html",
+        own=own,
+        people=people,
+        every=every,
+        state=_state,
+        audited=_may_audit(visit),
+        period=TOKEN_PERIOD,
+    )
 
 
 async def create(visit: Visit) -> Response:
@@ -48,7 +57,7 @@ async def create(visit: Visit) -> Response:
             owner=form.get("owner") == "1",
             namespace=_given(visit, "home"),
             agent=_given(visit, "agent"),
-            expires=_given(visit, "expires"),
+            expires=_given(visit, "expires") or TOKEN_PERIOD,
         )
     )
     return visit.render("team_secret.html", created=created, invitation=None, line="")
@@ -60,7 +69,7 @@ async def invite(visit: Visit) -> Response:
         InviteRequest(
             name=visit.form.get("name", ""),
             grants=_lines(visit.form.get("grants", "")),
-            expires=_given(visit, "expires"),
+            expires=_given(visit, "expires") or TOKEN_PERIOD,
             within=_given(visit, "within") or "3d",
         )
     )

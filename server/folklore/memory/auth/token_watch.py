@@ -1,0 +1,74 @@
+"""A look at the tokens of open streams, which end with their token; every other request looks its token up itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.stores.principals import Principals
+from folklore.errors import Unavailable
+from folklore.log import get_logger
+from folklore.memory.context import MemoryContext
+
+log = get_logger(__name__)
+
+# Seconds between two looks: one statement for all streams of the process.
+_PAUSE = 2.0
+
+
+@dataclass(eq=False, slots=True)
+class _Stream:
+    token: UUID
+    end: Callable[[], None]
+
+
+class TokenWatch:
+    """The open streams of one process. While there are any, a task looks for those whose token is no longer valid."""
+
+    def __init__(self, memory: Callable[[], Awaitable[MemoryContext]], now: Callable[[], datetime]) -> None:
+        self._memory = memory
+        self._now = now
+        self._streams: set[_Stream] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def watching(self, token: UUID | None, end: Callable[[], None]) -> Iterator[None]:
+        """Call `end` once when the token is revoked, expired or gone during this block; never without a token."""
+        if token is None:
+            yield
+            return
+        stream = _Stream(token, end)
+        self._streams.add(stream)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="folklore-token-watch")
+        try:
+            yield
+        finally:
+            self._streams.discard(stream)
+
+    async def close(self) -> None:
+        """Stop looking."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    async def _look(self) -> None:
+        while self._streams:
+            await asyncio.sleep(_PAUSE)
+            try:
+                valid = await self._valid({stream.token for stream in self._streams})
+            except Unavailable as error:
+                log.info("tokens_of_streams_not_checked", reason=error.message)
+                continue
+            for stream in [stream for stream in self._streams if stream.token not in valid]:
+                self._streams.discard(stream)
+                stream.end()
+
+    async def _valid(self, tokens: set[UUID]) -> set[UUID]:
+        """Return those of these tokens that are valid, and those of streams that began meanwhile."""
+        valid = await Principals((await self._memory()).database).valid(tokens, now=self._now())
+        return valid | {stream.token for stream in self._streams} - tokens
