@@ -82,21 +82,36 @@ class AuthenticationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
-        if (
-            scope["type"] != "http"
-            or self._is_console(scope["path"])
-            or _is_open(scope["method"], scope["path"], token)
-        ):
+        if self._needs_no_caller(scope, token):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"] == JOIN:
             await self._join(scope, receive, send)
             return
+        found = await self._caller(scope, token)
+        if isinstance(found, Response):
+            await found(scope, receive, send)
+            return
+        if found.token is not None:
+            state = scope.setdefault("state", {})
+            state["principal"], state["owner"] = found.author, found.access is None
+            # The SDK holds each session to the token that began it, which it takes from here.
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(found.token), scopes=[]))
+        with calling(found):
+            await self._app(scope, receive, send)
+
+    def _needs_no_caller(self, scope: Scope, token: str | None) -> bool:
+        """Return True for what is no request, is open to all, or is the console's, which has sessions."""
+        if scope["type"] != "http" or self._is_console(scope["path"]):
+            return True
+        return _is_open(scope["method"], scope["path"], token)
+
+    async def _caller(self, scope: Scope, token: str | None) -> Caller | Response:
+        """Return the caller of a request, or the answer that refuses it."""
         address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
             await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
-            await _too_many_failures(wait)(scope, receive, send)
-            return
+            return _too_many_failures(wait)
         try:
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
@@ -104,20 +119,12 @@ class AuthenticationMiddleware:
                 self._failures.failed(address)
             action = f"http {next((known for known in KNOWN if scope['path'].startswith(known)), 'other')}"
             self._team.denied(Caller(author=error.principal or "unknown"), action, error, error.reason)
-            await self._unauthenticated(error)(scope, receive, send)
-            return
+            return self._unauthenticated(error)
         except FolkloreError as error:
-            await failure(error)(scope, receive, send)
-            return
+            return failure(error)
         if token is not None and caller.identified:
             self._failures.succeeded(token)
-        if caller.token is not None:
-            state = scope.setdefault("state", {})
-            state["principal"], state["owner"] = caller.author, caller.access is None
-            # The SDK holds each session to the token that began it, which it takes from here.
-            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
-        with calling(caller):
-            await self._app(scope, receive, send)
+        return caller
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
         if wait := self._joins.take(address_of(scope)):
