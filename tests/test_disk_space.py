@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from folklore.app import App
 from folklore.db.database import Database, PoolLimits
-from folklore.engine.disk import LEAST_FREE, require_space
+from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, require_space
 from folklore.errors import DiskFull
 from folklore.http.health import Health
+from folklore.http.metrics import Metrics
 from folklore.memory.requests import ForgetRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
 from tests.person import contents
@@ -49,6 +51,32 @@ async def test_readyz_names_a_full_disk(full: App) -> None:
     health = Health(full)
     assert b'"degraded":["disk_full"]' in (await health.ready(None)).body  # type: ignore[arg-type]
     await health.close()
+
+
+@pytest.fixture
+def low(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk with some space, but little."""
+    usage = shutil.disk_usage(tmp_path)._replace(free=LITTLE_FREE - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
+@pytest.mark.usefixtures("low")
+async def test_probes_and_metrics_warn_before_the_disk_is_full(app: App) -> None:
+    running = await app.ready()
+    health, metrics = Health(app), Metrics(app)
+    assert b"degraded" not in (await health.ready(None)).body  # type: ignore[arg-type]  # a Postgres elsewhere
+    assert "disk_free_bytes 0.0" in metrics.text().decode()
+    object.__setattr__(running, "where", "embedded")
+    try:
+        await health.close()
+        health = Health(app)
+        assert b'"degraded":["disk_low"]' in (await health.ready(None)).body  # type: ignore[arg-type]
+        [free] = re.findall(r"^folklore_disk_free_bytes (\S+)$", metrics.text().decode(), re.MULTILINE)
+        assert float(free) == LITTLE_FREE - 1
+        assert (await app.service.call(StoreRequest(memories=(Draft("A later fact."),)))).stored
+    finally:
+        object.__setattr__(running, "where", "server")
+        await health.close()
 
 
 async def test_only_transactions_that_write_look_at_the_disk(database_url: str) -> None:

@@ -9,6 +9,8 @@ from folklore.errors import DiskFull
 
 # Postgres ends when it cannot write its log, and reading ends with it: so much is left for the log of what is running.
 LEAST_FREE = 100 << 20
+# With less than this, probes and `folklore doctor` warn.
+LITTLE_FREE = 1 << 30
 
 
 def free_space(folder: Path) -> int:

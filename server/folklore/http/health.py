@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from folklore import __version__
 from folklore.app import App
 from folklore.db.migrate import check_schema
+from folklore.engine.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
 from folklore.log import get_logger
 from folklore.runtime import Runtime
@@ -93,7 +95,8 @@ class Health:
                 code = "starting" if self._app.started is None else "database_unavailable"
                 return self._missing(code, reason="takes too long")
             part = "model"
-            degraded = [code for code in (await self._check_model(running), _full_disk(running)) if code is not None]
+            disk = _full_disk(running, self._app.settings.home)
+            degraded = [code for code in (await self._check_model(running), disk) if code is not None]
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
         finally:
@@ -135,10 +138,10 @@ class Health:
                 await asyncio.wait({task})
 
 
-def _full_disk(running: Runtime) -> str | None:
-    """Return the code of a disk without room for writes, or None."""
+def _full_disk(running: Runtime, home: Path) -> str | None:
+    """Return the code of a disk without room for writes, or with little; None for a Postgres elsewhere."""
     try:
         running.database.require_space()
     except FolkloreError as error:
         return error.code
-    return None
+    return "disk_low" if running.where == "embedded" and free_space(home) < LITTLE_FREE else None

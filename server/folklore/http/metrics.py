@@ -38,6 +38,7 @@ from starlette.types import Scope
 from folklore import __version__
 from folklore.app import App
 from folklore.config import is_loopback
+from folklore.engine.disk import free_space
 from folklore.errors import FolkloreError, Refused
 from folklore.http.error_responses import failure
 from folklore.log import get_logger
@@ -88,6 +89,9 @@ class Metrics(CallMetrics):
         self._pool = summed("folklore_pool_connections", "Connections to Postgres: in use, idle.", ["state"])
         self._waiting = summed("folklore_pool_waiting", "Tasks that wait for a connection.")
         self._most = summed("folklore_pool_connections_limit", "Connections at most.")
+        self._free = gauge(
+            "folklore_disk_free_bytes", "Free space of the embedded engine's disk.", multiprocess_mode="mostrecent"
+        )
         self._dropped = counter("folklore_usage_entries_dropped", "Entries of the usage log that were not written.")
         self._requests = counter("folklore_http_requests", "HTTP requests that ended.", ["method", "route", "status"])
         self._open = summed("folklore_http_requests_open", "HTTP requests and streams that are open.", ["route"])
@@ -161,7 +165,7 @@ class Metrics(CallMetrics):
             await asyncio.sleep(_PUBLISH_EVERY)
 
     def _update(self) -> None:
-        """Read what is not counted as it happens: the pool, the usage log's losses, the pending embeddings."""
+        """Read what is not counted as it happens: the pool, the disk, lost entries, the pending embeddings."""
         running = self._app.started
         if running is None:
             return
@@ -170,11 +174,16 @@ class Metrics(CallMetrics):
         self._pool.labels("idle").set(pool.idle)
         self._waiting.set(pool.waiting)
         self._most.set(pool.maximum)
+        if running.where == "embedded":
+            self._free.set(free_space(self._app.settings.home))
+        self._read_dropped()
+        if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
+            self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
+
+    def _read_dropped(self) -> None:
         if (queue := self._app.usage.queue) is not None:
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
-        if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
-            self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
         running = self._app.started

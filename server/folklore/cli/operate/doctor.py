@@ -25,7 +25,7 @@ from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
-from folklore.engine.disk import LEAST_FREE, free_space, require_space
+from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.memory.checks import Checks
 from folklore.memory.context import MemoryContext, RequestContext
@@ -200,7 +200,9 @@ async def _disk(found: Examination) -> str:
     """Report the free space. Raises DiskFull if nothing can be written."""
     home = found.settings.home
     require_space(home)
-    return f"{free_space(home) / 2**20:,.0f} MB free; below {LEAST_FREE >> 20} MB nothing is written"
+    free = free_space(home)
+    little = "only " if free < LITTLE_FREE else ""
+    return f"{little}{free / 2**20:,.0f} MB free; below {LEAST_FREE >> 20} MB nothing is written"
 
 
 async def _backup(found: Examination) -> str:
