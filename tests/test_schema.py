@@ -169,9 +169,11 @@ async def test_namespace_ids_are_uuids_that_are_always_there(connection: asyncpg
             """
             select p.proname::text from pg_proc p
             where p.pronamespace = 'public'::regnamespace and p.provolatile <> 'i' and p.proname like 'folklore%'
-                -- What a transaction says of itself, and what policies ask of it: never a part of a row.
+                -- What a transaction says of itself, what policies ask of it, what it deletes: never a part of a row.
                 and p.proname not in ('folklore_enter', 'folklore_opened', 'folklore_readable', 'folklore_writable',
-                    'folklore_principal', 'folklore_matching', 'folklore_token', 'folklore_prefixes')
+                    'folklore_principal', 'folklore_matching', 'folklore_token', 'folklore_prefixes',
+                    'folklore_deletes', 'folklore_delete_memories', 'folklore_delete_postings',
+                    'folklore_delete_embeddings', 'folklore_delete_relations', 'folklore_release_keys')
                 and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
             """,
         ),
