@@ -39,7 +39,7 @@ _NEEDED = ("postgres", "pg_ctl", "pg_controldata", "pg_dump", "pg_dumpall", "psq
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """One of the two servers of an upgrade: the address of its database `folklore`, and its programs."""
+    """Server that an upgrade copies from or to: the address of its database `folklore`, and its programs."""
 
     dsn: str
     programs: Binaries
