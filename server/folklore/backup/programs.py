@@ -52,7 +52,7 @@ class Programs:
         there, and `target` names any other.
         """
         create_option = ["--create"] if create else []
-        dump = ["--format=custom", "--no-password", "--lock-wait-timeout=60s"]
+        dump = ["--format=custom", "--compress=0", "--no-password", "--lock-wait-timeout=60s"]
         dump += [f"--snapshot={snapshot}"] if snapshot else []
         source, sink = os.pipe()
         await _all_succeed(

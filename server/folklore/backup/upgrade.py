@@ -33,7 +33,7 @@ _STAYS = "The data is as it was."
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """One of the two servers: the address of its database `folklore`, and its programs."""
+    """Server that is copied from or to: the address of its database `folklore`, and its programs."""
 
     dsn: str
     programs: Programs

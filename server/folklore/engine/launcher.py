@@ -128,13 +128,13 @@ class Engine:
                 version = cluster.version_on_disk(server.paths)
                 if version is None or version == str(MAJOR):
                     return None
-                server.end()
                 return self._upgrade(server, version, copy)
 
     def _upgrade(self, server: Server, version: str, copy: Callable[[Copied, Copied], None]) -> Path:
         paths = server.paths
         programs = older_programs(paths, version)
         require_room(paths)
+        server.end()  # an older Folklore may have started it
         room = new_room(paths, server.account)
         older = Server(paths.with_private_socket(room), programs, server.account, int(version))
         newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)

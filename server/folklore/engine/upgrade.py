@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,7 +40,7 @@ _NEEDED = ("postgres", "pg_ctl", "pg_controldata", "pg_dump", "pg_dumpall", "psq
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """One of the two servers of an upgrade: the address of its database `folklore`, and its programs."""
+    """Server that an upgrade copies from or to: the address of its database `folklore`, and its programs."""
 
     dsn: str
     programs: Binaries
@@ -154,7 +155,11 @@ def _state(data: Path) -> str:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # a server that still runs has removed it
+            total += path.lstat().st_size
+    return total
 
 
 def _sync(path: Path) -> None:
