@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import httpx
 
+from tests.waiting import STUCK
+
 _FORM_TOKEN = re.compile(r'data-form-token="([^"]+)"')
 _TAGS = re.compile(r"<[^>]*>")
 
@@ -40,7 +42,9 @@ def texts(page: httpx.Response) -> str:
 @asynccontextmanager
 async def visiting(url: str, token: str = "") -> AsyncIterator[Visitor]:
     """Sign in by a token, or without one where the server needs none."""
-    async with httpx.AsyncClient(base_url=url, follow_redirects=True, headers={"Accept": "text/html"}) as http:
+    async with httpx.AsyncClient(
+        base_url=url, follow_redirects=True, headers={"Accept": "text/html"}, timeout=STUCK
+    ) as http:
         answer = await http.post("/sign-in", data={"token": token}, headers={"Origin": url})
         assert answer.status_code == 200, answer.text
         found = _FORM_TOKEN.search(answer.text)
