@@ -448,6 +448,19 @@ def printed(home: Path, *arguments: str) -> Any:
     return json.loads(subprocess.run(command, env=environment, capture_output=True, timeout=STUCK, check=True).stdout)
 
 
+def test_what_an_upgrade_left_is_removed_under_a_running_server(room: Path) -> None:
+    engine = Engine(room / "running")
+    engine.start()
+    pid = engine.status().pid
+    (engine.home / "engine" / "upgrade-left" / "engine").mkdir(parents=True)
+
+    engine.start()
+
+    assert engine.status().pid == pid
+    assert left_over(engine.home) == []
+    engine.stop()
+
+
 def test_old_data_is_not_dropped_without_new(home: Path) -> None:
     upgrade_engine(Engine(home))
     shutil.rmtree(EnginePaths(home).data)
