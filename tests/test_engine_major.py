@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -26,7 +27,7 @@ from folklore.backup.upgrade import upgrade_engine
 from folklore.config import Settings
 from folklore.db.database import Moment
 from folklore.db.databases import address_of
-from folklore.engine import Engine, OlderData
+from folklore.engine import Engine, OlderData, endpoint
 from folklore.engine.binaries import MAJOR
 from folklore.engine.files import EnginePaths
 from folklore.errors import DiskFull, EngineFailed
@@ -279,6 +280,20 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
     assert query(notes, "select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'sarah'") is True
 
 
+def test_an_engine_without_sockets_keeps_its_password(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branches for Windows, as far as another system can run them."""
+    monkeypatch.setattr(endpoint, "OVER_TCP", True)
+    home = room / "over-tcp"
+    with older_engine(home) as before:
+        query(before, "create table kept as select 42 as x")
+
+    after = start_engine(Engine(home))
+
+    assert query(after, "select x from kept") == 42
+    assert urlsplit(after).password == urlsplit(before).password
+    Engine(home).stop()
+
+
 def killed(home: Path, place: str, moment: str, call: int) -> None:
     """Start the engine in a process group that is killed at a call of a function."""
     process = subprocess.run(
@@ -431,6 +446,19 @@ def printed(home: Path, *arguments: str) -> Any:
     command = [sys.executable, "-m", "folklore", "db", *arguments, "--json"]
     environment = os.environ | {"FOLKLORE_HOME": str(home)}
     return json.loads(subprocess.run(command, env=environment, capture_output=True, timeout=STUCK, check=True).stdout)
+
+
+def test_what_an_upgrade_left_is_removed_under_a_running_server(room: Path) -> None:
+    engine = Engine(room / "running")
+    engine.start()
+    pid = engine.status().pid
+    (engine.home / "engine" / "upgrade-left" / "engine").mkdir(parents=True)
+
+    engine.start()
+
+    assert engine.status().pid == pid
+    assert left_over(engine.home) == []
+    engine.stop()
 
 
 def test_old_data_is_not_dropped_without_new(home: Path) -> None:

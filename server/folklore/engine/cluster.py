@@ -167,7 +167,7 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         *("--data-checksums", "--no-instructions", "--set", "huge_pages=off"),
         # One sync for the file system instead of 1,000 for the files: 0.05 s instead of 0.3 – 4 s.
         *(("--sync-method", "syncfs") if sys.platform == "linux" else ()),
-        *_authentication(paths, account),
+        *authentication(paths, account),
         account=account,
         cwd=paths.engine,  # initdb passes its paths to a shell, and a relative name has no special character
         timeout=_INITDB_SECONDS,
@@ -178,10 +178,11 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
 
 
-def _authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
+def authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
+    """Return the options of initdb for the access of clients."""
     if not endpoint.OVER_TCP:  # only the owner and root can enter the socket's directory; `peer` would reject root
         return ("--auth-local", "trust", "--auth-host", "reject")
-    endpoint.make_password(paths, account)
+    endpoint.ensure_password(paths, account)
     return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(paths.password))
 
 

@@ -80,11 +80,25 @@ def choose_endpoint(paths: EnginePaths, account: Account | None) -> Endpoint:
     )
 
 
-def make_password(paths: EnginePaths, account: Account | None) -> None:
-    """Write a new random password into a file that only its owner can read."""
+def share_password(paths: EnginePaths, other: EnginePaths, account: Account | None) -> None:
+    """Let another engine have the same password, which a copy of the roles takes along."""
+    if OVER_TCP:
+        other.engine.mkdir(mode=0o700)
+        if account:
+            account.chown(other.engine)
+        _write_password(other, _read_password(paths), account)
+
+
+def ensure_password(paths: EnginePaths, account: Account | None) -> None:
+    """Write a random password into a file that only its owner can read, unless it has one."""
+    if not _read_password(paths):
+        _write_password(paths, hashlib.sha256(os.urandom(32)).hexdigest(), account)
+
+
+def _write_password(paths: EnginePaths, password: str, account: Account | None) -> None:
     descriptor = os.open(paths.password, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(hashlib.sha256(os.urandom(32)).hexdigest() + "\n")
+        file.write(f"{password}\n")
     if account:
         account.chown(paths.password)
 

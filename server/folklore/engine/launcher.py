@@ -18,7 +18,7 @@ import folklore
 from folklore.engine import cluster
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
 from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
-from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
+from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint, share_password
 from folklore.engine.files import (
     EnginePaths,
     append_to_log,
@@ -136,6 +136,7 @@ class Engine:
         require_room(paths)
         server.end()  # an older Folklore may have started it
         room = new_room(paths, server.account)
+        share_password(paths, EnginePaths(room), server.account)
         older = Server(paths.with_private_socket(room), programs, server.account, int(version))
         newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)
         try:
