@@ -123,7 +123,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
 def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
     """Write a new key for encrypted backups to FILE, in the format of age; the setting backup.key names it.
 
-    Without the key nobody can read the backups: keep a copy of FILE where the backups are not.
+    The backups cannot be read without the key: keep a copy of FILE in another place than theirs.
     """
     path = file.absolute()
     public = write_key(path)
