@@ -15,6 +15,7 @@ from tests.faults.trial import Report, trial
 from tests.temporary_engine import temporary_home
 
 _RUNS_OF_A_SITE = 25
+_LATE = 5.0  # seconds
 
 
 def main() -> int:
@@ -22,16 +23,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Clients call two servers while faults strike.")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each next run has the next one")
+    parser.add_argument("--keep", type=Path, help="folder for the logs of runs that violated something or came back late")
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.runs)
     reports = []
     for first in range(0, len(seeds), _RUNS_OF_A_SITE):
-        reports += asyncio.run(_runs(seeds[first : first + _RUNS_OF_A_SITE]))
+        reports += asyncio.run(_runs(seeds[first : first + _RUNS_OF_A_SITE], options.keep))
     print(_summary(reports))
     return 1 if any(report.violations for report in reports) else 0
 
 
-async def _runs(seeds: range) -> list[Report]:
+async def _runs(seeds: range, keep: Path | None) -> list[Report]:
     reports = []
     with temporary_home() as home, tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # Postgres, which does not run as root, loads a library from it
@@ -40,6 +42,8 @@ async def _runs(seeds: range) -> list[Report]:
                 report = await trial(struck, seed)
                 print("\n  ".join(_lines(report)), flush=True)
                 reports.append(report)
+                if keep and (report.violations or report.recovery > _LATE):
+                    struck.copy_logs(keep / str(seed))
     return reports
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -101,6 +102,13 @@ class Site:
 
     def urls(self) -> list[str]:
         return [f"http://127.0.0.1:{server.port}" for server in self.servers]
+
+    def copy_logs(self, target: Path) -> None:
+        """Copy the logs of the servers and of the engine."""
+        target.mkdir(parents=True)
+        for place in (HERE, THERE):
+            shutil.copy(self._folder / f"server-{place}" / "server.log", target / f"server-{place}.log")
+        shutil.copytree(self.paths.log.parent, target / "engine")
 
     def postgres(self) -> list[int]:
         """The processes of Postgres."""
