@@ -23,7 +23,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Clients call two servers while faults strike.")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each next run has the next one")
-    parser.add_argument("--keep", type=Path, help="folder for the logs of runs that violated something or came back late")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the logs of runs that violated something or came back late"
+    )
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.runs)
     reports = []

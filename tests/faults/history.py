@@ -177,9 +177,7 @@ def unexplained(calls: Sequence[Call], step: Step, initial: Hashable) -> str | N
         if len(seen) > _MOST_STATES:
             return f"undecided after {_MOST_STATES:,} states"
         first_end = min(ordered[number].end for number in must - done)
-        possible = [
-            number for number, call in enumerate(ordered) if call.begin <= first_end and number not in done
-        ]
+        possible = [number for number, call in enumerate(ordered) if call.begin <= first_end and number not in done]
         # The last one is tried first: a call with an answer, and of these the one that ended first.
         for number in sorted(possible, key=lambda number: ordered[number].end, reverse=True):
             call = ordered[number]
@@ -191,4 +189,12 @@ def unexplained(calls: Sequence[Call], step: Step, initial: Hashable) -> str | N
     order, state = longest
     left = [call for number, call in enumerate(ordered) if number not in order]
     told = [f"    {_described(ordered[number])}" for number in order[-8:]]
-    return "\n".join(["the last calls that have an order:", *told, f"  state: {state}", "  then:", *(f"    {_described(call)}" for call in left[:6])])
+    return "\n".join(
+        [
+            "the last calls that have an order:",
+            *told,
+            f"  state: {state}",
+            "  then:",
+            *(f"    {_described(call)}" for call in left[:6]),
+        ]
+    )

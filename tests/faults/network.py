@@ -55,7 +55,9 @@ class Network(Doorway):
         finally:
             self._visitors -= {writer, there_writer}
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False) -> None:
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False
+    ) -> None:
         with suppress(OSError):
             while chunk := await reader.read(65_536):
                 await self._flowing.wait()

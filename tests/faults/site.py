@@ -167,7 +167,10 @@ class Site:
 async def ready(url: str) -> float:
     """Wait until a server answers a call. Return after how many seconds."""
     begin = monotonic()
-    async with httpx.AsyncClient(base_url=url, timeout=_SECONDS_TO_RECOVER) as client, asyncio.timeout(_SECONDS_TO_RECOVER):
+    async with (
+        httpx.AsyncClient(base_url=url, timeout=_SECONDS_TO_RECOVER) as client,
+        asyncio.timeout(_SECONDS_TO_RECOVER),
+    ):
         while True:
             with suppress(httpx.TransportError):
                 if (await client.post("/api/status", json={})).is_success:

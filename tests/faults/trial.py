@@ -220,7 +220,9 @@ class _Run:
                 request = {"namespaces": [self.namespace], "limit": 200}
                 listed = (await client.post("/api/list", json=request)).json()["result"]["memories"]
                 texts = Counter(item.get("memory", item)["content"] for item in listed)
-                self.report.violations += [f"{text!r} is stored {count} times" for text, count in texts.items() if count > 1]
+                self.report.violations += [
+                    f"{text!r} is stored {count} times" for text, count in texts.items() if count > 1
+                ]
                 self._look_at_keys({item.get("memory", item)["id"] for item in listed})
 
     def _look_at_keys(self, listed: set[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,29 +37,29 @@ class Key:
         """Yield a file whose bytes are written to `out`, encrypted."""
         source, target = _pipe()
         recipient = self._identity.to_public()
-        work = _Work(lambda: self._age.encrypt_io(source, out, [recipient]), source)
-        try:
-            with target:
-                yield target
-        finally:
-            error = work.end()
-            if error is not None:
-                raise error
+        with _thread(lambda: self._age.encrypt_io(source, out, [recipient]), source) as work:
+            try:
+                with target:
+                    yield target
+            finally:
+                work.result()
 
     @contextmanager
     def decrypting(self, source: BinaryIO) -> Iterator[BinaryIO]:
         """Yield a file with the decrypted bytes of `source`. Raises InvalidInput for another key, or changed bytes."""
         plain, target = _pipe()
-        work = _Work(lambda: self._age.decrypt_io(source, target, [self._identity]), target)
-        try:
-            with plain:
-                yield plain
-        finally:
-            error = work.end()
-            if isinstance(error, self._age.DecryptError):
-                raise InvalidInput(_FIELD, f"{self._path} is not the key of this backup.", hint="Set the right one.")
-            if error is not None and not isinstance(error, BrokenPipeError):
-                raise InvalidInput("FILE", f"is damaged ({error}).", hint="Take another backup.") from error
+        with _thread(lambda: self._age.decrypt_io(source, target, [self._identity]), target) as work:
+            try:
+                with plain:
+                    yield plain
+            finally:
+                error = work.exception()
+                if isinstance(error, self._age.DecryptError):
+                    raise InvalidInput(
+                        _FIELD, f"{self._path} is not the key of this backup.", hint="Set the right one."
+                    )
+                if error is not None and not isinstance(error, BrokenPipeError):
+                    raise InvalidInput("FILE", f"is damaged ({error}).", hint="Take another backup.") from error
 
 
 def new_key(path: Path) -> str:
@@ -74,26 +74,16 @@ def new_key(path: Path) -> str:
     return str(identity.to_public())
 
 
-class _Work:
-    """A thread that reads or writes one end of a pipe. It closes that end, so that the other one never waits for it."""
+@contextmanager
+def _thread(run: Callable[[], None], end: BinaryIO) -> Iterator[Future[None]]:
+    """Read or write one end of a pipe in a thread, which closes it, so that the other end never waits for it."""
 
-    def __init__(self, run: Callable[[], None], end: BinaryIO) -> None:
-        self._error: Exception | None = None
+    def work() -> None:
+        with end:
+            run()
 
-        def work() -> None:
-            try:
-                with end:
-                    run()
-            except Exception as error:  # noqa: BLE001 - raised by the thread that waits
-                self._error = error
-
-        self._thread = threading.Thread(target=work, name="backup-cipher", daemon=True)
-        self._thread.start()
-
-    def end(self) -> Exception | None:
-        """Wait for the end, and return the error of the work."""
-        self._thread.join()
-        return self._error
+    with ThreadPoolExecutor(1, "backup-cipher") as threads:
+        yield threads.submit(work)
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
