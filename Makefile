@@ -14,6 +14,9 @@ BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
+RUNS ?= 10
+SEED ?= 1
+KEEP ?=
 # LOCKED=1 installs exactly the files of requirements-ci.txt, as .ci/run does; else pip chooses within the ranges of pyproject.toml.
 LOCKED ?=
 VERSION ?=
@@ -27,7 +30,7 @@ LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console bench-major soak isolation reference format clean
+.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -151,6 +154,9 @@ bench-major: $(INSTALLED)  ## A change of the engine's major version, and kills 
 
 soak: $(INSTALLED)  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)
+
+faults: $(INSTALLED)  ## Strike servers, network, disk, clock and Postgres; check what clients saw (Linux, gcc); RUNS=10 SEED=1 KEEP=folder
+	$(BIN)/python -m tests.faults --runs $(RUNS) --seed $(SEED) $(if $(KEEP),--keep $(KEEP))
 
 isolation: $(INSTALLED)  ## Random people at one server see nothing that is not theirs; CALLS=20000
 	$(BIN)/python -m tests.isolation --calls $(CALLS)

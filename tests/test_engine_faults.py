@@ -185,6 +185,23 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     assert query(Engine(home).start(), "select count(*) from much") == rows
 
 
+def test_a_server_whose_recovery_failed_is_replaced(home: Path) -> None:
+    """Postgres restarts by itself after a crash; if the process that replays the log fails, it waits forever."""
+    query(Engine(home).start(), "create table much as select repeat('x', 200) from generate_series(1, 400000)")
+    busy = client(home, BUSY_FOR_EVER)
+    eventually(lambda: processes("DO", EnginePaths(home).tag))
+    (backend,) = processes("DO", EnginePaths(home).tag)
+    os.kill(backend, signal.SIGKILL)
+    eventually(lambda: processes("startup", EnginePaths(home).tag))
+    (recovery,) = processes("startup", EnginePaths(home).tag)
+    with frozen(recovery):
+        eventually(lambda: processes("background writer", EnginePaths(home).tag))
+        os.kill(recovery, signal.SIGABRT)
+
+    assert kept(Engine(home).start()) == 42
+    end(busy)
+
+
 def test_a_start_waits_for_a_server_that_hangs(home: Path) -> None:
     Engine(home).start()
     pid = pid_of(home)

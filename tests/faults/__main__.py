@@ -30,12 +30,13 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.runs)
     reports = []
     for first in range(0, len(seeds), _RUNS_OF_A_SITE):
-        reports += asyncio.run(_runs(seeds[first : first + _RUNS_OF_A_SITE], options.keep))
+        reports += asyncio.run(runs(seeds[first : first + _RUNS_OF_A_SITE], options.keep))
     print(_summary(reports))
     return 1 if any(report.violations for report in reports) else 0
 
 
-async def _runs(seeds: range, keep: Path | None) -> list[Report]:
+async def runs(seeds: range, keep: Path | None = None) -> list[Report]:
+    """Run each seed on one site, and print what happened."""
     reports = []
     with temporary_home() as home, tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # Postgres, which does not run as root, loads a library from it

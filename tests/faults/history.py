@@ -1,9 +1,9 @@
 """History of calls of several clients, and the check that each memory behaved as if there were one copy of it.
 
-Linearizability (Herlihy and Wing, 1990): the calls on a memory have an order in which each gives the answer that it gave,
-and in which a call that ended before another began comes before it. The search is that of Wing and Gong (1993), with the
-states that were seen remembered (Lowe, 2017). A call without an answer may have had its effect, at any time since it
-began, or none.
+Linearizability (Herlihy and Wing, 1990): the calls on a memory have an order in which each gives the answer that it
+gave, and in which a call that ended before another began comes before it. The search is that of Wing and Gong (1993),
+with the states that were seen remembered (Lowe, 2017). A call without an answer may have had its effect, at any time
+since it began, or none.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ DONE = "done"
 
 
 def register(state: Register, call: Call) -> Iterable[Register]:
-    """The states of a memory after a call: its effect if its answer fits, itself if the call was refused with reason."""
+    """The states of a memory after a call: its effect if the answer fits, the same if it was refused with reason."""
     effect = _effect(state, call)
     if call.unknown:
         return (state,) if effect is None else (state, effect)
@@ -126,7 +126,7 @@ class Key:
 
 
 def key(state: Key, call: Call) -> Iterable[Key]:
-    """The states of a key after a request to store under it: the first stores, all others are answered by its memory."""
+    """The states of a key after a request under it: the first stores, all others are answered by its memory."""
     if call.unknown:
         return (state,) if state.id else (state, Key("unknown"))
     if isinstance(call.answer, Refused):
@@ -162,7 +162,7 @@ def _described(call: Call) -> str:
 
 
 def unexplained(calls: Sequence[Call], step: Step, initial: Hashable) -> str | None:
-    """Return None if an order of the calls explains their answers, else the longest order that does and what is left."""
+    """Return None if an order of the calls explains their answers, else the longest such order and what is left."""
     ordered = sorted(calls, key=lambda call: call.begin)
     must = frozenset(number for number, call in enumerate(ordered) if not call.unknown)
     seen: set[tuple[frozenset[int], Hashable]] = set()

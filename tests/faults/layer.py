@@ -50,7 +50,7 @@ class Layer:
         self._library = folder / "layer.so"
         source = Path(__file__).with_name("layer.c")
         subprocess.run(
-            ["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-o", self._library, source, "-ldl"],  # noqa: S607
+            ["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-o", self._library, source, "-ldl"],
             check=True,
         )
         self._wrap_postgres()

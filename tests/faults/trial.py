@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -157,8 +158,8 @@ class _Client:
             self._run.report.calls["not connected"] += 1
             await asyncio.sleep(_PAUSE)
             raise _WithoutEffect from None
-        except httpx.TransportError as error:
-            self._run.report.calls[type(error).__name__] += 1
+        except httpx.TransportError as lost:
+            self._run.report.calls[type(lost).__name__] += 1
             return None, begin
         self._run.report.calls[str(response.status_code)] += 1
         if response.is_success:
@@ -272,11 +273,11 @@ def _plan(site: Site, chance: random.Random, report: Report) -> list[tuple[float
     """Draw one to three faults and their times. At most one of them ends processes of the engine's machine."""
     names = [*chance.sample(list(_LASTING), chance.randint(0, 2)), *chance.sample(list(_ENDING), 1)]
     faults = {**_LASTING, **_ENDING}
-    plan = []
+    plan: list[tuple[float, Callable[[], Awaitable[object]]]] = []
     for name in names:
         at, own = chance.uniform(0.1, 0.7 * SECONDS), random.Random(chance.random())
         report.faults.append(f"{name} at {at:.2f} s")
-        plan.append((at, lambda fault=faults[name], own=own: fault(site, own, report)))
+        plan.append((at, partial(faults[name], site, own, report)))
     site.layer.journal(on="power" in names)
     return plan
 

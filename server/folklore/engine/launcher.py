@@ -29,7 +29,7 @@ from folklore.engine.files import (
     rotate_log,
 )
 from folklore.engine.lock import is_locked, locked, try_lock
-from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, server_processes
+from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, replays_log, server_processes
 from folklore.engine.upgrade import (
     Copied,
     complete,
@@ -47,6 +47,7 @@ from folklore.phases import phase
 PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait; a longer recovery is waited for in bring_up
 _RECOVERY_SECONDS = 600.0  # limit for a server that answers that it is starting up
 _SILENCE_SECONDS = 60.0  # limit for a server that does not answer
+_STUCK_SECONDS = 10.0  # a server that recovers by no process is replaced; after a crash its processes end in 5 s
 _UNREACHABLE_SECONDS = 1.0  # a living server without a socket is replaced after this time
 _LAUNCHES = 3
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -238,8 +239,10 @@ class Server:
             match answer.state:
                 case State.NO_DATABASE:
                     self._create_database()
-                case State.BUSY:
+                case State.BUSY if not answer.recovering or replays_log(self.paths):
                     last_sign = now
+                case State.BUSY if now - last_sign > _STUCK_SECONDS:
+                    self._pg_ctl("stop", "-m", "immediate", "-t", "10")
                 case State.ABSENT | State.FOREIGN if launches < _LAUNCHES:
                     if self._launch(shared_buffers):
                         launches, last_sign = launches + 1, time.monotonic()

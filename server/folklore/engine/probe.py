@@ -47,6 +47,9 @@ _SIGNS = {
 }
 
 
+_SIGNS_OF_RECOVERY = ("is starting up", "in recovery mode", "not yet accepting connections")
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """State of a server. `sessions` counts the clients connected now, `logins` all since the statistics began."""
@@ -56,6 +59,11 @@ class Answer:
     sessions: int = 0
     logins: int = 0
     version: str | None = None
+
+    @property
+    def recovering(self) -> bool:
+        """Whether the server says that it replays its log."""
+        return self.state is State.BUSY and any(sign in self.message for sign in _SIGNS_OF_RECOVERY)
 
 
 def probe(binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, database: str) -> Answer:
@@ -105,6 +113,21 @@ def server_processes(paths: EnginePaths) -> list[int]:
         return []
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return [pid for pid in numbers if _is_server_by_proc(pid, paths)]
+
+
+def replays_log(paths: EnginePaths) -> bool:
+    """Return false if no process of the server replays the log. True where /proc is missing.
+
+    Such a server recovers no further: Postgres 18 waits forever if that process fails during its restart after a crash.
+    """
+    return not _HAS_PROC or any(b" startup " in _command(pid) for pid in server_processes(paths))
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 _HAS_PROC = Path("/proc/self/exe").exists()
