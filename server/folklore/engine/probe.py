@@ -62,7 +62,7 @@ class Answer:
 
     @property
     def recovering(self) -> bool:
-        """Whether the server says that it replays its log."""
+        """True if the server says that it replays its log."""
         return self.state is State.BUSY and any(sign in self.message for sign in _SIGNS_OF_RECOVERY)
 
 
