@@ -9,7 +9,7 @@ import getpass
 import ipaddress
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -301,24 +301,36 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for variable in sorted(environ, key=len):  # a section before its settings, which override it
         path = variable.lower().split("__")
         name = path[0].removeprefix(_PREFIX.lower())
-        field = Settings.model_fields.get(name)
-        if field is None or name == path[0]:
+        if name == path[0] or name not in Settings.model_fields:
             continue
-        kind: Any = field.annotation
-        if path[1:] and isinstance(kind, type) and issubclass(kind, _Section):
-            inner = kind.model_fields.get(path[1])
-            kind = str if inner is None else inner.annotation
-        value: Any = environ[variable]
-        if get_origin(kind) in (tuple, dict) or (isinstance(kind, type) and issubclass(kind, _Section)):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
-                raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
+        value = _parsed(name, _type_of(name, path[1:]), environ[variable])
         for part in reversed(path[1:]):
             value = {part: value}
         values = _merged(values, {name: value})
     return values
+
+
+def _type_of(name: str, path: Sequence[str]) -> Any:
+    """Return the type of a setting, or of the first one of `path` in a section."""
+    kind: Any = Settings.model_fields[name].annotation
+    if path and _is_section(kind):
+        inner = kind.model_fields.get(path[0])
+        return str if inner is None else inner.annotation
+    return kind
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, _Section)
+
+
+def _parsed(name: str, kind: Any, text: str) -> Any:
+    if get_origin(kind) not in (tuple, dict) and not _is_section(kind):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
+        raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
 
 
 def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ since it began, or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -90,25 +90,37 @@ def register(state: Register, call: Call) -> Iterable[Register]:
 
 
 def _effect(state: Register, call: Call) -> Register | None:
-    """The state after a call that changes it; None where it must be refused."""
-    if call.name == "read" or (call.name != "store" and state.revision == 0):
-        return None
-    arguments = call.arguments
+    """The state after a call that changes it; None where it must be refused, and for a read."""
     if call.name == "store":
-        return None if state.revision else Register(arguments[0], 1)
-    if call.name == "update":
-        content, revision = arguments
-        refused = state.forgotten or state.superseded or revision not in (None, state.revision)
-        return None if refused else state.changed(content=content)
-    if call.name == "forget":
-        return None if state.forgotten else state.changed(forgotten=True)
-    if call.name == "supersede":
-        return None if state.forgotten or state.superseded else state.changed(superseded=True)
-    if call.name == "undo":
-        [revision] = arguments
-        refused = not state.changes or revision not in (None, state.revision)
-        return None if refused else state.undone()
-    raise ValueError(call.name)
+        return None if state.revision else Register(call.arguments[0], 1)
+    if call.name == "read" or state.revision == 0:
+        return None
+    return _EFFECTS[call.name](state, *call.arguments)
+
+
+def _updated(state: Register, content: str, revision: int | None) -> Register | None:
+    refused = state.forgotten or state.superseded or revision not in (None, state.revision)
+    return None if refused else state.changed(content=content)
+
+
+def _forgotten(state: Register) -> Register | None:
+    return None if state.forgotten else state.changed(forgotten=True)
+
+
+def _superseded(state: Register) -> Register | None:
+    return None if state.forgotten or state.superseded else state.changed(superseded=True)
+
+
+def _undone(state: Register, revision: int | None) -> Register | None:
+    return None if not state.changes or revision not in (None, state.revision) else state.undone()
+
+
+_EFFECTS: Mapping[str, Callable[..., Register | None]] = {
+    "update": _updated,
+    "forget": _forgotten,
+    "supersede": _superseded,
+    "undo": _undone,
+}
 
 
 def _shows(state: Register, seen: Seen) -> bool:
@@ -173,28 +185,36 @@ def unexplained(calls: Sequence[Call], step: Step, initial: Hashable) -> str | N
         done = frozenset(order)
         if must <= done:
             return None
-        longest = max(longest, (order, state), key=lambda item: len(item[0]))
         if len(seen) > _MOST_STATES:
             return f"undecided after {_MOST_STATES:,} states"
-        first_end = min(ordered[number].end for number in must - done)
-        possible = [number for number, call in enumerate(ordered) if call.begin <= first_end and number not in done]
-        # The last one is tried first: a call with an answer, and of these the one that ended first.
-        for number in sorted(possible, key=lambda number: ordered[number].end, reverse=True):
-            call = ordered[number]
-            for after in step(state, call):
+        longest = max(longest, (order, state), key=lambda item: len(item[0]))
+        for number in _possible(ordered, must, done):
+            for after in step(state, ordered[number]):
                 found = (done | {number}, after)
-                if found not in seen and not (call.unknown and after == state):
+                if found not in seen and not (ordered[number].unknown and after == state):
                     seen.add(found)
                     open_.append(((*order, number), after))
-    order, state = longest
+    return _account(ordered, *longest)
+
+
+def _possible(ordered: Sequence[Call], must: frozenset[int], done: frozenset[int]) -> list[int]:
+    """The calls that may come next: those that began before another one ended.
+
+    The last one is tried first: a call with an answer, and of these the one that ended first.
+    """
+    first_end = min(ordered[number].end for number in must - done)
+    possible = [number for number, call in enumerate(ordered) if call.begin <= first_end and number not in done]
+    return sorted(possible, key=lambda number: ordered[number].end, reverse=True)
+
+
+def _account(ordered: Sequence[Call], order: tuple[int, ...], state: Hashable) -> str:
     left = [call for number, call in enumerate(ordered) if number not in order]
-    told = [f"    {_described(ordered[number])}" for number in order[-8:]]
-    return "\n".join(
+    return "\n    ".join(
         [
             "the last calls that have an order:",
-            *told,
-            f"  state: {state}",
-            "  then:",
-            *(f"    {_described(call)}" for call in left[:6]),
+            *(_described(ordered[number]) for number in order[-8:]),
+            f"state: {state}",
+            "then:",
+            *map(_described, left[:6]),
         ]
     )

@@ -239,10 +239,8 @@ class Server:
             match answer.state:
                 case State.NO_DATABASE:
                     self._create_database()
-                case State.BUSY if not answer.recovering or replays_log(self.paths):
-                    last_sign = now
-                case State.BUSY if now - last_sign > _STUCK_SECONDS:
-                    self._pg_ctl("stop", "-m", "immediate", "-t", "10")
+                case State.BUSY:
+                    last_sign = self._sign_of_work(answer, last_sign, now)
                 case State.ABSENT | State.FOREIGN if launches < _LAUNCHES:
                     if self._launch(shared_buffers):
                         launches, last_sign = launches + 1, time.monotonic()
@@ -252,6 +250,14 @@ class Server:
                 raise engine_failure(self._reason(answer), self.paths, answer.message)
             time.sleep(pause)
             pause = min(pause * 1.3, _LONGEST_PAUSE)
+
+    def _sign_of_work(self, answer: Answer, last_sign: float, now: float) -> float:
+        """Return when a busy server was last seen at work; end one that recovers by no process."""
+        if not answer.recovering or replays_log(self.paths):
+            return now
+        if now - last_sign > _STUCK_SECONDS:
+            self._pg_ctl("stop", "-m", "immediate", "-t", "10")
+        return last_sign
 
     def halt(self) -> bool:
         """Shut the server down and wait until its last process has ended; return false if no server runs.
