@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,11 @@ import httpx
 
 from folklore.db.migrate import migrate
 from folklore.embedding.bundled import BundledEmbedder
+from folklore.http.console.routes import PAGES
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.temporary_engine import temporary_engine
+from tests.visitor import Visitor, visiting
 
 ROLES = ("reader", "writer", "admin")
 # The first level of each name: similar ones, which patterns must not confuse.
@@ -41,6 +44,7 @@ WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", 
 MARK = re.compile(r"(?:nb|mk)(\d+)x(?:[0-9a-f]{10}|[0-9a-f]{6})(?![0-9a-z])")
 CURSOR = re.compile(r'cursor\\?": ?\\?"([\w-]+)')
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PAGES = [page.path for page in PAGES if page.method == "GET"]
 HEADERS = {
     "Accept": "application/json, text/event-stream",
     "Content-Type": "application/json",
@@ -64,6 +68,8 @@ class Trial:
     team: Team
     client: httpx.AsyncClient
     random: random.Random
+    sessions: AsyncExitStack
+    visitors: dict[str, Visitor] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     holders: list[Holder] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
@@ -92,6 +98,8 @@ class Trial:
                 grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
             made = await self.team.token(f"person{number}", *grants)
             self.holders.append(Holder(f"person{number}", made.secret, roles))
+            visit = visiting(self.team.server.url, made.secret)
+            self.visitors[f"person{number}"] = await self.sessions.enter_async_context(visit)
 
     async def _seed(self, place: int, text: str | None = None) -> None:
         [id_] = await self.team.keep(text or self._text(place), namespace=self.names[place])
@@ -125,10 +133,16 @@ class Trial:
 
     async def _post(self, holder: Holder, path: str, body: Mapping[str, Any], what: str) -> httpx.Response:
         answer = await self.client.post(path, json=body, headers=HEADERS | bearer(holder.secret))
+        # A call that does not exist, or with other arguments, would test nothing.
+        if re.search("There is no operation |unknown field|is missing", answer.text):
+            self.broken.append(f"{what} {json.dumps(body)} tests nothing: {answer.text[:500]}")
+        return self._checked(holder, answer, json.dumps(body), what)
+
+    def _checked(self, holder: Holder, answer: httpx.Response, said: str, what: str) -> httpx.Response:
+        """Note what an answer holds that the caller may not see and did not say, and whether the call crashed."""
         self.calls[what] += 1
         refused = " refused" if '"isError":true' in answer.text else ""
         self.statuses[f"{answer.status_code}{refused}"] += 1
-        said = json.dumps(body)
         cursors = " ".join(_opened(cursor) for cursor in CURSOR.findall(answer.text))
         self.compared["cursors"] += bool(cursors)
         told = f"{answer.status_code} {dict(answer.headers)} {answer.text} {cursors}"
@@ -143,9 +157,7 @@ class Trial:
         # `late`: the database refused a call that the code had permitted, which may happen only if the namespace was
         # renamed meanwhile.
         late = re.search("may not do this here", answer.text) and not any(name in said for name in self.leaving)
-        # A call that does not exist, or with other arguments, would test nothing.
-        wrong = re.search("There is no operation |unknown field|is missing", answer.text)
-        if answer.status_code >= 500 or "Error executing tool" in answer.text or late or wrong:
+        if answer.status_code >= 500 or "Error executing tool" in answer.text or late:
             self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
         return answer
 
@@ -160,6 +172,14 @@ class Trial:
     async def _api(self, holder: Holder, call: str, **arguments: Any) -> httpx.Response:
         return await self._post(holder, f"/api/{call}", arguments, f"api {call}")
 
+    async def _page(self, holder: Holder, name: str, query: str, id_: str) -> None:
+        """Look at a page of the console, by the session of a person."""
+        path = self.random.choice(_PAGES).replace("{id}", id_)
+        asked = {"q": query, "name": name, "namespace": name, "id": id_, "other": id_, "ids": id_}
+        given = {key: asked[key] for key in self.random.sample(list(asked), self.random.randint(0, 3))}
+        answer = await self.visitors[holder.name].get(path, **given)
+        self._checked(holder, answer, f"{path} {given}", f"page {path.replace(id_, '{id}')}")
+
     # -- random calls
 
     async def _anything(self, holder: Holder) -> None:
@@ -168,7 +188,7 @@ class Trial:
         ids = self.random.sample([*self.ids], min(3, len(self.ids)))
         query = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 4)))
         some = self.random.choice([{}, {"namespaces": [name]}, {"namespaces": [name, self.random.choice(self.names)]}])
-        match self.random.randrange(20):
+        match self.random.randrange(24):
             case 0 | 1 | 2:
                 more: dict[str, Any] = {"explain": True} if self.random.random() < 0.3 else {}
                 asked: dict[str, Any] = (
@@ -216,6 +236,8 @@ class Trial:
                 await self._api(holder, "uses", id=ids[0])
             case 18:
                 await self._api(holder, "undo", id=ids[0])
+            case 19 | 20 | 21 | 22:
+                await self._page(holder, name, query, ids[0])
             case _:
                 rename = {"name": name, "to": _named(place)}
                 operations: list[tuple[str, dict[str, Any]]] = [
@@ -336,8 +358,9 @@ async def trial(dsn: str, folder: Path, calls: int, seed: int) -> Trial:
         ) as library,  # an embedding that is written later would change an answer by itself
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url, timeout=60) as client,
+        AsyncExitStack() as sessions,
     ):
-        run = Trial(Team(server, library), client, random.Random(seed))
+        run = Trial(Team(server, library), client, random.Random(seed), sessions)
         await run.prepare()
         await run.run(calls)
         return run
