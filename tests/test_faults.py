@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.faults.__main__ import runs
 from tests.faults.history import DONE, Call, Key, Refused, Register, Seen, key, register, unexplained
+from tests.faults.site import site
+from tests.faults.turns import turns
+from tests.temporary_engine import temporary_home
 
 STORED = Call("store", ("one",), 0, 1, DONE)
 
@@ -16,6 +21,18 @@ async def test_servers_struck_by_faults_lose_and_confuse_nothing() -> None:
 
     assert [violation for report in reports for violation in report.violations] == []
     assert sum(report.calls["200"] for report in reports) > 100
+
+
+@pytest.mark.strain
+async def test_an_error_at_any_write_leaves_a_store_whole_or_undone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with temporary_home() as home:
+        async with site(tmp_path, home) as struck:
+            outcome = await turns(struck)
+
+    assert outcome.violations == []
+    assert outcome.failed_writes >= 6
+    assert set(outcome.answers) <= {"stored", "database_unavailable", "disk_full"}
 
 
 @pytest.mark.parametrize(
