@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import time
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
+import httpx
 import httpx2
 import pytest
 from mcp import Client
@@ -20,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.migrate import migrate
 from folklore.engine import Engine
+from tests.faults.network import Network
 from tests.person import Person
 from tests.servers import on_http, watched
 from tests.team import bearer, library_at
@@ -153,3 +158,64 @@ async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselv
 
     assert len(load.acknowledged) > 2 * CLIENTS
     assert set(load.acknowledged) <= kept
+
+
+@pytest.mark.parametrize("outage", ["refused", "silent"])
+async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
+    database_url: str, tmp_path: Path, outage: str
+) -> None:
+    network = Network(lambda: database_url)
+    await network.open()
+    settings = watched(tmp_path, database_url=network.url, log_format="json")
+    failures: Counter[str] = Counter()
+    ending = asyncio.Event()
+
+    async def client(number: int) -> None:
+        async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
+            while not ending.is_set():
+                for path, body in (
+                    ("/api/store", {"memories": [{"content": f"{number} {time.monotonic()}"}], "namespace": "notes"}),
+                    ("/api/recall", {"query": "fact"}),
+                ):
+                    answer = await http.post(path, json=body)
+                    if answer.status_code >= 500:
+                        failures[answer.headers["x-request-id"]] += 1
+                        await asyncio.sleep(0.05)
+
+    async with on_http(settings) as server:
+        clients = [asyncio.create_task(client(number)) for number in range(CLIENTS)]
+        await _until(lambda: "route" in server.log_text())
+        if outage == "refused":
+            await network.shut()
+        else:
+            network.split()
+        await _until(lambda: len(failures) >= 3 * CLIENTS)
+        if outage == "refused":
+            await network.open()
+        else:
+            network.heal()
+        await _until(lambda: "database_reachable_again" in server.log_text())
+        ending.set()
+        await asyncio.gather(*clients)
+        lines = [json.loads(line) for line in server.log_text().splitlines()]
+    await network.shut()
+
+    events = Counter(line["event"] for line in lines)
+    assert [line for line in lines if "exception" in line] == []
+    assert (events["database_unreachable"], events["database_reachable_again"]) == (1, 1)
+    [summary] = [line for line in lines if line["event"] == "database_reachable_again"]
+    assert summary["failed"] > 0
+    reported = Counter(
+        line["request_id"] for line in lines if line["event"] == "request" and int(line["status"]) >= 500
+    )
+    assert reported == failures
+    ended = {line["request_id"]: place for place, line in enumerate(lines) if line["event"] == "request"}
+    late = [line for place, line in enumerate(lines) if place > ended.get(line.get("request_id"), len(lines))]
+    assert late == []  # such a line would be of work that outlives its request
+    assert [line for line in lines if line["event"].startswith("job_") and "request_id" in line] == []
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(120):
+        while not condition():
+            await asyncio.sleep(0.05)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from folklore.background import in_background
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
 from folklore.lazy import Lazy
@@ -163,7 +164,7 @@ class App:
     def start(self) -> None:
         """Start the parts in the background."""
         if self._starting is None or (self._starting.done() and _failed(self._starting)):
-            self._starting = asyncio.create_task(self._start(), name="folklore-start")
+            self._starting = in_background(self._start(), "folklore-start")
 
     async def ready(self) -> Runtime:
         """Return the running parts, started if they are not.
@@ -199,7 +200,7 @@ class App:
     def start_jobs(self) -> None:
         """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
         if self._jobs is None and self.settings.jobs.enabled and not self.settings.read_only:
-            self._jobs = asyncio.create_task(self._run_jobs(), name="folklore-jobs")
+            self._jobs = in_background(self._run_jobs(), "folklore-jobs")
 
     async def _run_jobs(self) -> None:
         await self._used.wait()

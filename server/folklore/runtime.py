@@ -99,9 +99,9 @@ class Runtime:
 @asynccontextmanager
 async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tuple[Database, MemoryContext]]:
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
-    dsn, _ = await database_address(settings)
+    await database_address(settings)  # starts the embedded engine, which stops when it is idle
     limits = PoolLimits(minimum=0, maximum=_JOB_CONNECTIONS, statement_cache=settings.database.statement_cache)
-    database = Database(dsn, limits)
+    database = runtime.database.beside(limits)
     await database.open()
     try:
         yield database, MemoryContext.of(database, runtime.memory.embedder)

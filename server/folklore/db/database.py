@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 from typing import Any, get_args
 
 import asyncpg
@@ -20,11 +19,10 @@ from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, FolkloreError
-from folklore.log import get_logger
+from folklore.outage import Outage
 
 __all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
 
-log = get_logger(__name__)
 
 QueryLogger = Callable[[str], None]
 Revive = Callable[[], Awaitable[object]]
@@ -71,25 +69,6 @@ class PoolStatistics:
     maximum: int
 
 
-class _Outage:
-    """Logs an outage of the database once when it begins and once when it ends."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-        self._failures = 0
-
-    def failed(self, error: BaseException) -> None:
-        if self._since is None:
-            self._since = monotonic()
-            log.warning("database_unreachable", reason=describe(error))
-        self._failures += 1
-
-    def connected(self) -> None:
-        if self._since is not None:
-            log.warning("database_reachable_again", seconds=round(monotonic() - self._since, 1), failed=self._failures)
-            self._since, self._failures = None, 0
-
-
 class _Pools:
     """The pools of a process: three for its own role and, once a token is used, three for the role of tokens."""
 
@@ -103,7 +82,13 @@ class _Pools:
         self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         self._opening = asyncio.Lock()
         self._waiting = 0
-        self._outage = _Outage()
+        self.outage = Outage("database_unreachable", "database_reachable_again")
+
+    def beside(self, limits: PoolLimits) -> _Pools:
+        """Return pools of the same database, for the process's own role alone."""
+        other = _Pools(self._dsn[False], limits, None, None, None)
+        other.outage = self.outage
+        return other
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
@@ -235,11 +220,13 @@ class _Pools:
             raise DatabaseUnavailable("The database is not open.")
         try:
             connection = await self._acquire(pool)
-        except TimeoutError:  # every connection is in use
+        except TimeoutError as error:
+            if pool.get_size() < pool.get_max_size():  # else every connection is in use
+                self.outage.failed(describe(error))
             raise
         except (OSError, asyncpg.CannotConnectNowError) as error:
             connection = await self._acquire_again(pool, error)
-        self._outage.connected()
+        self.outage.over()
         return pool, connection
 
     async def _acquire(self, pool: asyncpg.Pool) -> Any:
@@ -255,13 +242,13 @@ class _Pools:
     async def _acquire_again(self, pool: asyncpg.Pool, error: Exception) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
         if self._revive is None:
-            self._outage.failed(error)
+            self.outage.failed(describe(error))
             raise error
         try:
             await self._revive()
             return await self._acquire(pool)
         except (FolkloreError, *DRIVER_ERRORS) as last:
-            self._outage.failed(last)
+            self.outage.failed(describe(last))
             raise
 
     def statistics(self) -> PoolStatistics:
@@ -319,6 +306,16 @@ class Database:
     async def close(self) -> None:
         """Close every connection, after at most three seconds for running statements."""
         await self._pools.close()
+
+    def beside(self, limits: PoolLimits) -> Database:
+        """Return this database with connections of its own, to be opened and closed. An outage of both is one.
+
+        Its transactions begin on a full disk too: those of jobs free space.
+        """
+        other = copy.copy(self)
+        other._pools = self._pools.beside(limits)
+        other.require_space = lambda: None
+        return other
 
     def for_token(self, key: str) -> Database:
         """Return this database limited to a token, by the token's key (64 hexadecimal digits)."""

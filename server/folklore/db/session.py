@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, cast
@@ -19,6 +19,9 @@ from folklore.errors import DatabaseUnavailable, Refused
 
 # References to tasks that release connections: the event loop itself keeps only weak ones.
 _RELEASING: set[asyncio.Task[BaseException | None]] = set()
+
+# Seconds for a rollback, and for a connection to be ready for its pool.
+_PATIENCE = 5.0
 
 Row = asyncpg.Record
 Plans = Literal["kept", "scan", "fresh"]
@@ -61,7 +64,31 @@ class Session:
 
     def transaction(self) -> Any:
         """Return an `async with` block that commits at its end and rolls back if it fails."""
-        return nullcontext() if self.row_security else self.connection.transaction()
+        return nullcontext() if self.row_security else _transaction(self.connection)
+
+
+@asynccontextmanager
+async def _transaction(connection: Any) -> AsyncIterator[None]:
+    """Run the block in a transaction. Where the server does not answer any more, the connection is closed instead.
+
+    Before its next statement a connection waits, without limit, until the server has confirmed that a statement which
+    timed out is cancelled.
+    """
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield
+    except TimeoutError:
+        connection.terminate()
+        raise
+    except BaseException:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await transaction.rollback()
+        except DRIVER_ERRORS:
+            connection.terminate()
+        raise
+    await transaction.commit()
 
 
 class PooledSession:
@@ -111,7 +138,7 @@ class PooledSession:
             if failed := await self._finish_and_release("commit"):
                 raise translate(failed) from failed
             return
-        if isinstance(error, asyncpg.InternalClientError):
+        if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _transaction
             self._terminate()
         await self._finish_and_release("rollback")
         if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
@@ -127,7 +154,7 @@ class PooledSession:
                 failed = await self._finish(command)
         finally:
             try:
-                await self._pool.release(self._connection)  # shields itself from cancellation
+                await self._pool.release(self._connection, timeout=_PATIENCE)  # shields itself from cancellation
             except DRIVER_ERRORS as lost:
                 failed = failed or lost
         return failed
@@ -152,7 +179,8 @@ class PooledSession:
         """End the transaction and return its error. A connection still in a transaction is never released."""
         finished = False
         try:
-            await self._connection.execute(command)
+            async with asyncio.timeout(_PATIENCE if command == "rollback" else None):
+                await self._connection.execute(command)
             finished = True
         except DRIVER_ERRORS as error:
             return error

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from folklore import __version__
 from folklore.app import App
+from folklore.background import in_background
 from folklore.db.migrate import check_schema
 from folklore.engine.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
@@ -78,7 +79,7 @@ class Health:
     async def ready(self, _request: Request) -> Response:
         """Return 200 if recall and store work, though perhaps without the model."""
         if self._checking is None or (self._checking.done() and monotonic() - self._checked_at > _VALID):
-            self._checking = asyncio.create_task(self._check(), name="folklore-ready")
+            self._checking = in_background(self._check(), "folklore-ready")
         return (await asyncio.shield(self._checking)).response()
 
     async def _check(self) -> Report:
@@ -114,7 +115,7 @@ class Health:
     async def _check_model(self, running: Runtime) -> str | None:
         """Return the code of the model's failure, or None; a service that does not answer in time counts as down."""
         if self._probing is None or (self._probing.done() and monotonic() - self._probed_at > _MODEL_VALID):
-            self._probing = asyncio.create_task(self._probe(running), name="folklore-ready-model")
+            self._probing = in_background(self._probe(running), "folklore-ready-model")
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_TIMEOUT)
         return self._probing.result() if done else EmbedderUnavailable.code
 

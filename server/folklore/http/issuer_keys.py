@@ -9,6 +9,7 @@ from time import monotonic
 
 import jwt
 
+from folklore.background import in_background
 from folklore.errors import Unavailable
 from folklore.log import get_logger
 
@@ -70,7 +71,7 @@ class IssuerKeys:
 
     def _start(self) -> None:
         self._tried_at = self._clock()
-        self._fetching = asyncio.create_task(self._refresh(), name="folklore-issuer-keys")
+        self._fetching = in_background(self._refresh(), "folklore-issuer-keys")
 
     async def _refresh(self) -> None:
         try:

@@ -37,6 +37,7 @@ from starlette.types import Scope
 
 from folklore import __version__
 from folklore.app import App
+from folklore.background import in_background
 from folklore.config import is_loopback
 from folklore.engine.disk import free_space
 from folklore.errors import FolkloreError, Refused
@@ -150,7 +151,7 @@ class Metrics(CallMetrics):
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
         """Publish this worker's state to the others every few seconds, within the block."""
-        publishing = None if self._folder is None else asyncio.create_task(self._publish(), name="folklore-metrics")
+        publishing = None if self._folder is None else in_background(self._publish(), "folklore-metrics")
         try:
             yield
         finally:
@@ -178,7 +179,7 @@ class Metrics(CallMetrics):
             self._free.set(free_space(self._app.settings.home))
         self._read_dropped()
         if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
-            self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
+            self._counting = in_background(self._count_pending(), "folklore-metrics-pending")
 
     def _read_dropped(self) -> None:
         if (queue := self._app.usage.queue) is not None:

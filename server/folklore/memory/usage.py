@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from folklore.background import in_background
 from folklore.db.stores.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
@@ -110,7 +111,7 @@ class UsageQueue:
             return
         self._entries.append((entry, 0))
         if self._entries and (self._writing is None or self._writing.done()):
-            self._writing = asyncio.create_task(self._write_all(), name="folklore-usage")
+            self._writing = in_background(self._write_all(), "folklore-usage")
 
     async def close(self, timeout: float = 3.0) -> None:
         """Write the queued entries within `timeout` seconds and drop the rest."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from folklore.background import in_background
 from folklore.db.database import Database
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
@@ -31,7 +32,7 @@ class PlannerStatistics:
         self._stored += count
         if self._stored >= self._next and (self._running is None or self._running.done()):
             self._next = 2 * self._stored
-            self._running = asyncio.create_task(self._analyze(), name="folklore-analyze")
+            self._running = in_background(self._analyze(), "folklore-analyze")
 
     async def analyze(self) -> None:
         """Analyze every large table now."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from starlette.responses import Response, StreamingResponse
 
+from folklore.background import in_background
 from folklore.errors import FolkloreError, Unavailable
 from folklore.http.console.guard import Visitor
 from folklore.http.console.pages.timeline import asked, rows
@@ -128,7 +129,7 @@ class LiveFeed:
     def _listening(self, listener: _Listener) -> Iterator[None]:
         self._listeners.add(listener)
         if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch(), name="folklore-live")
+            self._watching = in_background(self._watch(), "folklore-live")
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
+from folklore.background import in_background
 from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import get_logger
@@ -27,6 +28,7 @@ from folklore.memory.auth.tokens import (
 )
 from folklore.memory.context import MemoryContext
 from folklore.model import Access, Caller, Demand
+from folklore.outage import Outage
 
 log = get_logger(__name__)
 
@@ -71,6 +73,7 @@ class TokenAuthenticator:
         self._local = local
         self._now = now
         self._issuer = issuer
+        self._outage = Outage("authentication_unavailable", "authentication_available_again")
         self._no_token_until = 0.0
         self._looking: asyncio.Task[bool] | None = None
         self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
@@ -82,13 +85,15 @@ class TokenAuthenticator:
         `address` is where the request came from. Raises Unauthenticated.
         """
         try:
-            return await self._admit(token, address)
+            caller = await self._admit(token, address)
         except Unavailable as error:
             return self.unidentified(error)
+        self._outage.over()
+        return caller
 
     def unidentified(self, error: Unavailable) -> Caller:
-        """Return the caller of a request while authentication is unavailable, and log why."""
-        log.warning("authentication_unavailable", reason=error.message)
+        """Return the caller of a request while authentication is unavailable; the first one logs why."""
+        self._outage.failed(error.message)
         return replace(UNIDENTIFIED, may_write=self._local().may_write)
 
     async def admit_key(self, digest: bytes, key: str | None, address: str | None = None) -> Caller:
@@ -127,7 +132,7 @@ class TokenAuthenticator:
         if monotonic() < self._no_token_until:
             return False
         if self._looking is None or self._looking.done():  # requests that come together share one statement
-            self._looking = asyncio.create_task(self._any_token(), name="folklore-any-token")
+            self._looking = in_background(self._any_token(), "folklore-any-token")
         return await asyncio.shield(self._looking)
 
     async def _any_token(self) -> bool:
@@ -163,7 +168,7 @@ class TokenAuthenticator:
             except FolkloreError as error:
                 log.info("token_use_not_written", reason=error.message)
 
-        task = asyncio.create_task(write(), name="folklore-token-use")
+        task = in_background(write(), "folklore-token-use")
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from folklore.background import in_background
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.log import get_logger
 from folklore.memory.secret_guard import guard_fields
@@ -55,7 +56,7 @@ class DenialLog:
         detail = reason or str(shown.get("content", error.message))[:_DETAIL]
         self._count(Denial(caller, action, error.code, detail), now)
         if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write(), name="folklore-denials")
+            self._writing = in_background(self._write(), "folklore-denials")
 
     def _count(self, denial: Denial, now: datetime) -> None:
         if denial not in self._counted and len(self._counted) >= _ROOM:

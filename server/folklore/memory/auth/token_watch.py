@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from folklore.background import in_background
 from folklore.db.stores.principals import Principals
 from folklore.errors import Unavailable
 from folklore.log import get_logger
@@ -44,7 +45,7 @@ class TokenWatch:
         stream = _Stream(token, end)
         self._streams.add(stream)
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look(), name="folklore-token-watch")
+            self._looking = in_background(self._look(), "folklore-token-watch")
         try:
             yield
         finally:
