@@ -1,4 +1,4 @@
-"""What a caller notices when others try wrong tokens, and when the disk is full.
+"""Pressure: a caller next to others who try wrong tokens, and on a full disk.
 
     python -m benchmarks.pressure tokens       # 40 connections of wrong tokens next to one good caller
     python -m benchmarks.pressure disk         # as root on Linux: a small file system in a mount namespace

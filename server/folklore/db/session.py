@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, cast
@@ -64,31 +64,36 @@ class Session:
 
     def transaction(self) -> Any:
         """Return an `async with` block that commits at its end and rolls back if it fails."""
-        return nullcontext() if self.row_security else _transaction(self.connection)
+        return nullcontext() if self.row_security else _Transaction(self.connection)
 
 
-@asynccontextmanager
-async def _transaction(connection: Any) -> AsyncIterator[None]:
-    """Run the block in a transaction. Where the server does not answer any more, the connection is closed instead.
+class _Transaction:
+    """Transaction of a connection. Where the server does not answer any more, the connection is closed instead.
 
     Before its next statement a connection waits, without limit, until the server has confirmed that a statement which
     timed out is cancelled.
     """
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        yield
-    except TimeoutError:
-        connection.terminate()
-        raise
-    except BaseException:
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                await transaction.rollback()
-        except DRIVER_ERRORS:
-            connection.terminate()
-        raise
-    await transaction.commit()
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._transaction = connection.transaction()
+
+    async def __aenter__(self) -> None:
+        """Begin."""
+        await self._transaction.start()
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Commit, or roll back after an error."""
+        if error is None:
+            await self._transaction.commit()
+        elif isinstance(error, TimeoutError):
+            self._connection.terminate()
+        else:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await self._transaction.rollback()
+            except DRIVER_ERRORS:
+                self._connection.terminate()
 
 
 class PooledSession:
@@ -138,7 +143,7 @@ class PooledSession:
             if failed := await self._finish_and_release("commit"):
                 raise translate(failed) from failed
             return
-        if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _transaction
+        if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _Transaction
             self._terminate()
         await self._finish_and_release("rollback")
         if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
