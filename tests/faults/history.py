@@ -30,7 +30,7 @@ class Call:
 
     @property
     def unknown(self) -> bool:
-        """Whether its effect is not known."""
+        """True if its effect is not known."""
         return self.end == inf
 
 
@@ -67,7 +67,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a read shows of a memory; `content` is None if it shows none."""
+    """Memory as a read shows it; `content` is None if it shows none."""
 
     content: str | None
     revision: int = 0

@@ -27,7 +27,7 @@ WRITE_ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "short": -1}
 
 
 class Number(IntEnum):
-    """Where in the shared file a number is."""
+    """Place of a number in the shared file."""
 
     SEQUENCE, JOURNAL, WRITE_FAULT, COUNTDOWN, WRITE_RATE, SYNC_RATE, CLOCK, SALT, INJECTED, WRITES = range(10)
 
@@ -82,7 +82,7 @@ class Layer:
 
     @property
     def packages(self) -> Path:
-        """Where Folklore finds the programs that load the library."""
+        """Folder in which Folklore finds the programs that load the library."""
         return self.folder / "packages"
 
     def environment(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One run: clients call two servers while faults strike; afterwards everything must be explained without a repair."""
+"""Run of clients that call two servers while faults strike; afterwards all must be explained without a repair."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOURS = 3_600 * 10**9
 
 @dataclass
 class Report:
-    """What happened in a run."""
+    """Outcome of a run."""
 
     seed: int
     faults: list[str] = field(default_factory=list)

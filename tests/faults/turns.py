@@ -18,7 +18,7 @@ _MOST_WRITES = 60
 
 @dataclass
 class Turns:
-    """What happened: stores by their answer, and what was violated."""
+    """Outcome: stores by their answer, and what was violated."""
 
     answers: Counter[str] = field(default_factory=Counter)
     failed_writes: int = 0

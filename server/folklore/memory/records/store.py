@@ -128,11 +128,12 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         for place, item in outcome.items()
     )
     refused = tuple(RefusedMemory.of(place, batch.refused[place]) for place in sorted(batch.refused))
-    if refused:
-        notes.insert(
-            0, f"{len(refused)} of {len(request.memories)} memories were refused, see refused; the others are stored."
-        )
-    return StoreResult(name, stored, " ".join([*valid.notes, *notes]) or None, refused)
+    return StoreResult(name, stored, _note(valid.notes, notes, len(refused), len(request.memories)), refused)
+
+
+def _note(of_check: Sequence[str], of_similar: Sequence[str], refused: int, requested: int) -> str | None:
+    told = f"{refused} of {requested} memories were refused, see refused; the others are stored."
+    return " ".join([*of_check, *([told] if refused else []), *of_similar]) or None
 
 
 def _status(draft: Draft, new: bool) -> StoreStatus:
@@ -172,12 +173,9 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
 
 async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, dict[int, Inserted]]:
     drafts = [item.draft for item in batch.memories.values()]
-    languages = sorted({draft.language for draft in drafts if draft.language})
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
-    detected = sorted({item.detected for item in batch.memories.values() if item.detected})
-    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
     async with context.memory.changes.storing(
-        namespace, caller=context.caller, now=context.now, exclusive=changes_others
+        _namespace_for(name, batch), caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:
         answers = dict(
             zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
@@ -191,6 +189,14 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
         ids = {item.id for item in outcome.values()}
         await change.audit("store", [item.id for item in stored.values() if item.new], len(ids))
     return change.namespace, {place: outcome[place] for place in batch.memories}
+
+
+def _namespace_for(name: str, batch: _Batch) -> NewNamespace:
+    """Return what is needed to create the namespace, and the languages that its memories bring."""
+    items = batch.memories.values()
+    languages = sorted({item.draft.language for item in items if item.draft.language})
+    detected = sorted({item.detected for item in items if item.detected})
+    return NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
 
 
 async def _insert(change: NamespaceTransaction, batch: _Batch, answered: Mapping[int, Inserted]) -> dict[int, Inserted]:
