@@ -56,9 +56,10 @@ class Layer:
         self._wrap_postgres()
 
     def _wrap_postgres(self) -> None:
-        """Make a package of programs whose `postgres` loads the library; all else is that of the real package.
+        """Make a package of programs whose `postgres` and `pg_ctl` load the library; the others are the real ones.
 
-        pg_ctl is a copy: it looks for `postgres` beside the file that it is, not beside a link to it.
+        pg_ctl is a copy: it looks for `postgres` beside the file that it is, not beside a link to it. It compares the
+        server's time of start with its own clock.
         """
         real = find_binaries().folder
         programs = self.packages / _PACKAGE / _PROGRAMS
@@ -68,17 +69,17 @@ class Layer:
             if part.name != "bin":
                 (programs / part.name).symlink_to(part)
         for program in real.iterdir():
-            if program.name == "pg_ctl":
-                shutil.copy2(program, programs / "bin" / program.name)
-            elif program.name != "postgres":
+            if program.name not in ("postgres", "pg_ctl"):
                 (programs / "bin" / program.name).symlink_to(program)
-        script = programs / "bin" / "postgres"
-        script.write_text(
-            f"#!/bin/sh\nexec env LD_PRELOAD='{self._library}' FAULTS_FOLDER='{self.folder}' FAULTS_ROOT='{self.data}'"
-            f" '{real / 'postgres'}' \"$@\"\n",
-            encoding="utf-8",
-        )
-        script.chmod(0o755)
+        shutil.copy2(real / "pg_ctl", programs / "bin" / "real_pg_ctl")
+        self._write_wrapper(programs / "bin" / "pg_ctl", programs / "bin" / "real_pg_ctl", data=False)
+        self._write_wrapper(programs / "bin" / "postgres", real / "postgres", data=True)
+
+    def _write_wrapper(self, path: Path, program: Path, *, data: bool) -> None:
+        variables = f"LD_PRELOAD='{self._library}' FAULTS_FOLDER='{self.folder}'"
+        root = f" FAULTS_ROOT='{self.data}'" if data else ""
+        path.write_text(f"#!/bin/sh\nexec env {variables}{root} '{program}' \"$@\"\n", encoding="utf-8")
+        path.chmod(0o755)
 
     @property
     def packages(self) -> Path:
