@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -74,7 +75,9 @@ def archived(home: Path, archive: Path) -> None:
     """Begin to archive the log of an engine, by the command of archive.conf."""
     given = (RECIPE / "archive.conf").read_text(encoding="utf-8")
     settings = dict(line.split(" = ", 1) for line in given.splitlines() if line and not line.startswith("#"))
-    command = settings["archive_command"].replace("/usr/local/lib/folklore", str(RECIPE))
+    recipe = archive.parent / "the recipe"  # its name has a space, as that of the archive
+    shutil.copytree(RECIPE, recipe)
+    command = settings["archive_command"].replace("/usr/local/lib/folklore", str(recipe))
     settings["archive_command"] = command.replace("/mnt/archive/folklore", str(archive))
     query(Engine(home).start(), *(f"alter system set {name} = {value}" for name, value in settings.items()))
     Engine(home).stop()
@@ -82,7 +85,7 @@ def archived(home: Path, archive: Path) -> None:
 
 
 def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
-    home, archive = room / "home", room / "archive"
+    home, archive = room / "home", room / "the archive"
     run(home, "store", "The mole is closed in November.")
     account = account_for(EnginePaths(home))
     archive.mkdir()
