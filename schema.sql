@@ -125,13 +125,6 @@ return array(
     order by 1
 );
 
--- A vector with one more dimension for the length of its text. An HNSW index holds these: the query has its own last
--- number, so that the index finds the nearest after length is discounted (docs/ranking.md). Half of the logarithm,
--- around its usual value of 5: with a fifth steep queries lost results, with the whole the graph was distorted.
-create function folklore_sized(vector halfvec, length smallint) returns halfvec
-language sql immutable parallel safe
-return vector || array[(ln(length + 30.0::float8) - 5) / 2]::halfvec;
-
 -- The name of the HNSW index over one namespace's vectors in one model. A background job builds it for large namespaces;
 -- no migration does.
 create function folklore_hnsw(namespace uuid, model uuid) returns text
@@ -419,13 +412,12 @@ create table embeddings (
     model_id uuid not null,
     memory_id uuid not null,
     passage smallint not null,
-    -- The number of passages of the text, in each of its rows; 0 for a short one. Of many passages one is near to a query
-    -- by chance, which search discounts.
+    -- The number of passages of the text, in each of its rows; 0 for a short one.
     passages smallint not null,
     -- The characters of the passage, from 0: begins up to, not including, ends. Both are 0 for the whole text.
     begins smallint not null,
     ends smallint not null,
-    -- The length in lexemes, as in postings: long texts are near to every query, which search discounts.
+    -- The length in lexemes, as in postings.
     length smallint not null,
     vector halfvec not null,
     constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
@@ -540,9 +532,14 @@ create table assistant_sessions (
     caller text not null,
     session text not null,
     started_at timestamptz not null,
-    -- When a prompt or an answer last sounded like a decision, and when the assistant was asked to store it, once.
-    decided_at timestamptz,
-    asked_at timestamptz,
+    -- The name of the project, by which a session without a namespace is found.
+    project text not null,
+    -- What the person said that was not stored: by sentence an object with said_at and, if the assistant was asked to store
+    -- it, asked_at. Then how often it was asked.
+    stated jsonb not null default '{}',
+    asks smallint not null default 0,
+    -- Until when hooks are silent in this session; in the one without a name, in every session of the caller.
+    paused_until timestamptz,
     constraint assistant_sessions_pkey primary key (namespace_id, caller, session)
 );
 

@@ -1,7 +1,7 @@
-"""Hooks: what is injected for prompts with and without an answer, and how long the client waits.
+"""Hooks: the memories that typed prompts and edits get, the statements asked for, and the time that a client waits.
 
-A question is a prompt in its own project, in a session and with a ledger of its own. A prompt without an answer is a
-question of one namespace asked in the next one.
+Each line of a set of moments comes in its own project, in a session and with a ledger of its own. Each project has
+memories of another set too.
 """
 
 from __future__ import annotations
@@ -30,93 +30,125 @@ from mcp.types import TextContent
 from benchmarks.command_line import SETS, main, print_json, print_table, track
 from benchmarks.latency import command, sentences, store
 from benchmarks.metrics import mean, percentile
-from benchmarks.sets import Question, RetrievalSet, evenly, read_set
+from benchmarks.moments import Moment, others, read_moments
+from benchmarks.sets import read_set
 from benchmarks.store import Store, open_store
 from folklore.engine import Engine
+from folklore.memory.ids import short
 from folklore.memory.requests import HookRequest, ListRequest
 from folklore.memory.service import Service
 from folklore.text.tokens import estimate
 
-_NOTE = re.compile(r"^- \[([0-9a-f-]{36}),", re.MULTILINE)
+_NOTE = re.compile(r"^- \[?([0-9a-f]{8})[ ,]", re.MULTILINE)
+_BESIDE = 200
 _COUNT, _ROUNDS = 10_000, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Text injected for a prompt: its tokens, its notes, and those that are evidence."""
+    """Text injected at a moment: its tokens, and the sources of its notes and headlines."""
 
+    moment: Moment
     tokens: int
-    notes: int
-    hits: int
+    sources: Sequence[str]
+    asked: bool = False
+
+    @property
+    def hit(self) -> bool:
+        """True if a memory that helps is among them."""
+        return not self.moment.evidence.isdisjoint(self.sources)
 
 
 def notes_of(text: str) -> list[str]:
-    """Return the ids of the notes in an injected text."""
+    """Return the ends of the ids of the notes in an injected text."""
     return _NOTE.findall(text)
 
 
-async def ask(store_: Store, project: str, prompt: str, evidence: frozenset[str], sources: dict[str, str]) -> Injected:
-    """Return what a prompt gets in a new session of a project, with an empty ledger."""
-    app = store_.app
+async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> Injected:
+    """Return what a moment gets in a new session of its project, with an empty ledger."""
+    app, project, session_name = store_.app, moment.namespace, str(uuid4())
     service = Service(
         open=lambda: app.context(app.caller, lambda: project, lambda: project),
         caller=lambda: app.caller,
         namespace=lambda: project,
         usage=lambda: app.usage,
     )
-    text = (await service.call(HookRequest(prompt=prompt, session=str(uuid4())))).text
-    ids = notes_of(text)
+    if moment.type == "edit":
+        request = HookRequest(event="PostToolUse", path=moment.path, text=moment.text, session=session_name)
+    else:
+        request = HookRequest(prompt=moment.text, session=session_name)
+    text = (await service.call(request)).text
+    asked = False
+    if moment.type == "statement":
+        asked = (await service.call(HookRequest(event="Stop", session=session_name))).asks
     async with (await app.ready()).database.session() as session:
         await session.execute("delete from injections")
-    return Injected(estimate(text), len(ids), sum(sources.get(id_) in evidence for id_ in ids))
+    return Injected(moment, estimate(text), [sources[id_] for id_ in notes_of(text)], asked)
+
+
+async def measure_set(path: Path, beside: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of typed prompts, by category, of edits and of statements."""
+    memories, moments = read_moments(path)
+    found = []
+    async with open_store() as store_:
+        for namespace, held in memories.items():
+            await store_.add(namespace, held)
+            await store_.add(namespace, beside)
+        sources = {name: await sources_of(store_, name) for name in memories}
+        found = [await at_moment(store_, moment, sources[moment.namespace]) for moment in track(moments, "Asking")]
+    helped = [one for one in found if one.moment.evidence]
+    others = [one for one in found if not one.moment.evidence]
+    categories = dict.fromkeys(one.moment.category for one in helped if one.moment.type == "prompt")
+    kinds = [("prompt", None), *(("prompt", name) for name in categories), ("edit", None)]
+    rows = [_row(path.stem, kind, category, helped, others) for kind, category in kinds]
+    for kind, worth in (("statement", True), ("other sentence", False)):
+        asked = [float(one.asked) for one in found if one.moment.type == "statement" and one.moment.store is worth]
+        blank = dict.fromkeys(rows[0]) | {"set": path.stem, "moment": kind, "number": len(asked)}
+        rows.append(blank | {"asked for": mean(asked)})
+    return rows
+
+
+def _row(
+    name: str, kind: str, category: str | None, helped: Sequence[Injected], others: Sequence[Injected]
+) -> dict[str, Any]:
+    with_, without = (
+        [one for one in all_ if one.moment.type == kind and category in (None, one.moment.category)]
+        for all_ in (helped, others)
+    )
+    shown = [one for one in with_ if one.sources]
+    outdated = [one for one in with_ if one.moment.outdated]
+    return {
+        "set": name,
+        "moment": category or kind,
+        "number": len(with_),
+        "injected": mean([float(bool(one.sources)) for one in with_]),
+        "right memory": mean([float(one.hit) for one in with_]),
+        "notes that help": sum(len(one.moment.evidence.intersection(one.sources)) for one in shown)
+        / max(sum(len(one.sources) for one in shown), 1),
+        "tokens": mean([one.tokens for one in with_]),
+        "outdated first": mean([float(_outdated_first(one)) for one in outdated]),
+        "without an answer": len(without),
+        "injected then": mean([float(bool(one.sources)) for one in without]),
+        "tokens then": mean([one.tokens for one in without]),
+        "asked for": None,
+    }
+
+
+def _outdated_first(found: Injected) -> bool:
+    """Return True if an outdated memory comes before the one that replaces it, or without it."""
+    both = found.moment.outdated | found.moment.evidence
+    return next((one in found.moment.outdated for one in found.sources if one in both), False)
 
 
 async def sources_of(store_: Store, namespace: str) -> dict[str, str]:
-    """Return the sources of the memories of a namespace by their ids."""
+    """Return the sources of the memories of a namespace by the ends of their ids."""
     found: dict[str, str] = {}
     cursor = None
     while True:
         answer = await store_.app.service.call(ListRequest(namespaces=(namespace,), limit=1000, cursor=cursor))
-        found |= {str(item.memory.id): item.memory.source or "" for item in answer.memories}
+        found |= {short(item.memory.id): item.memory.source or "" for item in answer.memories}
         if (cursor := answer.cursor) is None:
             return found
-
-
-async def measure_set(given: RetrievalSet, count: int | None) -> list[dict[str, Any]]:
-    """Return one row for the prompts with an answer, and one for those without."""
-    questions = [question for question in given.sample(None) if len(given.asked(question)) == 1]
-    questions = evenly(questions, count)
-    names = list(given.memories)
-    following = dict(zip(names, [*names[1:], names[0]], strict=True))
-    async with open_store() as store_:
-        await store_.fill(given)
-        sources = {name: await sources_of(store_, name) for name in names}
-
-        async def asked(items: Sequence[Question], where: dict[str, str]) -> list[Injected]:
-            return [
-                await ask(store_, place := where[given.asked(item)[0]], item.query, item.evidence, sources[place])
-                for item in track(items, "Asking")
-            ]
-
-        rows = [_row(given.name, "answerable", await asked(questions, {name: name for name in names}))]
-        if len(names) > 1:
-            rows.append(_row(given.name, "of the next namespace", await asked(questions, following)))
-        return rows
-
-
-def _row(name: str, kind: str, found: Sequence[Injected]) -> dict[str, Any]:
-    injected = [one for one in found if one.notes]
-    return {
-        "set": name,
-        "prompts": kind,
-        "number": len(found),
-        "mean tokens": mean([one.tokens for one in found]),
-        "injected": mean([float(one.notes > 0) for one in found]),
-        "notes": mean([one.notes for one in injected]),
-        "with evidence": mean([float(one.hits > 0) for one in injected]),
-        "notes that are evidence": sum(one.hits for one in injected) / max(sum(one.notes for one in injected), 1),
-        "most tokens": max((one.tokens for one in found), default=0),
-    }
 
 
 async def measure_latency(home: str) -> dict[str, float]:
@@ -127,7 +159,7 @@ async def measure_latency(home: str) -> dict[str, float]:
     async with Client(parameters) as client, Client(parameters) as other:
         await store(client, texts)
         await call_hook(client, "warm", "warm")
-        trivial, hooks, injected, tokens, repeated = [], [], 0, [], 0
+        trivial, hooks, edits, injected, tokens, repeated = [], [], [], 0, [], 0
         seen: dict[str, set[str]] = {}
         for round_ in range(_ROUNDS):
             prompt = " ".join(rng.sample(rng.choice(texts).split(), 6))
@@ -138,6 +170,10 @@ async def measure_latency(home: str) -> dict[str, float]:
             start = time.perf_counter()
             text = await call_hook(client, prompt, session)
             hooks.append((time.perf_counter() - start) * 1e3)
+            edited = {"event": "PostToolUse", "path": "web/src/cart.ts", "text": f"const {prompt};"}
+            start = time.perf_counter()
+            await client.call_tool("client_hook", {**edited, "session": session})
+            edits.append((time.perf_counter() - start) * 1e3)
             tokens.append(estimate(text))
             ids = notes_of(text)
             injected += bool(ids)
@@ -157,6 +193,8 @@ async def measure_latency(home: str) -> dict[str, float]:
         "trivial_p99_ms": percentile(trivial, 0.99),
         "hook_p50_ms": percentile(hooks, 0.5),
         "hook_p99_ms": percentile(hooks, 0.99),
+        "edit_p50_ms": percentile(edits, 0.5),
+        "edit_p99_ms": percentile(edits, 0.99),
         "p99_over_trivial_ms": percentile(hooks, 0.99) - percentile(trivial, 0.99),
         "injected_share": injected / _ROUNDS,
         "repeated_in_a_session": float(repeated),
@@ -194,13 +232,16 @@ def measure_start(home: str) -> dict[str, float | bool]:
 
 @click.command()
 @SETS
-@click.option("--questions", type=click.IntRange(min=1), help="Ask this many questions of each set, evenly spread.")
+@click.option(
+    "--beside", type=click.Path(path_type=Path, dir_okay=False), help="A set; 200 of its memories lie beside."
+)
 @click.option("--latency/--no-latency", default=True, help="Measure times at 10,000 memories too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def hooks(sets: tuple[Path, ...], questions: int | None, latency: bool, as_json: bool) -> None:
-    """Measure what hooks inject for the questions of SETS, and how long a client waits for them."""
+def hooks(sets: tuple[Path, ...], beside: Path | None, latency: bool, as_json: bool) -> None:
+    """Measure what hooks inject at the moments of SETS, and how long a client waits for them."""
     logging.getLogger("client").setLevel(logging.ERROR)  # the SDK warns that the tool is not listed
-    rows = [row for path in sets for row in asyncio.run(measure_set(read_set(path), questions))]
+    lines = [] if beside is None else others(read_set(beside), _BESIDE)
+    rows = [row for path in sets for row in asyncio.run(measure_set(path, lines))]
     figures: dict[str, Any] = {}
     if latency:
         os.environ["FOLKLORE_JOBS__ENABLED"] = "false"

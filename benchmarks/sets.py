@@ -81,7 +81,7 @@ def _parse(name: str, lines: Iterable[str]) -> RetrievalSet:
             line = json.loads(text)
             if line.get("type", "memory") == "memory" and "content" in line:
                 memories.setdefault(line.get("namespace", _DEFAULT_NAMESPACE), []).append(line)
-            elif line.get("type") == "question":
+            elif line.get("type") in ("question", "prompt"):
                 questions.append(_question(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{type(error).__name__}: {error}"
@@ -95,8 +95,8 @@ def _parse(name: str, lines: Iterable[str]) -> RetrievalSet:
 
 def _question(line: dict[str, Any]) -> Question:
     return Question(
-        query=line["query"],
-        namespaces=tuple(line.get("namespaces", ())),
+        query=line["query"] if "query" in line else line["text"],
+        namespaces=tuple(line["namespaces"] if "namespaces" in line else [line["namespace"]] if "text" in line else ()),
         evidence=frozenset(map(str, line["evidence"])),
         category=str(line.get("category", "all")),
     )

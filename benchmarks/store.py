@@ -32,6 +32,7 @@ from folklore.memory.validation import MAX_BATCH
 
 Arguments = dict[str, Any]
 _CHARACTERS_PER_TOKEN = 4
+_EMBEDDED_WITHIN = 3_600.0
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ class Store:
             batch = list(memories[start : start + MAX_BATCH])
             began = time.perf_counter()
             answer = await self.call("memory_store", {"namespace": namespace, "memories": batch})
+            await (await self.app.ready()).memory.finish(_EMBEDDED_WITHIN)  # a slow model's vectors follow the answer
             self.counts.seconds += time.perf_counter() - began
             new = sum(item["status"] != "duplicate" for item in answer["stored"])
             self.counts.stored += new

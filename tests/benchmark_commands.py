@@ -14,6 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 
+def question(namespace: str, query: str, *evidence: str) -> dict[str, Any]:
+    """Return the line of a question in a set."""
+    return {"type": "question", "namespaces": [namespace], "query": query, "evidence": list(evidence)}
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmarks:
     """`await benchmarks.output(retrieval, path)` runs a command and returns its output."""

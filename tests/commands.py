@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from folklore.cli.main import outcome
@@ -55,6 +56,10 @@ class CommandLine:
         """Run with --json, insist that it went well, and return the document."""
         return json.loads(await self.done(*arguments, "--json"))
 
+    async def keep(self, text: str, *options: object) -> str:
+        """Store a text, and return the id of its memory."""
+        return str((await self.json("store", text, *options))["stored"][0]["id"])
+
     def process(self, *arguments: object, stdin: bytes = b"", **more: str) -> Ran:
         """Run as a process of its own."""
         done = subprocess.run(
@@ -66,6 +71,20 @@ class CommandLine:
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *replies: bool) -> list[str]:
+    """Answer the questions of a terminal in this order, then by yes; return the list that they are added to."""
+    asked, left = list[str](), iter(replies)
+
+    def confirm(text: str, **_: object) -> None:
+        asked.append(text)
+        if not next(left, True):
+            raise click.Abort
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("click.confirm", confirm)
+    return asked
 
 
 @pytest.fixture(name="folklore")

@@ -12,14 +12,17 @@ import os
 import shlex
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
+from zlib import crc32
 
 import asyncpg
 import hypothesis
@@ -30,17 +33,22 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
-from folklore.embedding import bundled
+from folklore.embedding import bundled, factory
 from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.protocol import Embedder
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
 from tests.background_jobs import BackgroundJobs
 from tests.person import Person
+from tests.servers import on_http, watched
+from tests.team import Team, library_at
 from tests.temporary_engine import temporary_engine
 from tests.waiting import STUCK
 
 _STARTED = time.monotonic()
+
+# `make test-console` installs playwright, and the other targets do without its 170 MB.
+collect_ignore = [] if find_spec("playwright") else ["console"]
 
 # A busy machine may pause a test for longer than hypothesis' deadline.
 hypothesis.settings.register_profile("folklore", deadline=None)
@@ -53,6 +61,10 @@ def pytest_configure() -> None:
     A worker of pytest-xdist that has lost its controller sends itself SIGINT after five seconds, but ignores it by
     default.
     """
+    # An engine of root runs as another user, who passes through here; another session would close pytest's own folder.
+    folder = Path(tempfile.gettempdir(), f"folklore-{crc32(os.fsencode(Path(__file__).parent)):x}")
+    folder.mkdir(exist_ok=True)
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
@@ -101,6 +113,17 @@ class Cluster:
         finally:
             await self.admin.execute(f"drop database {name} with (force)")
 
+    @asynccontextmanager
+    async def opened(self, template: str) -> AsyncIterator[Database]:
+        """A new database with its pool."""
+        async with self.new_database(template) as name:
+            database = Database(self.address(name))
+            await database.open()
+            try:
+                yield database
+            finally:
+                await database.close()
+
 
 @pytest.fixture(autouse=True)
 def no_test_waits_forever() -> Iterator[None]:
@@ -126,6 +149,9 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         home = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(home))
         patch.setenv("FOLKLORE_HOME", str(home / ".folklore"))
+        # `auto` takes the bundled model, which is quick, here and in processes that tests start.
+        patch.setattr(factory, "find_spec", lambda _name: None)
+        patch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "bundled")
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         yield
 
@@ -181,6 +207,22 @@ async def database_url(cluster: Cluster, template: str) -> AsyncIterator[str]:
     """A database with our schema and no rows."""
     async with cluster.new_database(template) as name:
         yield cluster.address(name)
+
+
+@pytest.fixture(scope="module")
+async def address(cluster: Cluster, template: str) -> AsyncIterator[str]:
+    """A database of this module, with our schema and no rows."""
+    async with cluster.new_database(template) as name:
+        yield cluster.address(name)
+
+
+@pytest.fixture(scope="module")
+async def team(address: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+    """A server of this module, with a database of its own."""
+    settings = watched(tmp_path_factory.mktemp("team"), database_url=address)
+    async with library_at(address, embedder) as library, on_http(settings) as running:
+        yield Team(running, library)
+        assert not running.crashes()
 
 
 @pytest.fixture

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
 _ATTEMPTS = 5
+# Seconds below which the clock is too coarse, and the most work of a text in that of an eighth of it.
+_COARSE, _MOST = 1e-4, 24
 
 
-def assert_linear_time(function: Callable[[str], object], unit: str, length: int = 32_000) -> None:
-    """Assert that a text of `length` characters takes less than 24 times the work of an eighth of it.
+def assert_linear_time(function: Callable[[str], object], unit: str, length: int = 16_000, end: str = "") -> None:
+    """Assert that a text of `length` characters and `end` takes less than 24 times the work of an eighth of it.
 
     Linear time would be 8 times, quadratic time 64 times. Work is the processor time of this thread, which other
     processes do not change much; one of several attempts is enough, so that one disturbed measurement fails nothing.
     """
 
     def work(characters: int) -> float:
-        text = (unit * (characters // len(unit) + 1))[:characters]
-        started = time.thread_time()
-        function(text)
-        return time.thread_time() - started
+        text = (unit * (characters // len(unit) + 1))[:characters] + end
+        gc.disable()  # it would look through the objects of all tests
+        try:
+            started = time.thread_time()
+            function(text)
+            return time.thread_time() - started
+        finally:
+            gc.enable()
 
     function(unit)  # a first call may load something
     ratios = []
     for _ in range(_ATTEMPTS):
-        part = max(min(work(length // 8) for _ in range(3)), 1e-4)  # below, the clock is too coarse
-        ratios.append(work(length) / part)
-        if ratios[-1] < 24:
+        whole = work(length)
+        ratios.append(whole / max(min(work(length // 8) for _ in range(3)), _COARSE) if whole > _COARSE * _MOST else 0)
+        if ratios[-1] < _MOST:
             return
-    raise AssertionError(f"{length:,} characters took {ratios} times the work of an eighth of them")
+    raise AssertionError(f"{length:,} characters of {unit!r} took {ratios} times the work of an eighth of them")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, cast
 from uuid import UUID
 
-from folklore.db.stores.recall_rows import Sample, Scope
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.operations import use_case
 from folklore.memory.recall.pipeline import answer
@@ -32,7 +31,7 @@ from folklore.memory.requests import (
     UpdateRequest,
 )
 from folklore.memory.results import CreatedToken, ForgetResult, RelateResult, StoreResult
-from folklore.model import Answer, Caller, Draft, Filters, Memory, Relation, Revision
+from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
@@ -97,6 +96,9 @@ class Person:
         person = self if retention is None else replace(self, retention=retention)
         return (await person.call(UndoRequest(id=id_, revision=revision))).memory
 
+    async def redo(self, id_: UUID) -> Memory:
+        return (await self.call(UndoRequest(id=id_, redo=True))).memory
+
     async def history(self, id_: UUID) -> list[Revision]:
         return list((await self.call(HistoryRequest(id=id_))).revisions)
 
@@ -122,15 +124,15 @@ class Person:
             question = replace(question, ranking=replace(question.ranking, min_score=0.0))
         return await answer(self.context, question)
 
+    async def pages(self, query: str, **asked: Any) -> list[Answer]:
+        """Recall one page after another, at most 100."""
+        found = [await self.recall(query, **asked)]
+        while found[-1].cursor is not None and len(found) < 100:
+            found.append(await self.recall(query, cursor=found[-1].cursor, **asked))
+        return found
+
     async def search(self, query: str, filters: FiltersRequest | None = None, **asked: Any) -> Answer:
         return await self.call(SearchRequest(query=query, filters=filters or FiltersRequest(), **asked))
-
-
-async def sampled(person: Person, model: UUID, namespace: str = "notes") -> Sample:
-    """Return the corpus statistics of an empty namespace, as a recall samples them."""
-    [info] = await person.library.find_namespaces([namespace])
-    scope = Scope({info.id: info.name}, Filters(), person.now)
-    return await person.library.statements.sample(scope, model, texts=True)
 
 
 def contents(answer: Answer) -> list[str]:

@@ -27,6 +27,9 @@ _PLACES = {
     "deploy/mcpb/manifest.json": _JSON,
     "deploy/mcpb/pyproject.toml": r'(?m)^version = "([^"]+)"|"folklore-mcp==([^"]+)"',
 }
+# What the commands that install Folklore name while it is not published, and where.
+_UNPUBLISHED = re.compile(r" @ git\+https://[\w./-]+")
+COMMANDS = ("server/folklore/__init__.py", "docs/how-to/team.md", "plugin/README.md")
 _PLUGINS = ("plugin", ".claude-plugin", ".agents")  # manifests of plugins and of marketplaces
 
 
@@ -85,7 +88,7 @@ def faults(tag: str, owner: str | None = None) -> list[str]:
 
 
 def set_version(version: str) -> None:
-    """Write the version into all files, and date the changelog's Unreleased section. Raises ValueError."""
+    """Write the version into all files, name the published package, date the changelog. Raises ValueError."""
     if not _VERSION.fullmatch(version):
         raise ValueError(f"The version must have three numbers, such as 0.2.0, got {version}.")
     changes = _read(ROOT / CHANGELOG)
@@ -93,6 +96,8 @@ def set_version(version: str) -> None:
         raise ValueError(f"{CHANGELOG} has no section Unreleased.")
     dated = f"## Unreleased\n\n## {version} - {datetime.now(UTC):%Y-%m-%d}\n"
     (ROOT / CHANGELOG).write_text(changes.replace("## Unreleased\n", dated, 1), encoding="utf-8")
+    for name in COMMANDS:
+        (ROOT / name).write_text(_UNPUBLISHED.sub("", _read(ROOT / name)), encoding="utf-8")
     for path, pattern in places().items():
         path.write_text(re.sub(pattern, lambda match: _with(match, version), _read(path)), encoding="utf-8")
 

@@ -49,6 +49,11 @@ class Repository:
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.head
 
+    def clone(self, root: Path, *options: str) -> Repository:
+        """Clone it over git's own protocol, as from another machine."""
+        self.git("clone", "--quiet", *options, f"file://{self.root}", str(root))
+        return Repository(root, self.at)
+
     @property
     def head(self) -> str:
         """The present commit."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import httpx2
 from mcp import Client
@@ -17,11 +18,12 @@ from mcp.client.streamable_http import streamable_http_client
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import RevokeTokensRequest
+from folklore.memory.requests import GetRequest, RevokeTokensRequest
 from folklore.memory.results import CreatedToken
-from folklore.model import Draft
+from folklore.model import Draft, Memory
 from tests.person import Person
 from tests.servers import HttpServer
+from tests.visitor import Visitor, visiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,7 @@ class Team:
 
     @property
     def owner(self) -> Person:
-        """The owner of the server, who needs no token."""
-        return Person(self.library, name="root", now=datetime.now(UTC))
+        return root(self.library)
 
     async def token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
         return await self.owner.create_token(name, *grants, **asked)
@@ -46,8 +47,18 @@ class Team:
     async def revoke(self, created: CreatedToken) -> None:
         await self.owner.call(RevokeTokensRequest(ids=(created.id,)))
 
-    async def keep(self, *texts: str | Draft, namespace: str) -> list[Any]:
+    @asynccontextmanager
+    async def visitor(self, name: str, *grants: str, **asked: Any) -> AsyncIterator[Visitor]:
+        """A person with a new token, signed in to the console."""
+        async with visiting(self.url, (await self.token(name, *grants, **asked)).secret) as visitor:
+            yield visitor
+
+    async def keep(self, *texts: str | Draft, namespace: str) -> list[UUID]:
         return await self.owner.keep(*texts, namespace=namespace)
+
+    async def read(self, id_: UUID) -> Memory:
+        """Return a memory, also one that is forgotten."""
+        return (await self.owner.call(GetRequest(ids=(id_,), forgotten=True))).found[0].memory
 
     @asynccontextmanager
     async def assistant(self, secret: str, *, sse: bool = False, **options: Any) -> AsyncIterator[Client]:
@@ -71,6 +82,25 @@ async def connected(
         Client(streamable_http_client(f"{url}/mcp{query}", http_client=http), **options) as client,
     ):
         yield client
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
+    """Return what a tool answers."""
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content
+    return answer.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """Return the error of a tool that must fail."""
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error, answer.content
+    return str(answer.content[0].text)  # type: ignore[union-attr]
+
+
+def root(library: MemoryContext) -> Person:
+    """The owner of the server, who needs no token."""
+    return Person(library, name="root", now=datetime.now(UTC))
 
 
 def bearer(secret: str) -> dict[str, str]:

@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugin"
 STARTS = 10
 FACT = "Webhook signatures are computed over the raw request body, since the framework reorders the keys of JSON."
+MONEY = "Prices are integer cents, since the invoices were rounded twice."
 QUESTION = "The webhook signature check fails. What is the signature computed over?"
 STORE = "mcp__plugin_folklore_folklore__memory_store"
 CORE = {STORE, STORE.replace("memory_store", "memory_recall"), STORE.replace("memory_store", "search_keywords")}
@@ -97,7 +98,7 @@ class Machine:
         model = self.model.following(*script)
         self.run(
             _program("claude"),
-            *("-p", prompt, "--allowedTools", "mcp__plugin_folklore_folklore"),
+            *("-p", prompt, "--allowedTools", "mcp__plugin_folklore_folklore,Write"),
             folder=self.repository(repository),
             ANTHROPIC_BASE_URL=model.url,
             ANTHROPIC_API_KEY="none",
@@ -248,6 +249,26 @@ def test_the_prompt_hook_of_codex_recalls_unasked_in_the_same_project(machine: M
     assert FACT in text_of(turn)
     assert FACT not in text_of(elsewhere)
     assert "- folklore: How to use Folklore" in text_of(turn)
+
+
+def test_an_edit_in_claude_code_gets_the_memory_that_is_tied_to_its_file(machine: Machine, tmp_path: Path) -> None:
+    _program("claude")
+    machine.run(str(machine.folklore), "install", "claude-code")
+    decisions = [{"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"} for number in range(13)]
+    lines: list[Json] = [
+        {"content": MONEY, "paths": ["shop/prices.py"]},
+        *decisions,
+    ]  # more than the session starts with
+    export = tmp_path / "memories.jsonl"
+    export.write_text("\n".join(json.dumps({"type": "memory", **line}) for line in lines), encoding="utf-8")
+    repository = machine.repository("shop")
+    machine.run(str(machine.folklore), "import", str(export), folder=repository)
+    written = {"file_path": str(repository / "shop" / "prices.py"), "content": "PRICE = 1.5\n"}
+
+    before, after = machine.claude("shop", "Write that down.", ToolCall("Write", written))
+
+    assert MONEY not in text_of(before)
+    assert MONEY in text_of(after)
 
 
 def test_gemini_gets_the_notes_of_the_project_at_the_start_of_a_session(machine: Machine) -> None:

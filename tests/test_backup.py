@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -22,10 +23,12 @@ import pytest
 
 from folklore.app import App
 from folklore.backup.archive import Archive, archives, write_archive
+from folklore.backup.contents import read_contents
 from folklore.backup.encryption import Key, new_key
-from folklore.backup.operations import Store, back_up, prune, restore, verify
+from folklore.backup.operations import Store, back_up, latest_verified, prune, restore, verify
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
+from folklore.db.database import Moment
 from folklore.db.databases import Databases, _beginning, _named, address_of
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
 from folklore.jobs.definitions import BY_NAME
@@ -235,7 +238,7 @@ async def test_a_backup_of_a_newer_version_is_refused(person: Person, store: Sto
     manifest["contents"]["migrations"].append("0999_later.sql")
     with pytest.raises(SchemaAhead, match="0999_later"):
         await restore(store, rewritten(whole, manifest))
-    manifest["folklore_backup"] = 2
+    manifest["folklore_backup"] = 3
     with pytest.raises(InvalidInput, match="newer Folklore"):
         rewritten(whole, manifest)
 
@@ -349,17 +352,6 @@ async def test_without_free_space_nothing_is_written(
     assert [found.path for found in archives(store.folder)] == [archive.path]
 
 
-async def test_a_failed_backup_leaves_no_file(store: Store) -> None:
-    async def dump(out: Any) -> None:
-        out.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space"):
-        await write_archive(store.new_path(), dump, None)  # type: ignore[arg-type]
-
-    assert list(store.folder.iterdir()) == []
-
-
 async def test_only_the_owner_reads_a_backup(person: Person, store: Store) -> None:
     await person.keep(DEPLOY)
     archive = await back_up(store)
@@ -370,10 +362,100 @@ async def test_only_the_owner_reads_a_backup(person: Person, store: Store) -> No
 async def test_old_backups_are_deleted_but_never_the_last_verified_one(person: Person, store: Store) -> None:
     await person.keep(DEPLOY)
     made = [await back_up(store) for _ in range(5)]
-    made[0].mark_verified()
+    made[0].mark_verified(made[0].digest())
 
     assert prune(store.folder, keep=2) == [made[2].path, made[1].path]
     assert [found.path for found in archives(store.folder)] == [made[4].path, made[3].path, made[0].path]
+
+
+async def test_refused_restores_push_no_verified_backup_out(person: Person, store: Store, tmp_path: Path) -> None:
+    await person.keep(DEPLOY)
+    made = [await back_up(store) for _ in range(3)]
+    for archive in made:
+        archive.mark_verified(archive.digest())
+    content = bytearray(made[0].path.read_bytes())
+    content[2_000] ^= 1
+    (tmp_path / "damaged.backup").write_bytes(content)
+
+    with pytest.raises(InvalidInput, match="damaged"):
+        await restore(store, Archive.read(tmp_path / "damaged.backup"))
+    assert not [archive for archive in archives(store.folder) if archive.is_restore_point]
+
+    points = [(await restore(store, made[2])).restore_points[0] for _ in range(4)]
+    assert prune(store.folder, keep=3) == [points[0]]
+    assert [archive.path for archive in archives(store.folder)][3:] == [archive.path for archive in made[::-1]]
+
+
+async def test_a_file_that_changed_is_verified_no_more(folklore: CommandLine) -> None:
+    await folklore.done("store", DEPLOY)
+    older, file = [Path((await folklore.json("backup", "--verify"))["file"]) for _ in range(2)]
+    content = bytearray(file.read_bytes())
+    content[2_000] ^= 1
+    file.write_bytes(content)
+
+    assert [entry["changed"] for entry in await folklore.json("backups", "list")] == [True, False]
+    assert "changed since" in await folklore.done("backups", "list")
+    assert latest_verified(file.parent) == Archive.read(older)
+    assert (await folklore("backups", "verify", str(file))).code == 2
+    assert (await folklore.json("backups", "verify", older))["changed"] is False
+
+
+async def test_a_backup_replaces_no_file(folklore: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "thesis.txt"
+    file.write_text("years of work")
+    refused = await folklore("backup", str(file))
+    assert (refused.code, file.read_text()) == (2, "years of work")
+    assert "is not replaced" in refused.err
+
+
+async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_written(store: Store) -> None:
+    left = store.folder / ".folklore-20261123T080000.000Z.backup.0123abcd.part"
+    store.folder.mkdir()
+    left.touch()
+
+    async def dump(out: Any) -> None:
+        prune(store.folder, keep=1)
+        (written,) = store.folder.glob(".*.part")
+        assert written != left
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        await write_archive(store.new_path(), dump, None)  # type: ignore[arg-type]
+
+    assert list(store.folder.iterdir()) == []
+
+
+async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY, CAT)
+    whole = await back_up(store)
+    moment = Moment(store.dsn)
+    async with moment.reading():
+        older = await read_contents(moment, whole_rows=True)
+    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+    before = manifest["contents"]["tables"]["public.memories"]["digest"]
+    manifest["contents"]["tables"]["public.memories"]["digest"] = older.tables["public.memories"].digest
+    assert older.tables["public.memories"].digest != before
+
+    with pytest.raises(Conflict, match=r"rows of public\.memories"):
+        await verify(store, rewritten(whole, manifest))
+    for table, found in older.tables.items():
+        manifest["contents"]["tables"][table]["digest"] = found.digest
+    await verify(store, rewritten(whole, manifest | {"folklore_backup": 1}))
+
+
+def test_a_padded_manifest_takes_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "padded.backup"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out, out.open("manifest.json", "w") as member:
+        for _ in range(200):
+            member.write(b" " * (1 << 20))
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="no complete backup"):
+            Archive.read(file)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
 
 
 async def test_the_job_backs_up_verifies_and_prunes(jobs: BackgroundJobs, person: Person, store: Store) -> None:

@@ -8,7 +8,6 @@ import pytest
 from benchmarks.abstention import (
     abstention,
     foreign_questions,
-    precision,
     renamed,
     speakers_of,
     with_names,
@@ -18,7 +17,7 @@ from benchmarks.sets import read_set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
+from tests.benchmark_commands import Benchmarks, benchmark_commands, question  # noqa: F401 - a fixture
 
 scores = st.lists(st.integers(0, 10).map(lambda tenth: tenth / 10), min_size=1, max_size=30)
 names = st.lists(st.sampled_from(["Ada", "Bo", "Cy", "Di"]), unique=True, min_size=1)
@@ -46,16 +45,6 @@ def test_a_floor_keeps_the_requested_share_and_no_higher_one_does(values: list[f
 
     assert kept(floor) >= share - 1e-9
     assert all(kept(value) < share for value in values if value > floor)
-
-
-def test_a_floor_agrees_with_a_calculation_by_hand() -> None:
-    assert floor_keeping(0.95, [place / 20 for place in range(20)]) == 0.05
-    assert floor_keeping(0.95, []) == 0.0
-
-
-def test_precision_weighs_both_kinds_alike() -> None:
-    assert precision(0.9, 0.7) == pytest.approx(0.75)
-    assert precision(0.0, 1.0) == 1.0
 
 
 def test_speakers_begin_at_least_a_fifth_of_the_turns() -> None:
@@ -86,10 +75,6 @@ def talk(namespace: str, *turns: str) -> list[dict[str, Any]]:
         {"namespace": namespace, "source": str(at), "session": "s", "position": at, "content": text}
         for at, text in enumerate(turns)
     ]
-
-
-def question(namespace: str, query: str, *evidence: str) -> dict[str, Any]:
-    return {"type": "question", "namespaces": [namespace], "query": query, "evidence": list(evidence)}
 
 
 SET = [

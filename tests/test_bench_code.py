@@ -60,13 +60,13 @@ def test_the_facts_of_a_file_are_read() -> None:
 
 
 def test_facts_of_dependencies_are_repeatable_and_look_like_no_credential() -> None:
-    held = [found for found in installed() if found.metadata["Name"] in ("click", "h11", "PyJWT")]
+    held = [found for found in installed() if found.metadata["Name"] in ("click", "h11")]
 
     found = facts(held)
 
-    assert len(held) == 3
+    assert len(held) == 2
     assert found == facts(held)
-    assert len({fact.content for fact in found}) == len(found) > 300
+    assert len({fact.content for fact in found}) == len(found) > 200
     assert {"function", "message", "file", "version"} <= {fact.kind for fact in found}
     assert not [fact for fact in found if "token=" in fact.content or "password=" in fact.content]
 

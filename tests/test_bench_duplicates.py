@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from benchmarks.duplicates import (
-    COPIES,
     copied_set,
     distinct,
     distinct_evidence,
@@ -19,7 +18,7 @@ from benchmarks.sets import read_set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
+from tests.benchmark_commands import Benchmarks, benchmark_commands, question  # noqa: F401 - a fixture
 
 texts = st.text() | st.lists(
     st.sampled_from(["So,", "just to note:", "As I said,", "by the way", "Ada:", "I'm", "because", "rain", "!", "\n"])
@@ -31,12 +30,6 @@ def test_no_rewording_has_the_words_of_the_text_or_of_another(text: str, count: 
     found = [normalised(worded) for worded in rewordings(text, count)]
 
     assert len({normalised(text), *found}) == count + 1
-
-
-@given(texts)
-def test_rewordings_are_repeatable(text: str) -> None:
-    assert rewordings(text) == rewordings(text)
-    assert len(rewordings(text)) == COPIES - 1
 
 
 def test_rewordings_agree_with_examples_written_by_hand() -> None:
@@ -59,22 +52,12 @@ def test_rewording_keeps_names_and_numbers(fact: str) -> None:
     assert all(fact in worded for worded in rewordings(f"When it rains {fact} is what we get, but it's really rare."))
 
 
-def test_rewording_code_keeps_the_order_of_its_lines() -> None:
-    code = "def stop(self):\n    halt(). Really.\n    return 1"
-
-    assert all(worded.endswith("return 1") for worded in rewordings(code))
-
-
 def test_a_duplicate_counts_as_its_original_and_once() -> None:
     ranked = ["a\u241f2", "a", "b", "a\u241f5", "c\u241f3", "d"]
 
     assert original("a\u241f2") == original("a") == "a"
     assert [distinct(k, ranked) for k in (2, 4, 6)] == [1, 2, 4]
     assert distinct_evidence(5, ranked, {"a", "c", "d"}) == 2
-
-
-def question(query: str, *evidence: str) -> dict[str, Any]:
-    return {"type": "question", "namespaces": ["talk"], "query": query, "evidence": list(evidence)}
 
 
 FACTS = [
@@ -97,7 +80,7 @@ SET: list[dict[str, Any]] = [
         for at, fact in enumerate(FACTS)
     ),
     {"namespace": "talk", "source": "b", "session": "s0", "position": 1, "content": "The harbour opens at six."},
-    question("What cat sleeps all day on the old piano?", "0", "1", "2", "3", "4"),
+    question("talk", "What cat sleeps all day on the old piano?", "0", "1", "2", "3", "4"),
 ]
 
 

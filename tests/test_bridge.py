@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +23,17 @@ from folklore.clients.credentials import save_token
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
 from tests.certificates import issued
-from tests.conftest import Cluster
-from tests.gate import gate
+from tests.gate import Gate, gate
 from tests.repositories import Repository
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
-from tests.team import Team, bearer, library_at
+from tests.team import Team, bearer, called, library_at, refused
 from tests.team import connected as over_http
 from tests.test_credentials import keyring  # noqa: F401 - the fixture
 from tests.test_stdio import Wire, most_resident, send_long_lines, wire
 from tests.waiting import STUCK
 
 NAMES = [tool.name for tool in TOOLS]
-LIMIT = 5.0
-
-
-@pytest.fixture(scope="module")
-async def address(cluster: Cluster, template: str) -> AsyncIterator[str]:
-    """The database of the team."""
-    async with cluster.new_database(template) as name:
-        yield cluster.address(name)
+LIMIT = 60.0  # seconds of a call that does not hang: the bridge answers after a few, and what hangs does for 120
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +64,6 @@ def here(folder: Path, **settings: str) -> Watched:
     return watched(folder, **({"namespace": ""} | settings))
 
 
-def bridge(machine: Watched, url: str, cwd: Path | None = None) -> StdioServerParameters:
-    return StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "folklore", "--server", url, "serve"],
-        env=dict(machine.environment),
-        cwd=cwd,
-    )
-
-
 def repository(folder: Path, remote: str) -> Path:
     """A clone with this remote."""
     folder.mkdir()
@@ -93,35 +76,37 @@ def saved(machine: Watched, url: str, token: str) -> None:
     save_token(url, token, home=Path(machine.environment["FOLKLORE_HOME"]))
 
 
-async def called(client: Client, tool: str, **arguments: Any) -> Any:
-    answer = await client.call_tool(tool, arguments)
-    assert not answer.is_error, answer.content
-    return answer.structured_content
+async def member(team: Team, folder: Path, name: str, *grants: str) -> Watched:
+    """The machine of a person whose token is saved."""
+    machine = here(folder)
+    saved(machine, team.url, (await team.token(name, *grants)).secret)
+    return machine
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    answer = await client.call_tool(tool, arguments)
-    assert answer.is_error, answer.content
-    return str(answer.content[0].text)  # type: ignore[union-attr]
+def bridged(machine: Watched, url: str, cwd: Path | None = None, **options: Any) -> Client:
+    arguments = ["-m", "folklore", "--server", url, "serve"]
+    started = StdioServerParameters(command=sys.executable, args=arguments, env=dict(machine.environment), cwd=cwd)
+    return Client(started, read_timeout_seconds=STUCK, **options)
+
+
+def bridged_wire(machine: Watched, url: str, cwd: Path | None = None) -> AbstractAsyncContextManager[Wire]:
+    return wire(machine, "--server", url, cwd=cwd)
 
 
 @asynccontextmanager
-async def bridged(machine: Watched, url: str, cwd: Path | None = None, **options: Any) -> AsyncIterator[Client]:
-    async with Client(bridge(machine, url, cwd), read_timeout_seconds=STUCK, **options) as client:
-        yield client
-
-
-@asynccontextmanager
-async def bridged_wire(machine: Watched, url: str, cwd: Path | None = None) -> AsyncIterator[Wire]:
-    async with wire(machine, "--server", url, cwd=cwd) as spoken:
-        yield spoken
+async def through_gate(team: Team, folder: Path, name: str, **options: Any) -> AsyncIterator[tuple[Gate, Client]]:
+    """A gate before the server, and a client whose bridge goes through it; the person has notes of their own."""
+    machine, token = here(folder), await team.token(name, f"{name}-notes:writer")
+    async with gate(team.server.port) as between:
+        saved(machine, between.url, token.secret)
+        async with bridged(machine, between.url, folder, **options) as client:
+            yield between, client
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_all_tools_work_through_the_bridge_in_both_eras(team: Team, tmp_path: Path, mode: str) -> None:
-    machine = here(tmp_path)
     clone = repository(tmp_path / "shop", f"git@github.com:acme/all-{mode}.git")
-    saved(machine, team.url, (await team.token("alice", f"repo:acme/all-{mode}:admin")).secret)
+    machine = await member(team, tmp_path, "alice", f"repo:acme/all-{mode}:admin")
 
     async with bridged(machine, team.url, clone, mode=mode) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
@@ -197,8 +182,7 @@ async def test_a_tool_that_no_list_shows_is_called_at_the_server(team: Team, tmp
 
 
 async def test_a_token_that_only_reads_is_not_offered_the_tools_that_write(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("reader", "board:reader")).secret)
+    machine = await member(team, tmp_path, "reader", "board:reader")
 
     async with bridged(machine, team.url, tmp_path) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -208,8 +192,7 @@ async def test_a_token_that_only_reads_is_not_offered_the_tools_that_write(team:
 
 
 async def test_two_repositories_are_two_namespaces(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("dora", "repo:acme/one:writer", "repo:acme/two:writer")).secret)
+    machine = await member(team, tmp_path, "dora", "repo:acme/one:writer", "repo:acme/two:writer")
     one = repository(tmp_path / "one", "https://github.com/acme/one.git")
     two = repository(tmp_path / "two", "ssh://git@github.com/acme/two")
 
@@ -243,8 +226,7 @@ async def test_the_token_of_the_settings_precedes_the_saved_one(team: Team, tmp_
 
 
 async def test_a_command_uses_the_saved_token(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("gina", "gina-notes:writer")).secret)
+    machine = await member(team, tmp_path, "gina", "gina-notes:writer")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "folklore", "--server", f"{team.url}/", "namespaces", "list", "--json"),
         env=dict(machine.environment),
@@ -322,8 +304,7 @@ async def test_a_locked_keyring_hangs_no_call(
     tmp_path: Path,
     keyring: Path,  # noqa: F811
 ) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("ulla", "board:writer")).secret)
+    machine = await member(team, tmp_path, "ulla", "board:writer")
     locked = {name: os.environ[name] for name in ("PYTHON_KEYRING_BACKEND", "TEST_KEYRING", "PYTHONPATH")}
     machine = Watched({**machine.environment, **locked, "TEST_KEYRING_LOCKED": "1"}, machine.notes)
 
@@ -396,16 +377,12 @@ async def test_the_proxy_of_the_environment_is_used(team: Team, tmp_path: Path) 
 async def test_a_store_whose_answer_was_lost_is_stored_once_and_counts_once(
     team: Team, address: str, tmp_path: Path, mode: str
 ) -> None:
-    machine = here(tmp_path)
-    saved_for = (await team.token("ida", "ida-notes:writer")).secret
     contents = [{"content": f"The {colour} buoy lies east, {mode}."} for colour in ("red", "green", "white")]
 
-    async with gate(team.server.port) as between:
-        saved(machine, between.url, saved_for)
-        async with bridged(machine, between.url, tmp_path, mode=mode) as client:
-            await client.list_tools()
-            between.losing = 1
-            stored = await called(client, "memory_store", memories=contents, namespace="ida-notes")
+    async with through_gate(team, tmp_path, "ida", mode=mode) as (between, client):
+        await client.list_tools()
+        between.losing = 1
+        stored = await called(client, "memory_store", memories=contents, namespace="ida-notes")
 
     connection = await asyncpg.connect(address)
     query = "select content, confirmed_count from memories where content like $1"
@@ -417,18 +394,13 @@ async def test_a_store_whose_answer_was_lost_is_stored_once_and_counts_once(
 
 
 async def test_a_change_whose_answer_was_lost_is_not_repeated_and_says_what_to_do(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    secret = (await team.token("jana", "jana-notes:writer")).secret
-
-    async with gate(team.server.port) as between:
-        saved(machine, between.url, secret)
-        async with bridged(machine, between.url, tmp_path) as client:
-            await client.list_tools()
-            stored = await called(client, "memory_store", content="The pier is long.", namespace="jana-notes")
-            id_ = stored["stored"][0]["id"]
-            between.losing = 1
-            words = await refused(client, "memory_update", id=id_, content="The pier is 90 m long.")
-            (whole,) = (await called(client, "memory_get", ids=[id_]))["memories"]
+    async with through_gate(team, tmp_path, "jana") as (between, client):
+        await client.list_tools()
+        stored = await called(client, "memory_store", content="The pier is long.", namespace="jana-notes")
+        id_ = stored["stored"][0]["id"]
+        between.losing = 1
+        words = await refused(client, "memory_update", id=id_, content="The pier is 90 m long.")
+        (whole,) = (await called(client, "memory_get", ids=[id_]))["memories"]
 
     assert "may have been carried out" in words
     assert "memory_get" in words
@@ -436,20 +408,15 @@ async def test_a_change_whose_answer_was_lost_is_not_repeated_and_says_what_to_d
 
 
 async def test_a_server_that_goes_silent_hangs_no_call(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    secret = (await team.token("kurt", "board:writer")).secret
-
-    async with gate(team.server.port) as between:
-        saved(machine, between.url, secret)
-        async with bridged(machine, between.url, tmp_path) as client:
-            await called(client, "memory_status")
-            between.silent = True
-            for _ in range(2):
-                began = time.monotonic()
-                words = await refused(client, "memory_recall", query="anything")
-                assert time.monotonic() - began < LIMIT
-            between.silent = False
-            await called(client, "memory_status")
+    async with through_gate(team, tmp_path, "kurt") as (between, client):
+        await called(client, "memory_status")
+        between.silent = True
+        for _ in range(2):
+            began = time.monotonic()
+            words = await refused(client, "memory_recall", query="anything")
+            assert time.monotonic() - began < LIMIT
+        between.silent = False
+        await called(client, "memory_status")
 
     assert "does not answer" in words
 
@@ -457,8 +424,7 @@ async def test_a_server_that_goes_silent_hangs_no_call(team: Team, tmp_path: Pat
 @pytest.mark.strain
 async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, address: str, tmp_path: Path) -> None:
     """A lock in the database holds the store for longer than any call waits for a server that is away."""
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("lena", "lena-notes:writer")).secret)
+    machine = await member(team, tmp_path, "lena", "lena-notes:writer")
 
     async with bridged(machine, team.url, tmp_path) as client:
         await called(client, "memory_store", content="The first buoy.", namespace="lena-notes")
@@ -473,8 +439,7 @@ async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, address:
 
 
 async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, address: str, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("mara", "mara-notes:writer")).secret)
+    machine = await member(team, tmp_path, "mara", "mara-notes:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken:
         async with locked(address):
@@ -496,8 +461,7 @@ async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, 
 async def test_a_cancelled_call_of_the_newest_version_ends_at_the_server(
     team: Team, address: str, tmp_path: Path
 ) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("vera", "vera-notes:writer")).secret)
+    machine = await member(team, tmp_path, "vera", "vera-notes:writer")
 
     async with bridged(machine, team.url, tmp_path, mode="2026-07-28") as client:
         async with locked(address):
@@ -512,8 +476,7 @@ async def test_a_cancelled_call_of_the_newest_version_ends_at_the_server(
 
 
 async def test_lines_that_cannot_be_read_are_answered_and_the_rest_is_served(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("nora", "nora-notes:writer")).secret)
+    machine = await member(team, tmp_path, "nora", "nora-notes:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken:
         assert spoken.process.stdin is not None
@@ -541,8 +504,7 @@ async def test_lines_that_cannot_be_read_are_answered_and_the_rest_is_served(tea
 
 
 async def test_a_line_over_the_limit_is_refused_and_takes_no_memory(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("noah", "noah-notes:writer")).secret)
+    machine = await member(team, tmp_path, "noah", "noah-notes:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken:
         errors = await send_long_lines(spoken)
@@ -555,8 +517,7 @@ async def test_a_line_over_the_limit_is_refused_and_takes_no_memory(team: Team, 
 
 
 async def test_progress_and_unknown_fields_pass(team: Team, tmp_path: Path) -> None:
-    machine, token = here(tmp_path), await team.token("olga", "board:writer")
-    saved(machine, team.url, token.secret)
+    machine = await member(team, tmp_path, "olga", "board:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken:
         await spoken.send("tools/call", 2, name="memory_status", arguments={}, _meta={"progressToken": "p1", "x": [1]})
@@ -572,8 +533,7 @@ async def test_progress_and_unknown_fields_pass(team: Team, tmp_path: Path) -> N
 
 
 async def test_it_ends_when_standard_input_ends_with_a_call_under_way(team: Team, address: str, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("paul", "paul-notes:writer")).secret)
+    machine = await member(team, tmp_path, "paul", "paul-notes:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken, locked(address):
         arguments = {"content": "No caller waits for this.", "namespace": "paul-notes"}
@@ -612,8 +572,7 @@ async def test_it_ends_when_its_parent_dies_and_another_process_holds_its_input(
 
 
 async def test_it_loads_no_sdk_no_database_and_no_model(team: Team, tmp_path: Path) -> None:
-    machine = here(tmp_path)
-    saved(machine, team.url, (await team.token("rosa", "board:writer")).secret)
+    machine = await member(team, tmp_path, "rosa", "board:writer")
     traced = Watched({**machine.environment, "PYTHONPROFILEIMPORTTIME": "1"}, machine.notes)
 
     async with bridged_wire(traced, team.url, tmp_path) as spoken:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 
 from folklore.memory.recall.budget import within_budget
-from folklore.model import Memory, Recalled
+from folklore.model import Draft, Memory, Recalled
 from folklore.text import tokens
-from tests.person import NOON
+from tests.person import NOON, Person
 
 
 def result(content: str, summary: str | None = None) -> Recalled:
@@ -57,6 +60,25 @@ def test_a_larger_budget_never_gives_fewer_results(found: list[Recalled], budget
     more, _ = within_budget(found, budget * 2)
 
     assert len(more) >= len(fewer)
+
+
+async def test_no_answer_is_longer_than_clients_take(client: Client, person: Person) -> None:
+    ids = await person.keep(*[Draft(f"{number} " + "課" * 1_500) for number in range(60)])
+
+    async def tokens_of(tool: str, **arguments: Any) -> float:
+        answered = await client.call_tool(tool, arguments)
+        assert not answered.is_error
+        memories = answered.structured_content["memories"]
+        assert len(memories[0]["content"]) >= 20
+        return sum(0.25 if char.isascii() else 1 for char in json.dumps(memories, ensure_ascii=False))
+
+    for form in ("concise", "detailed"):
+        assert await tokens_of("memory_list", limit=100, format=form) < 25_000
+        assert await tokens_of("search_keywords", query="1", limit=100, format=form) < 25_000
+    assert await tokens_of("memory_get", ids=[str(id_) for id_ in ids]) < 25_000
+    assert await tokens_of("memory_get", ids=[str(id_) for id_ in ids[:9]], max_tokens=4_000) < 4_500
+    assert await tokens_of("memory_list", limit=100, max_tokens=500) < 2_500
+    assert await tokens_of("search_keywords", query="1 2 3 4 5 6 7", limit=100, max_tokens=500) < 2_500
 
 
 def test_a_long_text_is_given_by_its_summary() -> None:

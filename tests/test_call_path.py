@@ -14,6 +14,7 @@ import pytest
 
 import folklore
 from folklore.app import App
+from folklore.db.database import Database
 from folklore.db.session import Session
 from folklore.mcp import tools
 from folklore.memory.recall import pipeline
@@ -21,6 +22,8 @@ from folklore.memory.recall import pipeline
 PACKAGE = Path(folklore.__file__).parent
 ARCHITECTURE = PACKAGE.parents[1] / "docs" / "architecture.md"
 STATEMENTS = (Session.rows.__code__, Session.row.__code__)
+# They only open a session, and are not on the path.
+SESSIONS = (Database.rows.__code__, Database.row.__code__, Database.all.__code__)
 # Rooms whose functions are steps of a recall.
 STEPS = ("memory/recall/", "ranking/")
 LIMITS = {"memory_recall": 25, "memory_store": 20}
@@ -53,7 +56,8 @@ def traced(tool: CodeType) -> Iterator[set[CodeType]]:
         if frame.f_code in STATEMENTS:
             running: FrameType | None = frame
             while running is not None and running.f_code is not tool:
-                path.add(running.f_code)
+                if running.f_code not in SESSIONS:
+                    path.add(running.f_code)
                 running = running.f_back
             path.add(tool)
 

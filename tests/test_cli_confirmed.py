@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from folklore.cli.main import outcome
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.servers import on_http, watched
-from tests.team import Team, library_at
-from tests.test_cli_life import keep
+from folklore.config import Settings
+from tests.commands import CommandLine, answers, command_line  # noqa: F401 - the fixture `folklore`
+from tests.servers import serving
+from tests.team import library_at, root
 
 Meanwhile = Callable[..., None]
 
 
-@pytest.fixture(params=["here", "at a server"])
-async def where(
+@pytest.fixture(name="where", params=["here", "at a server"])
+async def command_place(
     request: pytest.FixtureRequest,
     folklore: CommandLine,
     database_url: str,
@@ -27,12 +27,10 @@ async def where(
     if request.param == "here":
         yield ()
         return
-    (tmp_path / "server").mkdir()
-    async with library_at(database_url) as library:
-        settings = watched(tmp_path / "server", database_url=database_url, namespace="")
-        async with on_http(settings) as server:
-            made = await Team(server, library).token("boss", owner=True)
-            yield "--server", server.url, "--token", made.secret
+    settings = Settings(database_url=database_url, home=tmp_path / "server")
+    async with library_at(database_url) as library, serving(settings) as url:
+        boss = await root(library).create_token("boss", owner=True)
+        yield "--server", url, "--token", boss.secret
 
 
 @pytest.fixture
@@ -59,7 +57,7 @@ async def test_a_namespace_that_got_the_name_meanwhile_is_not_erased(
     where: tuple[str, ...],
     meanwhile: Meanwhile,
 ) -> None:
-    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.keep("Old.", "-n", "nv")
     meanwhile(("namespaces", "rename", "nv", "elsewhere"), ("store", "New.", "-n", "nv"))
 
     ran = await folklore("namespaces", "delete", "nv", "--erase", *where)
@@ -73,7 +71,7 @@ async def test_a_namespace_created_meanwhile_is_not_erased_instead_of_deleted_on
     folklore: CommandLine,
     meanwhile: Meanwhile,
 ) -> None:
-    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.keep("Old.", "-n", "nv")
     await folklore.done("namespaces", "delete", "nv")
     meanwhile(("store", "New.", "-n", "nv"))
 
@@ -88,7 +86,7 @@ async def test_the_confirmed_namespace_is_erased(
     where: tuple[str, ...],
     meanwhile: Meanwhile,
 ) -> None:
-    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.keep("Old.", "-n", "nv")
     meanwhile(("store", "Said meanwhile.", "-n", "nv"))
 
     said = await folklore.done("namespaces", "delete", "nv", "--erase", *where)
@@ -105,8 +103,8 @@ async def test_filters_forget_only_the_memories_shown(
     how: tuple[str, ...],
 ) -> None:
     for text in ("junk 0", "junk 1"):
-        await keep(folklore, text, "--tag", "junk")
-    outdated = await keep(folklore, "junk that is none", "--tag", "junk")
+        await folklore.keep(text, "--tag", "junk")
+    outdated = await folklore.keep("junk that is none", "--tag", "junk")
     meanwhile(
         ("store", "Said meanwhile.", "--tag", "junk"),
         ("store", "No junk.", "--supersedes", outdated),
@@ -124,7 +122,7 @@ async def test_nothing_is_forgotten_if_nothing_was_shown(
     where: tuple[str, ...],
     meanwhile: Meanwhile,
 ) -> None:
-    await keep(folklore, "gold")
+    await folklore.keep("gold")
     meanwhile(("store", "Said meanwhile.", "--tag", "junk"))
 
     said = await folklore.done("forget", "--tag", "junk", *where)
@@ -140,8 +138,8 @@ async def test_a_full_call_forgets_the_memories_shown(
 ) -> None:
     monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 2)
     await folklore.done("namespaces", "create", "a")  # looked at first
-    shown = [await keep(folklore, f"junk {number}", "--tag", "junk", "-n", "b") for number in range(2)]
-    await keep(folklore, "junk 2", "--tag", "junk", "-n", "b")
+    shown = [await folklore.keep(f"junk {number}", "--tag", "junk", "-n", "b") for number in range(2)]
+    await folklore.keep("junk 2", "--tag", "junk", "-n", "b")
     meanwhile(("store", "Said meanwhile.", "--tag", "junk", "-n", "a"))
 
     said = await folklore.done("forget", "--tag", "junk", "-n", "a", "-n", "b")
@@ -156,9 +154,7 @@ async def test_a_merge_of_namespaces_is_confirmed_with_what_moves(
 ) -> None:
     for text, namespace in (("green", "old"), ("open", "old"), ("open", "notes")):
         await folklore.done("store", f"The gate is {text}.", "-n", namespace, *where)
-    asked: list[str] = []
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("click.confirm", lambda text, **_: asked.append(text))
+    asked = answers(monkeypatch)
 
     await folklore.done("namespaces", "merge", "old", "--into", "notes", *where)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -81,6 +82,9 @@ async def test_status_of_an_engine_that_was_never_started_starts_nothing(
         "running": False,
         "was_running": False,
     }
+    usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert (await folklore.json("--home", tmp_path / "never", "db", "status"))["disk"] == "full: 1 MB free"
 
 
 async def test_config_shows_settings_with_secrets_masked(

@@ -24,7 +24,7 @@ async def test_a_session_starts_with_the_notes_of_the_project(folklore: CommandL
     ran = start(folklore)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "1 note of notes, 1 decision" in ran.out
+    assert "1 note of notes, all below" in ran.out
     assert "The queue is NATS." in ran.out
     assert start(folklore).out == ran.out
     assert start(folklore, given={**STARTED, "session_id": "s2"}).out == ran.out
@@ -99,3 +99,16 @@ async def test_what_was_injected_is_shown_with_its_text_and_use(folklore: Comman
     assert entry["memories"][0]["used"] == "recalled"
     assert (await folklore.json("injected", "--session", "another")) == {"injected": []}
     assert "injected" in await folklore.done("stats")
+
+
+async def test_hooks_are_silent_until_a_pause_ends(folklore: CommandLine) -> None:
+    await folklore.done("store", "The queue is NATS.", "--kind", "decision")
+    assert "in every session until" in await folklore.done("pause")
+    assert start(folklore).out == ""
+
+    assert "no more" in await folklore.done("pause", "--minutes", "0")
+
+    assert "The queue is NATS." in start(folklore).out
+    assert (await folklore.json("pause", "--session"))["session"] == "s1"
+    assert start(folklore).out == ""
+    assert "The queue is NATS." in start(folklore, given={**STARTED, "session_id": "s2"}).out

@@ -6,16 +6,11 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-
-
-async def keep(folklore: CommandLine, text: str, *options: str) -> str:
-    return str((await folklore.json("store", text, *options))["stored"][0]["id"])
+from tests.commands import CommandLine, answers, command_line  # noqa: F401 - the fixture `folklore`
 
 
 def editor(path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -28,7 +23,7 @@ def editor(path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 
 async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLine) -> None:
-    old = await keep(folklore, "We release on Fridays.")
+    old = await folklore.keep("We release on Fridays.")
     stored = await folklore.json("store", "We release on Mondays.", "--supersedes", old, "--supersede-reason", "freeze")
     new = stored["stored"][0]["id"]
     await folklore.done("relate", new, "derived_from", old, "--strength", "0.5")
@@ -49,7 +44,7 @@ async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLi
 async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_what_is_not(
     folklore: CommandLine,
 ) -> None:
-    old = await keep(folklore, "We release on Fridays.")
+    old = await folklore.keep("We release on Fridays.")
     stored = await folklore.json("store", "We release on Mondays.", "--supersedes", old)
     new = stored["stored"][0]["id"]
 
@@ -73,7 +68,7 @@ async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_
 
 
 async def test_similar_memories_are_reported(folklore: CommandLine) -> None:
-    await keep(folklore, "The deploy script needs Node 20 and a clean checkout.")
+    await folklore.keep("The deploy script needs Node 20 and a clean checkout.")
 
     shown = await folklore.done("store", "The deploy script needs Node 20 and a clean checkout, always.")
 
@@ -84,7 +79,7 @@ async def test_similar_memories_are_reported(folklore: CommandLine) -> None:
 async def test_a_memory_is_edited_with_its_fields(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "Teh gate is open.", "--tag", "gate", "--field", "summary=gate", "--field", "priority=2")
+    id_ = await folklore.keep("Teh gate is open.", "--tag", "gate", "--field", "summary=gate", "--field", "priority=2")
     editor(
         tmp_path / "e.py",
         monkeypatch,
@@ -103,7 +98,7 @@ async def test_a_memory_is_edited_with_its_fields(
 async def test_an_edit_keeps_a_rating_of_zero(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "Teh gate is open.", "--importance", "0.9", "--field", "confidence=0")
+    id_ = await folklore.keep("Teh gate is open.", "--importance", "0.9", "--field", "confidence=0")
     editor(tmp_path / "e.py", monkeypatch, "t = t.replace('Teh', 'The').replace('importance: 0.9', 'importance: 0')")
 
     await folklore.done("edit", id_)
@@ -116,7 +111,7 @@ async def test_an_edit_keeps_a_rating_of_zero(
 async def test_a_file_saved_unchanged_or_empty_changes_nothing(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    id_ = await keep(folklore, "The gate is open.")
+    id_ = await folklore.keep("The gate is open.")
     editor(tmp_path / "e.py", monkeypatch, script)
 
     assert "Nothing was changed" in await folklore.done("edit", id_)
@@ -127,7 +122,7 @@ async def test_a_file_saved_unchanged_or_empty_changes_nothing(
 async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_file(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "The gate is open.")
+    id_ = await folklore.keep("The gate is open.")
     inner = tmp_path / "inner.py"
     inner.write_text(
         "import sys, pathlib\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('open', 'shut'))\n"
@@ -163,7 +158,7 @@ async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_fi
 async def test_invalid_fields_change_nothing(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
-    id_ = await keep(folklore, "The gate is open.")
+    id_ = await folklore.keep("The gate is open.")
     editor(tmp_path / "e.py", monkeypatch, script)
 
     ran = await folklore("edit", id_)
@@ -174,8 +169,8 @@ async def test_invalid_fields_change_nothing(
 
 
 async def test_forgetting_and_undoing(folklore: CommandLine) -> None:
-    ids = [await keep(folklore, f"junk {number}", "--tag", "junk") for number in range(2)]
-    kept = await keep(folklore, "gold")
+    ids = [await folklore.keep(f"junk {number}", "--tag", "junk") for number in range(2)]
+    kept = await folklore.keep("gold")
 
     would = await folklore.json("forget", "--tag", "junk", "--dry-run")
     did = await folklore.done("forget", "--tag", "junk")
@@ -193,7 +188,7 @@ async def test_forgetting_and_undoing(folklore: CommandLine) -> None:
 
 
 async def test_an_erased_memory_cannot_be_restored(folklore: CommandLine) -> None:
-    id_ = await keep(folklore, "a secret thought")
+    id_ = await folklore.keep("a secret thought")
 
     said = await folklore.done("forget", id_, "--erase")
 
@@ -206,19 +201,8 @@ async def test_an_erased_memory_cannot_be_restored(folklore: CommandLine) -> Non
 async def test_a_terminal_is_asked_before_memories_are_forgotten(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "a thought")
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    answers = iter([False, True])
-    asked: list[str] = []
-
-    def confirm(text: str, **_: Any) -> None:
-        import click
-
-        asked.append(text)
-        if not next(answers):
-            raise click.Abort
-
-    monkeypatch.setattr("click.confirm", confirm)
+    id_ = await folklore.keep("a thought")
+    asked = answers(monkeypatch, False, True)
 
     first = await folklore("forget", id_)
     assert first.code == 130
@@ -229,7 +213,7 @@ async def test_a_terminal_is_asked_before_memories_are_forgotten(
 
 
 async def test_a_repeated_undo_with_a_revision_undoes_nothing_more(folklore: CommandLine) -> None:
-    id_, other = await keep(folklore, "The gate is open."), await keep(folklore, "The gate is green.")
+    id_, other = await folklore.keep("The gate is open."), await folklore.keep("The gate is green.")
     await folklore.done("forget", id_)
 
     undone = (await folklore.json("undo", id_, "--revision", "2"))["undone"][0]["memory"]
@@ -242,7 +226,7 @@ async def test_a_repeated_undo_with_a_revision_undoes_nothing_more(folklore: Com
 
 
 async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
-    a, b = await keep(folklore, "a"), await keep(folklore, "b")
+    a, b = await folklore.keep("a"), await folklore.keep("b")
 
     assert "created" in await folklore.done("relate", a, "causes", b)
     assert "updated" in await folklore.done("relate", a, "causes", b, "--strength", "0.2")
@@ -252,7 +236,7 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
 async def test_memories_in_several_namespaces_are_related_in_the_named_one(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
-    a, b = await keep(folklore, "a", "-n", "one"), await keep(folklore, "b", "-n", "one")
+    a, b = await folklore.keep("a", "-n", "one"), await folklore.keep("b", "-n", "one")
     await folklore.done("export", tmp_path / "all.jsonl")
     await folklore.done("import", tmp_path / "all.jsonl", "-n", "two")
 
@@ -267,8 +251,8 @@ async def test_memories_in_several_namespaces_are_related_in_the_named_one(
 
 
 async def test_a_failed_relation_ends_with_the_exit_code_of_its_error(folklore: CommandLine) -> None:
-    a, b = await keep(folklore, "a"), await keep(folklore, "b")
-    elsewhere = await keep(folklore, "c", "-n", "other")
+    a, b = await folklore.keep("a"), await folklore.keep("b")
+    elsewhere = await folklore.keep("c", "-n", "other")
     nowhere = str(uuid4())
 
     missing = await folklore("relate", a, "causes", nowhere, "--json")
@@ -299,7 +283,7 @@ async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklo
     await folklore.done("namespaces", "create", "team", "--language", "de")
     await folklore.done("namespaces", "describe", "team", "What the team knows.")
     await folklore.done("namespaces", "rename", "team", "crew")
-    await keep(folklore, "Wir liefern montags.", "-n", "crew")
+    await folklore.keep("Wir liefern montags.", "-n", "crew")
 
     (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]
     said = await folklore.done("namespaces", "delete", "crew")
@@ -317,10 +301,10 @@ async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklo
 
 
 async def test_erasing_a_namespace_leaves_a_deleted_one_of_the_same_name(folklore: CommandLine) -> None:
-    await keep(folklore, "The pier is closed.", "-n", "nv")
-    await keep(folklore, "The pier is wet.", "-n", "nv")
+    await folklore.keep("The pier is closed.", "-n", "nv")
+    await folklore.keep("The pier is wet.", "-n", "nv")
     await folklore.done("namespaces", "delete", "nv")
-    await keep(folklore, "Another pier.", "-n", "NV")
+    await folklore.keep("Another pier.", "-n", "NV")
     taken = await folklore("namespaces", "restore", "nv")
 
     said = await folklore.done("namespaces", "delete", "nv", "--erase", "-y")
@@ -338,7 +322,7 @@ async def test_erasing_a_namespace_leaves_a_deleted_one_of_the_same_name(folklor
 async def test_without_a_namespace_in_use_the_deleted_ones_of_the_name_are_erased(folklore: CommandLine) -> None:
     for spelled, texts in (("nv", ("One.", "Two.")), ("NV", ("Three.",))):
         for text in texts:
-            await keep(folklore, text, "-n", spelled)
+            await folklore.keep(text, "-n", spelled)
         await folklore.done("namespaces", "delete", spelled)
 
     said = await folklore.done("namespaces", "delete", "nv", "--erase")
@@ -352,20 +336,11 @@ async def test_without_a_namespace_in_use_the_deleted_ones_of_the_name_are_erase
 async def test_the_question_on_a_terminal_names_what_would_be_erased(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.keep("Old.", "-n", "nv")
     await folklore.done("namespaces", "delete", "nv")
-    await keep(folklore, "New.", "-n", "nv")
-    await keep(folklore, "Newer.", "-n", "nv")
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    asked: list[str] = []
-
-    def refuse(text: str, **_: Any) -> None:
-        import click
-
-        asked.append(text)
-        raise click.Abort
-
-    monkeypatch.setattr("click.confirm", refuse)
+    await folklore.keep("New.", "-n", "nv")
+    await folklore.keep("Newer.", "-n", "nv")
+    asked = answers(monkeypatch, False, False)
 
     assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 130
     assert (await folklore("namespaces", "delete", "nv")).code == 130

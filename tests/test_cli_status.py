@@ -72,15 +72,6 @@ async def test_the_status_fits_the_terminal(folklore: CommandLine, columns: int)
     assert screen.text == plain.text
 
 
-async def test_the_status_in_a_pipe_has_no_colours(folklore: CommandLine) -> None:
-    await folklore.done("store", LONG)
-
-    ran = await asyncio.to_thread(folklore.process)
-
-    assert (ran.code, "\x1b[" in ran.out) == (0, False)
-    assert "We deploy every Tuesday" in ran.out
-
-
 @pytest.mark.parametrize(
     ("words", "suggestion"),
     [

@@ -86,7 +86,7 @@ async def test_a_file_of_another_format_gives_a_hint_to_the_option_format(
     assert "--format names the other formats of FILE" in (await folklore("import", page)).err
     assert "--format names the other formats of FILE" in (await folklore("import", graph)).err
     folder = await folklore("import", tmp_path, "--format", "jsonl")
-    assert "A folder has the format markdown, rules, claude-memory, conversations" in folder.err
+    assert "A folder has the format markdown, rules, claude-memory, git, conversations" in folder.err
     assert "--format" not in (await folklore("import", mixed)).err
 
 

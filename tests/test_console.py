@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,10 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
 
-from folklore.embedding.protocol import Embedder
 from folklore.http.console import routes
 from folklore.memory.auth.tokens import with_checksum
-from tests.conftest import Cluster
 from tests.servers import on_http, on_stdio, watched
-from tests.team import Team, library_at
+from tests.team import Team
 from tests.visitor import texts, visiting
 
 PAGES = ("/", *sorted({page.path for page in routes.PAGES if page.method == "GET"} - {"/"}))
@@ -24,18 +23,11 @@ SECRET_TEXT = "The mole is closed in November."
 
 
 @pytest.fixture(scope="module")
-async def team(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Team]:
+async def team(team: Team) -> Team:
     """A server that needs a token."""
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
-            team = Team(running, library)
-            await team.keep(SECRET_TEXT, namespace="harbour")
-            await team.token("root", owner=True)
-            yield team
-            assert not running.crashes()
+    await team.keep(SECRET_TEXT, namespace="harbour")
+    await team.token("root", owner=True)
+    return team
 
 
 @pytest.fixture
@@ -81,8 +73,7 @@ async def test_the_way_on_stays_within_the_console(team: Team, stranger: httpx.A
 
 
 async def test_every_answer_has_the_policy_and_nothing_is_kept(team: Team, stranger: httpx.AsyncClient) -> None:
-    created = await team.token("ann", "harbour:reader")
-    async with visiting(team.url, created.secret) as ann:
+    async with team.visitor("ann", "harbour:reader") as ann:
         home = await ann.get("/")
         answers = [home, await ann.get("/sign-in/x"), await stranger.get("/sign-in"), await stranger.get("/")]
         style = await ann.get(home.text.split('rel="stylesheet" href="./')[1].split('"')[0])
@@ -108,18 +99,11 @@ async def test_the_cookie_is_strict_and_hidden_from_scripts(team: Team, stranger
     assert created.secret not in answer.headers["set-cookie"]
 
 
-async def test_the_cookie_is_secure_over_tls(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async with cluster.new_database(template) as name:
-        settings = watched(
-            tmp_path_factory.mktemp("proxied"),
-            database_url=cluster.address(name),
-            http__trusted_proxies='["127.0.0.1"]',
-        )
-        async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
-            headers = {"Origin": running.url.replace("http:", "https:"), "X-Forwarded-Proto": "https"}
-            answer = await client.post("/sign-in", headers=headers)
+async def test_the_cookie_is_secure_over_tls(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, http__trusted_proxies='["127.0.0.1"]')
+    async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+        headers = {"Origin": running.url.replace("http:", "https:"), "X-Forwarded-Proto": "https"}
+        answer = await client.post("/sign-in", headers=headers)
 
     assert "Secure" in answer.headers["set-cookie"].split("; ")
 
@@ -152,8 +136,7 @@ async def test_a_change_from_elsewhere_is_refused(
 
 
 async def test_a_form_without_its_token_changes_nothing(team: Team) -> None:
-    one, other = await team.token("ann", "harbour:reader"), await team.token("bob", "harbour:reader")
-    async with visiting(team.url, one.secret) as ann, visiting(team.url, other.secret) as bob:
+    async with team.visitor("ann", "harbour:reader") as ann, team.visitor("bob", "harbour:reader") as bob:
         for given in ("", "x", bob.form_token):
             answer = await ann.http.post("/sign-out", data={"form_token": given}, headers=origin(team))
             assert answer.status_code == 403
@@ -162,8 +145,7 @@ async def test_a_form_without_its_token_changes_nothing(team: Team) -> None:
 
 
 async def test_a_session_that_was_signed_out_is_over(team: Team, stranger: httpx.AsyncClient) -> None:
-    created = await team.token("ann", "harbour:reader")
-    async with visiting(team.url, created.secret) as ann:
+    async with team.visitor("ann", "harbour:reader") as ann:
         stranger.cookies.update(ann.http.cookies)
         await ann.post("/sign-out")
         after = await ann.get("/")
@@ -201,8 +183,7 @@ async def test_a_revoked_token_ends_its_sessions_at_once(team: Team) -> None:
 
 async def test_people_see_only_what_is_theirs(team: Team) -> None:
     await team.keep("Bob alone knows this.", namespace="bob-private")
-    one, other = await team.token("ann", "harbour:reader"), await team.token("bob", "bob-private:writer")
-    async with visiting(team.url, one.secret) as ann, visiting(team.url, other.secret) as bob:
+    async with team.visitor("ann", "harbour:reader") as ann, team.visitor("bob", "bob-private:writer") as bob:
         hers, his = texts(await ann.get("/")), texts(await bob.get("/"))
 
     assert SECRET_TEXT in hers
@@ -211,18 +192,25 @@ async def test_people_see_only_what_is_theirs(team: Team) -> None:
     assert "harbour" not in his
 
 
-async def test_a_server_without_tokens_is_opened_by_a_button(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("alone"), database_url=cluster.address(name))
-        async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+async def test_a_server_without_tokens_is_opened_by_a_button(database_url: str, tmp_path: Path) -> None:
+    async with on_http(watched(tmp_path, database_url=database_url)) as running:
+        async with httpx.AsyncClient(base_url=running.url) as client:
             first = await client.get("/", follow_redirects=True)
-            async with visiting(running.url) as tester:
-                home = await tester.get("/")
+        async with visiting(running.url) as tester:
+            home = await tester.get("/")
 
     assert "Open the console" in first.text
     assert "tester" in texts(home)
+
+
+async def test_an_address_without_a_page_is_a_page_that_says_so(team: Team, stranger: httpx.AsyncClient) -> None:
+    async with team.visitor("ann", "harbour:reader") as ann:
+        found = await ann.get("/nowhere/at/all")
+    machine = await stranger.get("/api/nowhere")
+
+    assert (found.status_code, "There is no such page." in texts(found)) == (404, True)
+    assert (await stranger.get("/nowhere")).headers["location"] == "./sign-in?next=nowhere"
+    assert (machine.status_code, machine.headers["content-type"]) == (401, "application/json")
 
 
 async def test_scripts_without_a_session_get_an_error_in_json(stranger: httpx.AsyncClient) -> None:
@@ -234,13 +222,19 @@ async def test_scripts_without_a_session_get_an_error_in_json(stranger: httpx.As
 
 async def test_pages_name_no_absolute_address(team: Team) -> None:
     """Behind a proxy under a path prefix, every address that a page has must stay below the prefix."""
-    created = await team.token("ann", "harbour:reader")
-    async with visiting(team.url, created.secret) as ann:
+    async with team.visitor("ann", "harbour:reader") as ann:
         for path in ("/", "/sign-in/x/y"):
             page = await ann.get(path)
             assert 'href="/' not in page.text
             assert 'src="/' not in page.text
             assert 'action="/' not in page.text
+
+
+async def test_no_two_elements_of_a_page_have_one_id(team: Team) -> None:
+    async with team.visitor("ann", "harbour:reader") as ann:
+        for path in PAGES:
+            ids = re.findall(r' id="([^"]+)"', (await ann.get(path)).text)
+            assert len(ids) == len(set(ids)), path
 
 
 async def test_nothing_of_the_pages_is_loaded_before_the_first_visit(database_url: str, tmp_path: Path) -> None:

@@ -5,57 +5,39 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from uuid import UUID
 
 import httpx
 import pytest
 
 from folklore.db.stores.audit import Audit
-from folklore.embedding.protocol import Embedder
 from folklore.memory.ids import new_id
-from folklore.memory.requests import GetRequest, HistoryRequest, ListNamespacesRequest
-from folklore.model import Draft, Memory
-from tests.conftest import Cluster
-from tests.servers import on_http, watched
-from tests.team import Team, library_at
-from tests.visitor import Visitor, texts, visiting
+from folklore.memory.requests import HistoryRequest, ListNamespacesRequest
+from folklore.model import Draft
+from tests.team import Team
+from tests.visitor import Visitor, texts
 
 HOSTILE = "<script>pwned=1</script>\"'><img src=x onerror=pwned=1>{{7*7}}${7*7}<svg/onload=pwned=1> javascript:pwned()"
-
-
-@pytest.fixture(scope="module")
-async def team(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
-            yield Team(running, library)
-            assert not running.crashes()
 
 
 @pytest.fixture
 async def ann(team: Team) -> AsyncIterator[Visitor]:
     """A writer in the namespace harbour."""
-    async with visiting(team.url, (await team.token("ann", "harbour:writer")).secret) as visitor:
+    async with team.visitor("ann", "harbour:writer") as visitor:
         yield visitor
 
 
 @pytest.fixture
 async def rita(team: Team) -> AsyncIterator[Visitor]:
     """A reader of the namespace harbour."""
-    async with visiting(team.url, (await team.token("rita", "harbour:reader")).secret) as visitor:
+    async with team.visitor("rita", "harbour:reader") as visitor:
         yield visitor
 
 
 async def kept(team: Team, text: str | Draft, namespace: str = "harbour") -> UUID:
     (id_,) = await team.keep(text, namespace=namespace)
-    return UUID(str(id_))
-
-
-async def read(team: Team, id_: UUID) -> Memory:
-    found = await team.owner.call(GetRequest(ids=(id_,), forgotten=True))
-    return found.found[0].memory
+    return id_
 
 
 def fields_of(page: httpx.Response) -> dict[str, str]:
@@ -82,19 +64,49 @@ async def test_a_page_shows_text_fields_relations_and_history(team: Team, ann: V
         assert part in shown, part
 
 
+async def test_times_are_in_the_zone_of_the_browser_with_its_name(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, Draft("The quay was built.", occurred_at=datetime(2020, 3, 1, 2, tzinfo=UTC)))
+    ann.http.cookies.set("folklore_zone", "America/New_York")
+    there = await ann.get(f"/memories/{id_}")
+    ann.http.cookies.set("folklore_zone", "no/zone")
+    plain = await ann.get(f"/memories/{id_}")
+
+    assert 'title="2020-02-29 21:00 America/New_York">2020-02-29 21:00<' in there.text
+    assert 'title="2020-03-01 02:00 UTC">2020-03-01 02:00<' in plain.text
+
+
+async def test_a_form_of_a_session_that_ended_is_sent_again_after_signing_in(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, "The ramp is steep.")
+    form = fields_of(await ann.get(f"/memories/{id_}/edit")) | {"content": "The ramp is <steep>\nand wet."}
+    stale = ann.form_token
+    ann.http.cookies.clear()
+    ended = await ann.post(f"/memories/{id_}/edit", form)
+    async with team.visitor("ann", "harbour:writer") as again:
+        again.form_token = stale
+        refused = await again.post(f"/memories/{id_}/edit", fields_of(ended))
+        unchanged = (await team.read(id_)).content
+        saved = await again.post(f"/memories/{id_}/edit", fields_of(refused))
+
+    assert (ended.status_code, refused.status_code, saved.status_code) == (401, 403, 200)
+    assert "The session has ended" in texts(ended)
+    assert unchanged == "The ramp is steep."
+    assert (await team.read(id_)).content == "The ramp is <steep>\nand wet."
+
+
 async def test_a_change_is_undone_and_is_in_the_audit_log_with_its_author(team: Team, ann: Visitor) -> None:
     id_ = await kept(team, "The crane lifts ten tons.")
     form = fields_of(await ann.get(f"/memories/{id_}/edit"))
     saved = await ann.post(
         f"/memories/{id_}/edit", form | {"content": "The crane lifts twelve tons.", "tags": "crane, load"}
     )
-    changed = await read(team, id_)
+    changed = await team.read(id_)
+    assert (await ann.post(f"/memories/{id_}/undo", revision="nan")).status_code == 400
     undone = await ann.post(f"/memories/{id_}/undo", revision=changed.revision)
 
     assert "Saved." in texts(saved)
     assert (changed.content, changed.tags) == ("The crane lifts twelve tons.", ("crane", "load"))
     assert "Undone." in texts(undone)
-    assert (await read(team, id_)).content == "The crane lifts ten tons."
+    assert (await team.read(id_)).content == "The crane lifts ten tons."
     (namespace,) = [item for item in await team.owner.call(ListNamespacesRequest()) if item.name == "harbour"]
     entries = [
         item for item in await Audit(team.library.database).latest([namespace.id], limit=100) if id_ in item.memories
@@ -116,10 +128,31 @@ async def test_a_change_in_between_is_a_conflict_that_loses_nothing(team: Team, 
     assert late.status_code == 409
     assert "leaves at ten." in texts(late)
     assert fields_of(late)["content"] == "The ferry leaves at eleven."
-    assert (await read(team, id_)).content == "The ferry leaves at ten."
+    assert (await team.read(id_)).content == "The ferry leaves at ten."
     again = await ann.post(f"/memories/{id_}/edit", fields_of(late))
     assert again.status_code == 200
-    assert (await read(team, id_)).content == "The ferry leaves at eleven."
+    assert (await team.read(id_)).content == "The ferry leaves at eleven."
+
+
+async def test_a_conflict_keeps_what_another_person_changed_and_this_one_did_not_touch(
+    team: Team, ann: Visitor
+) -> None:
+    id_ = await kept(team, Draft("The buoy is red.", tags=("sea",)))
+    form = fields_of(await ann.get(f"/memories/{id_}/edit"))
+    await ann.post(f"/memories/{id_}/edit", form | {"tags": "sea, buoy", "importance": "0.9"})
+
+    late = await ann.post(f"/memories/{id_}/edit", form | {"content": "The buoy is green.", "importance": "0.2"})
+    await ann.post(f"/memories/{id_}/edit", fields_of(late))
+
+    differing = texts(late).split("What differs")[1].split("Content (required)")[0]
+    for row in (
+        "Content The buoy is red. The buoy is green.",
+        "Importance 0.9 0.2",
+        "Tags sea, buoy You did not change",
+    ):
+        assert row in differing
+    saved = await team.read(id_)
+    assert (saved.content, saved.tags, saved.importance) == ("The buoy is green.", ("sea", "buoy"), 0.2)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +172,7 @@ async def test_wrong_input_shows_the_form_again_with_the_message_at_its_field(
     assert re.search(rf'name="{field}"[^>]* aria-invalid="true"', answer.text), texts(answer)[:400]
     assert fields_of(answer)["summary"] == "typed"
     assert fields_of(answer)[field] == value
-    assert (await read(team, id_)).revision == 1
+    assert (await team.read(id_)).revision == 1
 
 
 async def test_a_memory_is_forgotten_after_a_question_and_restored(team: Team, ann: Visitor) -> None:
@@ -148,20 +181,20 @@ async def test_a_memory_is_forgotten_after_a_question_and_restored(team: Team, a
     new = UUID(str(answer.url).split("/memories/")[1].split("?")[0])
     question = texts(await ann.get(f"/memories/{new}/forget"))
     forgotten = await ann.post(f"/memories/{new}/forget")
-    in_force = (await read(team, old)).superseded_at
-    restored = await ann.post(f"/memories/{new}/undo", revision=(await read(team, new)).revision)
+    in_force = (await team.read(old)).superseded_at
+    restored = await ann.post(f"/memories/{new}/undo", revision=(await team.read(new)).revision)
 
     assert "In force again" in question
     assert "The pier has one lamp." in question
     assert "Forgotten." in texts(forgotten)
     assert in_force is None
     assert "Undone." in texts(restored)
-    assert (await read(team, old)).superseded_by == new
+    assert (await team.read(old)).superseded_by == new
 
 
 async def test_erasing_asks_for_a_word_and_leaves_nothing(team: Team, ann: Visitor) -> None:
     id_ = await kept(team, "The code of the gate is in the drawer.")
-    async with visiting(team.url, (await team.token("ada", "harbour:admin")).secret) as ada:
+    async with team.visitor("ada", "harbour:admin") as ada:
         refused = await ann.post(f"/memories/{id_}/erase", word="erase")
         wrong = await ada.post(f"/memories/{id_}/erase", word="yes")
         erased = await ada.post(f"/memories/{id_}/erase", word="erase")
@@ -174,22 +207,22 @@ async def test_erasing_asks_for_a_word_and_leaves_nothing(team: Team, ann: Visit
 async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
     one, other = await kept(team, "The depot opens at six."), await kept(team, "The depot opens at six in summer.")
     await ann.post(f"/memories/{one}/pin", pinned="yes")
-    pinned = (await read(team, one)).pinned
+    pinned = (await team.read(one)).pinned
     await ann.post(f"/memories/{one}/pin", pinned="")
     related = await ann.post(f"/memories/{one}/relate", other=other, type="part_of")
     removed = await ann.post(f"/memories/{one}/unrelate", {"from": one, "to": other, "type": "part_of"})
     preview = await ann.post(f"/memories/{one}/merge", other=other)
-    before = (await read(team, other)).superseded_at
+    before = (await team.read(other)).superseded_at
     merged = await ann.post(f"/memories/{one}/merge", fields_of(preview))
 
     assert pinned
-    assert not (await read(team, one)).pinned
+    assert not (await team.read(one)).pinned
     assert "part_of" in texts(related)
     assert "part_of" not in texts(removed)
     assert "Merge these two?" in texts(preview)
     assert before is None
     assert "Merged." in texts(merged)
-    assert (await read(team, other)).superseded_by == one
+    assert (await team.read(other)).superseded_by == one
     history = await team.owner.call(HistoryRequest(id=one))
     assert history.revisions[0].author == "ann"
 
@@ -223,7 +256,7 @@ async def test_a_reader_sees_no_change_and_may_make_none(team: Team, rita: Visit
     assert "The harbour master is Ada." in texts(page)
     assert not re.search(r"Edit|Forget|Erase|Merge|Pin\b", texts(page))
     assert {answer.status_code for answer in (*changes, *forms)} <= {403}
-    assert (await read(team, id_)).revision == 1
+    assert (await team.read(id_)).revision == 1
 
 
 async def test_anothers_memory_answers_as_one_that_never_was(team: Team, ann: Visitor) -> None:

@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx
-import pytest
 
-from folklore.embedding.protocol import Embedder
 from folklore.model import Draft
-from tests.conftest import Cluster
-from tests.servers import on_http, watched
-from tests.team import Team, library_at
-from tests.visitor import Visitor, texts, visiting
-
-
-@pytest.fixture(scope="module")
-async def team(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("pages"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
-            yield Team(running, library)
-            assert not running.crashes()
-
-
-@asynccontextmanager
-async def person(team: Team, name: str, *grants: str, owner: bool = False) -> AsyncIterator[Visitor]:
-    created = await team.token(name, *grants, owner=owner)
-    async with visiting(team.url, created.secret) as visitor:
-        yield visitor
+from tests.team import Team
+from tests.visitor import Visitor, texts
 
 
 async def listed(visitor: Visitor, project: str) -> str:
@@ -47,7 +23,7 @@ async def import_file(visitor: Visitor, content: bytes, **fields: str) -> httpx.
 
 
 async def test_the_owner_creates_describes_shares_and_renames_a_project(team: Team) -> None:
-    async with person(team, "root", owner=True) as owner:
+    async with team.visitor("root", owner=True) as owner:
         made = await owner.post("/projects", name="Quay/North", language="german", description="Notes & more")
         await owner.post("/project/describe", project="quay/north", description="Ships")
         shared = await owner.post("/project/share", project="quay/north", shared="1")
@@ -71,7 +47,7 @@ async def test_the_owner_creates_describes_shares_and_renames_a_project(team: Te
 
 async def test_a_tag_is_renamed_after_a_preview_and_back(team: Team) -> None:
     await team.keep(Draft("The crane lifts forty tonnes.", tags=("lift/heavy",)), namespace="crane")
-    async with person(team, "kate", "crane:writer") as writer:
+    async with team.visitor("kate", "crane:writer") as writer:
         preview = texts(await writer.get("/project/tag", project="crane", tag="lift", to="hoist"))
         before = await listed(writer, "crane")
         done = await writer.post("/project/tag", project="crane", tag="lift", to="hoist")
@@ -96,7 +72,7 @@ async def test_a_tag_is_renamed_after_a_preview_and_back(team: Team) -> None:
 async def test_projects_are_merged_after_a_preview_and_back(team: Team) -> None:
     await team.keep("The ferry leaves at six.", namespace="ferry")
     await team.keep("The pier has two ramps.", namespace="pier")
-    async with person(team, "chief", owner=True) as owner:
+    async with team.visitor("chief", owner=True) as owner:
         preview = texts(await owner.get("/project/merge", project="ferry", into="pier"))
         still = await listed(owner, "ferry")
         merged = await owner.post("/project/merge", project="ferry", into="pier")
@@ -118,7 +94,7 @@ async def test_projects_are_merged_after_a_preview_and_back(team: Team) -> None:
 
 async def test_a_project_is_deleted_restored_and_erased(team: Team) -> None:
     await team.keep("The lamp turns every nine seconds.", namespace="lamp")
-    async with person(team, "boss", owner=True) as owner:
+    async with team.visitor("boss", owner=True) as owner:
         asked = texts(await owner.get("/project/delete", project="lamp"))
         deleted = await owner.post("/project/delete", project="lamp")
         gone = await owner.get("/project", project="lamp")
@@ -147,9 +123,23 @@ async def test_a_project_is_deleted_restored_and_erased(team: Team) -> None:
     assert last.status_code == 404
 
 
+async def test_forgotten_memories_are_counted_on_no_page(team: Team) -> None:
+    await team.keep("The buoy is red.", "The buoy is green.", namespace="buoys")
+    (gone,) = await team.keep("The buoy is gone.", namespace="buoys")
+    await team.owner.forget(gone)
+    async with team.visitor("cleo", "buoys:reader") as reader:
+        pages = {
+            path: texts(await reader.http.get(path))
+            for path in ("/", "/projects", "/project?project=buoys", "/operate")
+        }
+
+    for path, count in zip(pages, ("buoys 2 reader", "buoys 2 reader", "Memories 2", "2 of 2"), strict=True):
+        assert count in pages[path]
+
+
 async def test_an_export_is_imported_once(team: Team) -> None:
     await team.keep("The buoy is red.", namespace="buoy")
-    async with person(team, "head", owner=True) as owner:
+    async with team.visitor("head", owner=True) as owner:
         export = await owner.get("/project/export", project="buoy")
         trial = texts(await import_file(owner, export.content, project="float", dry_run="1"))
         not_yet = await owner.get("/project", project="float")
@@ -177,7 +167,7 @@ async def test_an_export_is_imported_once(team: Team) -> None:
 async def test_each_role_sees_and_may_do_what_is_its_own(team: Team) -> None:
     await team.keep("The dock is dry.", namespace="dock")
     await team.keep("The safe is blue.", namespace="safe")
-    async with person(team, "rita", "dock:reader") as reader, person(team, "adam", "dock:admin") as admin:
+    async with team.visitor("rita", "dock:reader") as reader, team.visitor("adam", "dock:admin") as admin:
         projects, page = texts(await reader.get("/projects")), await reader.get("/project", project="dock")
         hidden = [await reader.get(path, project="safe") for path in ("/project", "/project/delete", "/project/export")]
         missing = await reader.get("/project", project="nowhere")

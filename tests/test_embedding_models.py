@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from folklore.config import EmbeddingSettings
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder, key_for, url_of
-from folklore.embedding.fastembed import FastembedEmbedder, load
+from folklore.embedding.fastembed import load
 from folklore.embedding.model_profiles import profile_of
 from folklore.embedding.protocol import Model, ModelChoice
 from folklore.embedding.vectors import average_pieces, split_text
@@ -54,7 +54,7 @@ def test_prefixes_in_the_settings_override_the_known_ones() -> None:
 def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> None:
     plain = Model("openai", "m", 8)
 
-    assert plain.id == Model("openai", "m", 8, weight=0.5, url="http://x").id
+    assert plain.id == Model("openai", "m", 8, contextual=False, url="http://x").id
     others = {
         Model("ollama", "m", 8).id,
         Model("openai", "m", 9).id,
@@ -172,7 +172,7 @@ async def test_a_local_model_is_downloaded_by_the_command_only(tmp_path: Path) -
 @pytest.mark.usefixtures("fastembed")
 async def test_a_model_unknown_to_fastembed_raises_embedder_unavailable(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailable, match="knows no model"):
-        await FastembedEmbedder(ModelChoice("fastembed", "unknown/model"), tmp_path).model()
+        await build_embedder(ModelChoice("fastembed", "unknown/model"), EmbeddingSettings(), tmp_path).model()
 
 
 async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
@@ -181,6 +181,6 @@ async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, "fastembed", None)
 
     with pytest.raises(EmbedderUnavailable, match="fastembed is not installed") as failed:
-        await FastembedEmbedder(ModelChoice("fastembed", "BAAI/bge-small-en-v1.5"), tmp_path).model()
+        await build_embedder(ModelChoice("fastembed", "bge"), EmbeddingSettings(), tmp_path).model()
 
     assert "pip install" in str(failed.value)

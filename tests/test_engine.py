@@ -160,8 +160,8 @@ def watchers(home: Path) -> list[int]:
     return processes("engine.watch", str(home))
 
 
-def pid_of(engine: Engine) -> int:
-    pid = engine.status().pid
+def pid_of(home: Path) -> int:
+    pid = Engine(home).status().pid
     assert pid is not None
     return pid
 
@@ -279,7 +279,7 @@ def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(home: 
     assert starter.stdout is not None
     session = int(starter.stdout.readline())
     engine = Engine(home)
-    pid = pid_of(engine)
+    pid = pid_of(home)
 
     os.killpg(starter.pid, end)  # as a terminal or an MCP client does
     starter.communicate()
@@ -287,7 +287,7 @@ def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(home: 
     assert os.getsid(pid) != session
     assert len(watchers(home)) == 1
     assert query(engine.start(), "select 1") == 1
-    assert pid_of(engine) == pid
+    assert pid_of(home) == pid
     assert engine.stop() is True
 
 
@@ -309,7 +309,7 @@ def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(ho
 def test_the_engine_does_not_inherit_the_secrets_of_the_client(home: Path) -> None:
     outcome(client(home, START, {"OPENAI_API_KEY": "hunter2", "PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "de_DE"}))
 
-    for process in (pid_of(Engine(home)), *watchers(home)):
+    for process in (pid_of(home), *watchers(home)):
         assert b"hunter2" not in Path(f"/proc/{process}/environ").read_bytes()
 
 
@@ -369,7 +369,7 @@ def test_an_engine_stops_after_the_idle_time_without_sessions(home: Path) -> Non
     idle = 3.0
     engine = Engine(home, idle_minutes=idle / 60)
     dsn = engine.start()
-    pid = pid_of(engine)
+    pid = pid_of(home)
 
     with session(home):
         for _ in range(3):
@@ -424,10 +424,10 @@ def test_root_can_use_a_home_and_programs_in_closed_directories(room: Path) -> N
         dsn = outcome(client(home, START, environment))
 
         assert query(dsn, "select 1") == 1
-        assert Path(f"/proc/{pid_of(Engine(home))}").stat().st_uid == (home / "engine" / "data").stat().st_uid != 0
+        assert Path(f"/proc/{pid_of(home)}").stat().st_uid == (home / "engine" / "data").stat().st_uid != 0
         assert [mode(path) for path in (closed, closed / "clone", home / "engine")] == [0o701, 0o701, 0o700]
         assert f"pass through {closed}" in (home / "logs" / "engine.log").read_text()
-        program = Path(f"/proc/{pid_of(Engine(home))}/exe").readlink()
+        program = Path(f"/proc/{pid_of(home)}/exe").readlink()
         assert program.is_relative_to(closed)
     finally:
         assert Engine(home).stop() is True
@@ -458,22 +458,15 @@ def test_root_runs_the_engine_as_the_owner_of_the_home(room: Path) -> None:
     try:
         Engine(home).start()
         assert (home / "engine" / "data").stat().st_uid == nobody.pw_uid
-        assert Path(f"/proc/{pid_of(Engine(home))}").stat().st_uid == nobody.pw_uid
+        assert Path(f"/proc/{pid_of(home)}").stat().st_uid == nobody.pw_uid
     finally:
         assert Engine(home).stop() is True
 
 
 def test_the_error_without_programs_names_the_alternative(new_home: Path) -> None:
     program = "import sys; sys.path.insert(0, sys.argv[2])" + PROGRAM + REFUSED
-    bare: list[str | Path] = [
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-        program,
-        new_home,
-        Path(folklore.__file__).parents[1],
-    ]  # no site-packages
+    without_packages: list[str | Path] = [sys.executable, "-I", "-S", "-c", program, new_home]
+    bare = [*without_packages, Path(folklore.__file__).parents[1]]
 
     printed = subprocess.run(bare, capture_output=True, text=True, check=True).stdout
 

@@ -24,7 +24,7 @@ from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
-from tests.test_engine import AS_ROOT, PROGRAM, START, client, outcome, processes, query, temporary_room
+from tests.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query, temporary_room
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
@@ -95,12 +95,6 @@ def stays(condition: Callable[[], object], seconds: float) -> bool:
             return True
         time.sleep(0.02)
     return False
-
-
-def pid_of(home: Path) -> int:
-    pid = Engine(home).status().pid
-    assert pid is not None
-    return pid
 
 
 def is_running(pid: int) -> bool:
@@ -251,6 +245,15 @@ def test_an_unrelated_process_named_by_a_stale_pid_file_survives(home: Path, act
     unrelated.wait()
 
 
+@pytest.mark.parametrize("content", [b"", b"\0" * 64, b"garbage\n"])
+def test_lock_files_that_a_power_failure_has_emptied_do_not_keep_the_engine_down(home: Path, content: bytes) -> None:
+    leave_pid_file_behind(home, 0)
+    for file in (home / "engine/data/postmaster.pid", home / "engine/run/.s.PGSQL.5432.lock"):
+        file.write_bytes(content)
+
+    assert kept(Engine(home).start()) == 42
+
+
 def test_another_engine_named_by_a_stale_pid_file_survives(home: Path, new_home: Path) -> None:
     """As after a copy of a whole home: the file names the socket of the other engine, too."""
     Engine(new_home).start()
@@ -300,8 +303,12 @@ def test_a_server_started_by_hand_is_joined(home: Path) -> None:
     before = pid_of(home)
     assert kept(Engine(home).start()) == 42
     assert pid_of(home) == before
-    assert Engine(home).stop() is True
-    assert not is_running(before)
+
+    (paths.data / "postmaster.pid").write_bytes(b"")
+    refusal(Engine(home))  # which starts no second one
+    assert is_running(before)
+    os.kill(before, signal.SIGQUIT)
+    eventually(lambda: not processes(paths.tag, str(home)))
 
 
 def test_an_engine_without_free_connections_is_joined(home: Path) -> None:
@@ -349,7 +356,7 @@ def test_a_full_disk_is_reported_and_a_later_start_succeeds(new_home: Path) -> N
 import subprocess
 def start():
     try: Engine(home).start(); print("up")
-    except EngineFailed as error: print(error.hint, "No space left on device" in error.message)
+    except EngineFailed as error: print(error.code, error.hint, "No space left on device" in error.message)
 start()
 subprocess.run(["mount", "-o", "remount,size=300m", home], check=True)
 start()
@@ -357,22 +364,15 @@ print(Engine(home).stop())
 """
     new_home.mkdir()
     script = 'mount -t tmpfs -o size=20m none "$1" && exec "$2" -c "$3" "$1"'
-    command: list[str | Path] = [
-        "unshare",
-        "--mount",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        new_home,
-        sys.executable,
-        PROGRAM + program,
-    ]
+    command: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, "sh", new_home]
+    command += [sys.executable, PROGRAM + program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
 
-    assert done.stdout.splitlines() == ["Free some disk space, then start again. True", "up", "True"], done.stderr
+    assert done.stdout.splitlines() == ["disk_full Free some disk space, then start again. True", "up", "True"], (
+        done.stderr
+    )
 
 
 def test_a_starter_killed_during_initdb_does_not_block_the_next_start(new_home: Path) -> None:

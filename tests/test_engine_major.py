@@ -42,8 +42,8 @@ from folklore.memory.requests import (
 )
 from folklore.model import Draft
 from folklore.runtime import start_engine
-from tests.background_jobs import everything
 from tests.older_engine import OLDER, older_engine
+from tests.test_backup import rows
 from tests.test_engine import processes, query, temporary_room
 from tests.waiting import STUCK, eventually
 
@@ -195,15 +195,7 @@ def lines_of(home: Path) -> list[str]:
 
 def rows_of(dsn: str) -> dict[str, list[str]]:
     """Return every row of every table."""
-
-    async def read() -> dict[str, list[str]]:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return await everything(connection)
-        finally:
-            await connection.close()
-
-    return asyncio.run(read())
+    return asyncio.run(rows(dsn))
 
 
 def old_data(home: Path) -> list[Path]:

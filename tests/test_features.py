@@ -17,7 +17,7 @@ from folklore.config import Settings
 from folklore.http.app import build_app
 from folklore.mcp.server import build_server
 from folklore.memory.requests import RankingRequest
-from folklore.ranking.weights import SIGNALS, Ranking
+from folklore.ranking.weights import SCALES, SIGNALS, Ranking
 from tests.conftest import connected
 from tests.test_config import every_setting
 from tests.test_tools_list import service_of
@@ -158,7 +158,7 @@ def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(pro
     text = (ROOT / "docs" / "how-to" / "recall.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
     ranking = Ranking()
-    weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations", "nearness")}
+    weights = {name: getattr(ranking, name) for name in (*SCALES, "relations")}
     weights |= {name: getattr(ranking.signals, name) for name in SIGNALS}
     real = {f"weights.{name}": weight for name, weight in weights.items()}
     real |= {name: getattr(ranking, name) for name in ("mmr_lambda", "min_score")}

@@ -121,7 +121,7 @@ async def test_a_forget_of_more_memories_than_its_limit_reports_the_rest(
         ({"filters": {"as_of": "2999-01-01"}}, "exclude nothing"),
         ({"filters": {"kinds": ["note"], "session": ""}}, "filters.session: is empty. Leave it out"),
         ({"filters": {"kinds": ["note"], "paths": [""]}}, "filters.paths: path 1 is empty. Leave it out"),
-        ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "exactly one"),
+        ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "give ids or filters, one of the two"),
         ({"ids": [str(UUID(int=1))]}, "There is no memory"),
         ({"ids": ["nonsense"]}, "ids[0]"),
     ],
@@ -270,6 +270,11 @@ async def test_undoing_the_forgetting_of_a_correction_supersedes_again_what_it_h
     for hours, port in ((0, 8001), (1, 9001), (2, 8001), (3, 9001)):
         then = Filters(as_of=NOON + hours * HOUR)
         assert contents(await later.recall("port", filters=then)) == [f"The port is {port}."], hours
+
+    await person.at(NOON + 4 * HOUR).redo(new)
+
+    assert contents(await later.recall("port")) == ["The port is 8001."]
+    assert (await person.at(NOON + 5 * HOUR).call(UndoRequest(id=new))).superseded == (old,)
 
 
 async def test_a_restored_memory_can_be_hidden_again_by_an_undo_of_its_own(person: Person) -> None:

@@ -243,24 +243,25 @@ async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path
     assert (await folklore("import", tmp_path / "none", "--format", "markdown")).code == 2
 
 
-async def test_a_truncated_document_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["mcp-memory-service", "mem0"])
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (b'{"memories": [{"content": "Whole."}, {"content": "Hal', "is not JSON, or ends too early"),
+        (b'{"memories": ' + b"[" * 5_000, "is nested too deeply from character 1 on"),
+        ('{"memories": [{"content": "Größe"}]}'.encode("latin-1"), "is not UTF-8"),
+    ],
+)
+async def test_a_document_that_cannot_be_read_is_refused(
+    folklore: CommandLine, tmp_path: Path, form: str, document: bytes, said: str
+) -> None:
     file = tmp_path / "broken.json"
-    file.write_text('{"memories": [{"content": "Whole."}, {"content": "Hal')
+    file.write_bytes(document)
 
-    ran = await folklore("import", file, "--format", "mcp-memory-service")
-
-    assert ran.code == 2
-    assert "FILE" in ran.err
-
-
-async def test_a_document_that_is_not_utf_8_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
-    file = tmp_path / "latin.json"
-    file.write_bytes('{"memories": [{"content": "Größe"}]}'.encode("latin-1"))
-
-    ran = await folklore("import", file, "--format", "mcp-memory-service")
+    ran = await folklore("import", file, "--format", form)
 
     assert ran.code == 2
-    assert "is not UTF-8" in ran.err
+    assert f"FILE: {said}" in ran.err
     assert await _contents(folklore) == {}
 
 

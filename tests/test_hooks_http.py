@@ -11,7 +11,6 @@ import httpx
 import pytest
 from mcp import Client
 
-from tests.conftest import Cluster
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, connected, library_at
 from tests.test_hooks import DEPLOY, FACTS, PORT, hook, kept
@@ -20,18 +19,16 @@ IN_SHOP = {"Folklore-Namespace": "repo:acme/shop"}
 
 
 @pytest.fixture(scope="module")
-async def team(cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
-    async with cluster.new_database(template) as name, library_at(cluster.address(name)) as library:
-        home = tmp_path_factory.mktemp("team")
-        settings = watched(home, database_url=cluster.address(name), namespace="")
-        async with on_http(settings) as server:
-            made = Team(server, library)
-            for namespace, fact in (("repo:acme/shop", FACTS[0]), ("repo:acme/site", FACTS[1])):
-                await made.keep("nothing in particular", namespace=namespace)
-                writer = await made.token("writer", f"{namespace}:writer")
-                async with made.assistant(writer.secret) as client:
-                    await kept(client, fact)
-            yield made
+async def team(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+    settings = watched(tmp_path_factory.mktemp("team"), database_url=address, namespace="")
+    async with library_at(address) as library, on_http(settings) as server:
+        made = Team(server, library)
+        for namespace, fact in (("repo:acme/shop", FACTS[0]), ("repo:acme/site", FACTS[1])):
+            await made.keep("nothing in particular", namespace=namespace)
+            writer = await made.token("writer", f"{namespace}:writer")
+            async with made.assistant(writer.secret) as client:
+                await kept(client, fact)
+        yield made
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ import json
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import httpx
@@ -18,39 +17,23 @@ from mcp.client.sse import sse_client
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.serve import run
-from tests.conftest import Cluster
-from tests.servers import HttpServer, a_session_of_work, free_port, limited, on_http, watched
-
-MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
+from tests.wire import INITIALIZE, MCP, message
 
 
 @pytest.fixture(scope="module")
-async def server(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[HttpServer]:
+async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
     """One server for the tests that only ask."""
-    async with cluster.new_database(template) as name:
-        settings = limited(
-            watched(tmp_path_factory.mktemp("http"), database_url=cluster.address(name)), body_size=100_000
-        )
-        async with on_http(settings, module="tests.limited") as running:
-            yield running
-            assert settings.attempts() == ""
+    settings = watched(tmp_path_factory.mktemp("http"), database_url=address)
+    async with on_http(settings) as running:
+        yield running
+        assert settings.attempts() == ""
 
 
 @pytest.fixture
 async def client(server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=server.url) as opened:
         yield opened
-
-
-def message(method: str, **parameters: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
-
-
-INITIALIZE = message(
-    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
-)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -81,46 +64,12 @@ async def test_health_says_alive_at_once_and_ready_when_the_database_answers(cli
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "server"})
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("localhost", 200), ("localhost:8765", 200), ("[::1]:8765", 200),
-        ("evil.example", 421), ("127.0.0.1.evil.example", 421), ("localhost.evil.example:8765", 421),
-    ],
-)  # fmt: skip
-async def test_a_wrong_host_is_refused(client: httpx.AsyncClient, host: str, status: int) -> None:
-    answer = await client.post("/mcp", json=INITIALIZE, headers=MCP | {"Host": host})
+async def test_names_and_origins_of_this_machine_pass(client: httpx.AsyncClient) -> None:
+    hosts = ("127.0.0.1", "127.0.0.1:1", "localhost", "localhost:8765", "[::1]:8765")
+    origins = ("http://localhost:3000", "http://127.0.0.1", "https://localhost")
 
-    assert answer.status_code == status
-    if status == 421:
-        assert (await client.get("/sse", headers={"Host": host})).status_code == 421
-
-
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [
-        (None, 200), ("http://localhost:3000", 200), ("http://127.0.0.1", 200), ("https://localhost", 200),
-        ("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example", 403), ("file://", 403),
-    ],
-)  # fmt: skip
-async def test_a_foreign_origin_is_refused(client: httpx.AsyncClient, origin: str | None, status: int) -> None:
-    headers = MCP | ({"Origin": origin} if origin else {})
-
-    assert (await client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == status
-    if status == 403:
-        assert (await client.get("/sse", headers=headers)).status_code == 403
-
-
-async def test_a_body_over_the_limit_is_refused(client: httpx.AsyncClient) -> None:
-    big = message("tools/call", name="memory_store", arguments={"content": "x" * 100_000})
-
-    async def in_pieces() -> AsyncIterator[bytes]:
-        for piece in (json.dumps(big).encode(), b" " * 50_000):
-            yield piece
-
-    assert (await client.post("/mcp", json=big, headers=MCP)).status_code == 413
-    assert (await client.post("/mcp", content=in_pieces(), headers=MCP)).status_code == 413
-    assert (await client.post("/messages/", json=big, headers=MCP)).status_code in (400, 404, 413)
+    for headers in (*({"Host": host} for host in hosts), *({"Origin": origin} for origin in origins), {}):
+        assert (await client.post("/mcp", json=INITIALIZE, headers=MCP | headers)).status_code == 200, headers
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import Cluster
 from tests.servers import HttpServer, limited, on_http, watched
 from tests.wire import INITIALIZE, MCP, Wire, call, head, message, posted, wire
 
@@ -25,20 +24,17 @@ PATHS = [
 
 
 @pytest.fixture(scope="module")
-async def server(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[HttpServer]:
+async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
     """A server that waits a second for a head, two for a body or the next request, and takes 100,000 bytes."""
-    async with cluster.new_database(template) as name:
-        settings = limited(
-            watched(tmp_path_factory.mktemp("hostile"), database_url=cluster.address(name)),
-            body_size=100_000, body_seconds=2, head_seconds=1, idle_seconds=2, unread_seconds=2,
-        )  # fmt: skip
-        async with on_http(settings, module="tests.limited") as running:
-            yield running
-            assert running.process.returncode is None
-            assert not running.crashes()
-            assert settings.attempts() == ""
+    settings = limited(
+        watched(tmp_path_factory.mktemp("hostile"), database_url=address),
+        body_size=100_000, body_seconds=2, head_seconds=1, idle_seconds=2, unread_seconds=2,
+    )  # fmt: skip
+    async with on_http(settings, module="tests.limited") as running:
+        yield running
+        assert running.process.returncode is None
+        assert not running.crashes()
+        assert settings.attempts() == ""
 
 
 @pytest.fixture

@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, Rate, limiting
+from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, Rate, RateLimit
 from tests.servers import limited, on_http, watched
 from tests.wire import MCP, call, head, wire
 
@@ -36,16 +33,9 @@ class Authenticated:
 
 
 def calling(rate_per_minute: int) -> httpx.AsyncClient:
-    """Return a client of an application that answers `done`, behind the limits and authentication."""
-
-    async def done(request: Request) -> Response:
-        return PlainTextResponse(f"done {len(await request.body())}")
-
-    app: ASGIApp = Starlette(
-        routes=[Route("/mcp", done, methods=["GET", "POST"]), Route("/healthz", done)],
-        middleware=limiting(Limits(), rate_per_minute),
-    )
-    return httpx.AsyncClient(transport=httpx.ASGITransport(Authenticated(app)), base_url="http://here")
+    """Return a client of an application that answers `done`, behind the limit and authentication."""
+    app = Authenticated(RateLimit(PlainTextResponse("done"), per_minute=rate_per_minute))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
 
 
 async def test_a_principal_that_calls_too_often_gets_429_and_a_time_to_try_again() -> None:

@@ -6,31 +6,29 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import httpx
 import pytest
 from mcp import Client
 
+from folklore.memory.requests import OPERATIONS
 from tests.conftest import Cluster
 from tests.servers import HttpServer, on_http, watched
-from tests.team import Team, bearer, connected, library_at
+from tests.team import Team, bearer, called, connected, library_at, refused
 from tests.wire import call
 
 # Each way to connect: the transport, and the era of the protocol.
 WAYS = [(sse, mode) for sse in (False, True) for mode in ("legacy", "auto")]
 HEADER = "Folklore-Namespace"
-DRAFT = {"memories": [{"content": "The ferry leaves at noon.", "tags": ["ferry"]}]}
+DRAFT: dict[str, Any] = {"memories": [{"content": "The ferry leaves at noon.", "tags": ["ferry"]}]}
 
 
 @pytest.fixture(scope="module")
-async def server(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[HttpServer]:
+async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
     """A server without tokens and without the setting, started inside a repository."""
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("namespace"), database_url=cluster.address(name), namespace="")
-        async with on_http(settings) as running:
-            yield running
+    async with on_http(watched(tmp_path_factory.mktemp("server"), database_url=address, namespace="")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +46,12 @@ async def team(cluster: Cluster, template: str, tmp_path_factory: pytest.TempPat
 
 async def stored(client: Client, content: str, **arguments: Any) -> str:
     """Store a memory and return the namespace it went to."""
-    answer = await client.call_tool("memory_store", {"content": content, **arguments})
-    assert not answer.is_error, answer.content
-    assert answer.structured_content is not None
-    return str(answer.structured_content["namespace"])
-
-
-async def refused(client: Client, tool: str = "memory_store", **arguments: Any) -> str:
-    answer = await client.call_tool(tool, arguments or {"content": "never stored"})
-    assert answer.is_error
-    return str(answer.content[0].text)  # type: ignore[union-attr]
+    return str((await called(client, "memory_store", content=content, **arguments))["namespace"])
 
 
 async def names(url: str) -> set[str]:
     async with connected(url) as client:
-        answer = await client.call_tool("memory_status", {})
-        assert answer.structured_content is not None
-        return {item["name"] for item in answer.structured_content["namespaces"]}
+        return {item["name"] for item in (await called(client, "memory_status"))["namespaces"]}
 
 
 @pytest.mark.parametrize(("sse", "mode"), WAYS)
@@ -110,7 +97,10 @@ async def test_a_write_without_any_namespace_is_refused_with_the_ways_to_name_on
 ) -> None:
     before = await names(server.url)
     async with connected(server.url, {HEADER: ""}, sse=sse, mode=mode, query="?namespace=") as client:
-        errors = [await refused(client), await refused(client, "memory_forget", filters={"tags": ["x"]})]
+        errors = [
+            await refused(client, "memory_store", **DRAFT),
+            await refused(client, "memory_forget", filters={"tags": ["x"]}),
+        ]
         prompt = str((await client.get_prompt("remember")).messages[0].content)
 
     for text in errors:
@@ -136,10 +126,10 @@ async def test_a_bad_name_in_header_or_url_is_refused_as_in_an_argument(
     server: HttpServer, value: str, problem: str
 ) -> None:
     async with connected(server.url, {HEADER: value}) as client:
-        in_header = await refused(client)
+        in_header = await refused(client, "memory_store", **DRAFT)
     async with connected(server.url, query=f"?namespace={quote(value, safe='%')}", sse=True) as client:
-        in_url = await refused(client)
-        as_argument = await refused(client, content="never stored", namespace=value)
+        in_url = await refused(client, "memory_store", **DRAFT)
+        as_argument = await refused(client, "memory_store", content="never stored", namespace=value)
 
     assert in_header.startswith("Folklore-Namespace: ")
     assert problem in in_header
@@ -196,10 +186,7 @@ async def test_the_namespace_of_an_sse_stream_counts_for_messages_that_name_none
 
 
 async def found(client: Client, tool: str = "memory_recall", **arguments: Any) -> dict[str, Any]:
-    answer = await client.call_tool(tool, {"query": "walrus", **arguments})
-    assert not answer.is_error, answer.content
-    assert answer.structured_content is not None
-    return dict(answer.structured_content)
+    return dict(await called(client, tool, **{"query": "walrus"} | arguments))
 
 
 def places(answer: dict[str, Any]) -> set[str]:
@@ -240,7 +227,7 @@ ASKED = {"query": "x"}
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {}), ("memory_forget", {})],
+    [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {})],
 )
 async def test_an_empty_list_of_namespaces_is_refused_with_what_to_give(
     server: HttpServer, tool: str, arguments: dict[str, Any]
@@ -249,6 +236,44 @@ async def test_an_empty_list_of_namespaces_is_refused_with_what_to_give(
         error = await refused(client, tool, **arguments, namespaces=[])
 
     assert error == 'namespaces: names none; leave it out for the default, or give ["*"] for all.'
+
+
+ONE: dict[str, dict[str, Any]] = {
+    "store": DRAFT, "rename_tag": {"tag": "a", "to": "b"}, "review": {"reason": "similar"},
+    "rename_namespace": {"to": "other"}, "merge_namespaces": {"into": "board"},
+    "create_token": {"name": "walter"}, "invite": {"name": "walter"},
+}  # fmt: skip
+NAMES = [
+    (operation, field)
+    for operation, request in OPERATIONS.items()
+    for field in request.model_fields
+    if field == "namespace" or ("namespace" in operation and field in ("name", "to", "into"))
+]
+ANY_ID = str(UUID(int=1))
+SEVERAL: dict[str, dict[str, Any]] = {
+    "forget": {"filters": {"tags": ["crane"]}}, "update": {"id": ANY_ID}, "undo": {"id": ANY_ID},
+    "relate": {"relations": [{"from": ANY_ID, "to": ANY_ID}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        *((operation, {"name": "payments"} | ONE.get(operation, {}) | {field: "*"}) for operation, field in NAMES),
+        *((operation, body | {"namespaces": ["*"]}) for operation, body in SEVERAL.items()),
+    ],
+)
+async def test_a_star_is_no_name_of_a_namespace_and_changes_no_memory(
+    team: Team, operation: str, body: dict[str, Any]
+) -> None:
+    body = {name: value for name, value in body.items() if name in OPERATIONS[operation].model_fields}
+    root = bearer((await team.token("root", owner=True)).secret)
+    async with httpx.AsyncClient(base_url=team.url, headers=root) as http:
+        answer = await http.post(f"/api/{operation}", json=body)
+        listed = (await http.post("/api/list_namespaces", json={})).json()["result"]
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input")
+    assert {"board", "payments", "setting"} <= {item["name"] for item in listed}
 
 
 async def test_a_recall_by_a_token_asks_its_default_and_all_where_the_named_project_is_not_granted(team: Team) -> None:
@@ -265,6 +290,21 @@ async def test_a_recall_by_a_token_asks_its_default_and_all_where_the_named_proj
     # "setting" exists and "missing" does not: the caller learns nothing of it.
     assert await recalled(several.secret, **{HEADER: "setting"}) == {"board", "payments"}
     assert await recalled(several.secret, **{HEADER: "missing"}) == {"board", "payments"}
+
+
+@pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
+@pytest.mark.parametrize(("operation", "field"), [("audit", "principal"), ("injected", "session"), ("log", "author")])
+async def test_a_character_that_no_text_can_hold_is_an_error_of_its_field(
+    team: Team, operation: str, field: str, text: str
+) -> None:
+    root = bearer((await team.token("root", owner=True)).secret) | {"content-type": "application/json"}
+    async with httpx.AsyncClient(base_url=team.url, headers=root) as http:
+        answer = await http.post(f"/api/{operation}", content=f'{{"{field}": "a{text}"}}')
+        deep = await http.post(f"/api/{operation}", content=f'{{"{field}": ' + "[" * 5_000)
+
+    assert answer.status_code == deep.status_code == 400
+    assert answer.json()["error"]["message"].startswith(f"{field}: holds a NUL")
+    assert "recursion limit exceeded at line 1 column" in deep.json()["error"]["message"]
 
 
 async def test_only_an_administrator_of_a_namespace_shares_it(team: Team) -> None:
@@ -347,7 +387,7 @@ async def test_the_setting_is_not_named_to_a_token_that_has_no_grant_for_it(team
     reader = await team.token("rita", "payments:reader")
 
     async with team.assistant(several.secret) as client:
-        error = await refused(client)
+        error = await refused(client, "memory_store", **DRAFT)
     async with team.assistant(opened.secret) as client:
         assert await stored(client, "The gate is shut at night.") == "setting"
     async with httpx.AsyncClient(base_url=team.url) as http:
@@ -364,7 +404,7 @@ async def test_a_namespace_without_a_grant_answers_like_one_that_does_not_exist(
 
     async def error(headers: dict[str, str], query: str = "", **arguments: str) -> str:
         async with connected(team.url, bearer(token.secret) | headers, sse=sse, query=query) as client:
-            return await refused(client, content="never stored", **arguments)
+            return await refused(client, "memory_store", content="never stored", **arguments)
 
     by_argument = await error({}, namespace="board")
 

@@ -16,23 +16,18 @@ from mcp import Client
 
 from folklore.config import Settings
 from folklore.http.serve import uvicorn_config
-from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
 
 pytestmark = pytest.mark.strain
 
 
 @pytest.fixture(scope="module")
-async def server(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[HttpServer]:
-    async with cluster.new_database(template) as name:
-        folder = tmp_path_factory.mktemp("workers")
-        settings = watched(folder, database_url=cluster.address(name), http__workers="2")
-        async with on_http(settings) as running:
-            await serving(running, 2)
-            yield running
-            assert settings.attempts() == ""
+async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
+    settings = watched(tmp_path_factory.mktemp("workers"), database_url=address, http__workers="2")
+    async with on_http(settings) as running:
+        await serving(running, 2)
+        yield running
+        assert settings.attempts() == ""
 
 
 def workers(server: HttpServer) -> set[int]:

@@ -107,7 +107,7 @@ async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_writte
     dry = await folklore("import", claude.root, "--dry-run")
 
     assert refused.code == 2
-    assert refused.err.startswith("folklore: yes: is needed: there are 2 targets.")
+    assert refused.err.startswith("folklore: --yes: is needed, as there are 2 targets.")
     for shown in (refused.out, dry.out):
         assert re.search(r"…\S+-shop +repo:acme/shop +1 +new +only you", shown)
         assert re.search(r"…\S+/\.claude +tester-private +1 +new +only you", shown)
@@ -176,7 +176,7 @@ async def test_what_claude_code_recorded_decides_between_folders_of_the_same_nam
 async def test_a_long_path_is_known_by_the_beginning_of_its_name(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    long = repository(tmp_path / ("long" * 30) / ("er" * 40), "git@github.com:acme/long.git")
+    long = repository(tmp_path / ("long" * 20) / ("er" * 30), "git@github.com:acme/long.git")
     folder = claude.notes(long, note="Of a long path.")
     hashed = folder.rename(folder.with_name(f"{folder.name}-1x2y3z"))
     (hashed / "s.jsonl").write_text(json.dumps({"cwd": str(long)}))

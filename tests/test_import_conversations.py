@@ -51,11 +51,11 @@ CLAUDE = {
                 {"type": "thinking", "thinking": "Let me think."},
                 {"type": "tool_use", "name": "search", "input": {"query": "queue"}},
                 {"type": "tool_result", "content": [{"type": "text", "text": "A page."}]},
-                {"type": "text", "text": "You use NATS."},
+                {"type": "text", "text": "We decided to use NATS."},
             ],
         ),
         claude_message("m3", "human", " ", content=[]),
-        claude_message("m4", "assistant", "Anything else?", content=[]),
+        claude_message("m4", "assistant", "From now on, ask before you deploy.", content=[]),
     ],
 }
 
@@ -78,7 +78,7 @@ def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: An
 
 
 IMAGE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
-SPOKEN = {"content_type": "audio_transcription", "text": "And how do we deploy?", "direction": "in"}
+SPOKEN = {"content_type": "audio_transcription", "text": "Remember that we deploy from tags.", "direction": "in"}
 CHATGPT = {
     "title": "Deploying\nthe shop",
     "create_time": 1762157700.25,
@@ -89,14 +89,14 @@ CHATGPT = {
             node("root", None, None),
             node("s", "root", "system", "", metadata={"is_visually_hidden_from_conversation": True}),
             node("q", "s", "user", "Which cache do we use?"),
-            node("old", "q", "assistant", "You use Memcached."),
+            node("old", "q", "assistant", "We decided to use Memcached."),
             node("call", "q", "assistant", "search('cache')", recipient="python"),
             node("tool", "call", "tool", "Valkey"),
             node("think", "tool", "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
-            node("new", "think", "assistant", "You use Valkey\ue200cite\ue202turn0search1\ue201.【4†source】"),
+            node("new", "think", "assistant", "Let us switch to Valkey\ue200cite\ue202turn0search1\ue201.【4†source】"),
             node("q2", "new", "user", content={"content_type": "multimodal_text", "parts": [IMAGE, SPOKEN]}),
             node("picture", "q2", "user", content={"content_type": "multimodal_text", "parts": [IMAGE]}),
-            node("a2", "picture", "assistant", "From", "tags.", create_time=None),
+            node("a2", "picture", "assistant", "We agreed to tag releases.", "Anything", create_time=None),
         )
     },
     "moderation_results": [],
@@ -117,17 +117,19 @@ def archive(path: Path, **files: Any) -> Path:
     return path
 
 
-async def test_a_claude_export_becomes_one_memory_for_each_turn(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_claude_export_becomes_one_memory_for_each_turn_that_states_something(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     report = await folklore.json("import", archive(tmp_path / "data-2026.zip", conversations=[CLAUDE]))
     found = await exported(folklore)
 
     assert report["format"] == "conversations"
-    assert report["namespaces"] == {"tester-private": 3}
-    assert report["skipped"] == {"turn without text": 1}
+    assert report["namespaces"] == {"tester-private": 2}
+    assert report["skipped"] == {"turn without text": 1, "turn that states nothing": 1}
     assert {content: (line["position"], line["author"]) for content, line in found.items()} == {
-        "Which queue do we use?": (0, "tester"), "You use NATS.": (1, "Claude"), "Anything else?": (2, "Claude"),
+        "We decided to use NATS.": (1, "Claude"), "From now on, ask before you deploy.": (2, "Claude"),
     }  # fmt: skip
-    turn = found["You use NATS."]
+    turn = found["We decided to use NATS."]
     assert (turn["session"], turn["source"]) == (CLAUDE["uuid"], "Claude: Choosing a queue")
     assert turn["tags"] == ["conversation", "claude"]
     assert turn["occurred_at"] == "2025-11-03T08:15:30.123456+00:00"
@@ -138,32 +140,37 @@ async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(folklore: 
     found = await exported(folklore)
 
     assert {content: (line["position"], line["author"]) for content, line in found.items()} == {
-        "Which cache do we use?": (0, "tester"), "You use Valkey.": (1, "ChatGPT"),
-        "And how do we deploy?": (2, "tester"), "From\n\ntags.": (3, "ChatGPT"),
+        "Let us switch to Valkey.": (1, "ChatGPT"),
+        "Remember that we deploy from tags.": (2, "tester"), "We agreed to tag releases.": (3, "ChatGPT"),
     }  # fmt: skip
     assert {line["source"] for line in found.values()} == {"ChatGPT: Deploying the shop"}
-    assert found["From\n\ntags."]["occurred_at"] == "2025-11-03T08:15:00.250000+00:00"  # of the conversation
+    assert (
+        found["We agreed to tag releases."]["occurred_at"] == "2025-11-03T08:15:00.250000+00:00"
+    )  # of the conversation
     assert report["skipped"] == {
         "message of the system or a tool": 3,
         "message that is not shown": 1,
         "turn without text": 1,
         "turn of another branch": 1,
+        "turn that states nothing": 1,
     }
 
 
 async def test_a_branch_of_claude_is_followed_too(folklore: CommandLine, tmp_path: Path) -> None:
     messages = [
-        claude_message("m1", "human", "First wording.", parent_message_uuid="00000000-0000-4000-8000-000000000000"),
-        claude_message("m2", "assistant", "First answer.", parent_message_uuid="m1"),
-        claude_message("m3", "human", "Second wording.", parent_message_uuid="00000000-0000-4000-8000-000000000000"),
-        claude_message("m4", "assistant", "Second answer.", parent_message_uuid="m3"),
+        claude_message(
+            "m1", "human", "We always write it.", parent_message_uuid="00000000-0000-4000-8000-000000000000"
+        ),
+        claude_message("m2", "assistant", "We decided to write it.", parent_message_uuid="m1"),
+        claude_message("m3", "human", "We never read it.", parent_message_uuid="00000000-0000-4000-8000-000000000000"),
+        claude_message("m4", "assistant", "We decided to read it.", parent_message_uuid="m3"),
     ]
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([CLAUDE | {"chat_messages": messages}]))
 
     report = await folklore.json("import", file)
 
-    assert set(await exported(folklore)) == {"Second wording.", "Second answer."}
+    assert set(await exported(folklore)) == {"We never read it.", "We decided to read it."}
     assert report["skipped"] == {"turn of another branch": 2}
 
 
@@ -172,31 +179,14 @@ async def test_a_later_export_adds_only_the_new_turns(folklore: CommandLine, tmp
     folder.mkdir()
     (folder / "conversations-000.json").write_text(json.dumps([CLAUDE], indent=1))
     await folklore.done("import", folder, "--namespace", "talks")
-    more = CLAUDE["chat_messages"] + [claude_message("m5", "human", "Thanks.")]  # type: ignore[operator]
+    more = CLAUDE["chat_messages"] + [claude_message("m5", "human", "I prefer tags.")]  # type: ignore[operator]
     (folder / "conversations-000.json").write_text(json.dumps([CLAUDE | {"chat_messages": more}]))
     (folder / "conversations-001.json").write_text(json.dumps([CHATGPT]))
 
     report = await folklore.json("import", folder, "--namespace", "talks")
 
-    assert (report["stored"], report["duplicates"]) == (5, 3)
-    assert report["namespaces"] == {"talks": 8}
-
-
-async def test_a_long_turn_is_split_between_paragraphs_and_keeps_its_order(
-    folklore: CommandLine, tmp_path: Path
-) -> None:
-    paragraphs = [f"# Heading {number}\n\n" + f"Sentence {number} of many. " * 150 for number in range(9)]
-    long = "\n\n".join(paragraphs)
-    messages = [claude_message("m1", "human", long), claude_message("m2", "assistant", "Read.")]
-    file = archive(tmp_path / "x.zip", conversations=[CLAUDE | {"chat_messages": messages}])
-
-    report = await folklore.json("import", file)
-    found = sorted((await exported(folklore)).values(), key=lambda line: line["position"])
-
-    assert report["stored"] == len(found) > 2
-    assert [line["position"] for line in found] == list(range(len(found)))
-    assert max(len(line["content"]) for line in found) <= 16_000
-    assert "".join("".join(line["content"].split()) for line in found) == "".join(f"{long}Read.".split())
+    assert (report["stored"], report["duplicates"]) == (4, 2)
+    assert report["namespaces"] == {"talks": 6}
 
 
 async def test_a_namespace_that_others_can_read_needs_yes(folklore: CommandLine, tmp_path: Path) -> None:
@@ -219,7 +209,7 @@ async def test_a_conversation_that_cannot_be_read_is_reported_and_the_others_are
         {"neither": 1}, 7, {"mapping": {"a": 5, "b": {"message": [], "parent": {}}}},
         {"mapping": {}, "current_node": []},
         {"chat_messages": [1, {"sender": "human"}, {"sender": {}, "text": 5}], "uuid": []},
-        {"mapping": {"a": node("a", "b", "user", "Round."), "b": node("b", "a", "user", "And round.")}},
+        {"mapping": {"a": node("a", "b", "user", "We go round."), "b": node("b", "a", "user", "Note: and round.")}},
     ]  # fmt: skip
     file = tmp_path / "conversations.json"
     values = [json.dumps(value).encode() for value in [CLAUDE, *odd, half_pair]]
@@ -235,20 +225,23 @@ async def test_a_conversation_that_cannot_be_read_is_reported_and_the_others_are
         ("conversations.json, conversation 4", "is not a JSON object"),
     ]
     assert set(await exported(folklore)) == {
-        "Which queue do we use?", "You use NATS.", "Anything else?", "Round.", "And round.",
-        "Which cache do we use?", "You use Valkey.", "And how do we deploy?", "From\n\ntags.",
+        "We decided to use NATS.", "From now on, ask before you deploy.", "We go round.", "Note: and round.",
+        "Let us switch to Valkey.", "Remember that we deploy from tags.", "We agreed to tag releases.",
     }  # fmt: skip
 
 
 async def test_a_secret_in_a_turn_is_refused_by_its_conversation(folklore: CommandLine, tmp_path: Path) -> None:
     key = "AKIA" + "Z7QF4M2XN8PLKD3V"
-    messages = [claude_message("m1", "human", f"My key is {key}"), claude_message("m2", "assistant", "Rotate it.")]
+    messages = [
+        claude_message("m1", "human", f"Remember that my key is {key}"),
+        claude_message("m2", "human", "Never reuse it."),
+    ]
 
     ran = await folklore("import", archive(tmp_path / "x.zip", conversations=[CLAUDE | {"chat_messages": messages}]))
 
     assert "conversations.json, conversation 1: content: holds what looks like a secret" in ran.err
     assert key not in ran.out + ran.err
-    assert set(await exported(folklore)) == {"Rotate it."}
+    assert set(await exported(folklore)) == {"Never reuse it."}
 
 
 @pytest.mark.parametrize(

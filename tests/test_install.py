@@ -47,8 +47,8 @@ REFERENCES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True, name="home")
+def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home without settings, with a path on which no assistant is."""
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
@@ -60,6 +60,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("folklore.clients.known.sys.platform", "linux")
     monkeypatch.chdir(home)
     return home
+
+
+def settings(home: Path, name: str, content: str | bytes) -> Path:
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
 
 
 @pytest.fixture(name="repository")
@@ -201,8 +208,7 @@ def test_unnamed_assistants_that_cannot_be_used_are_left_out(
 
 
 def test_one_faulty_file_does_not_hinder_the_others(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / ".cursor").mkdir()
-    (home / ".cursor/mcp.json").write_text("{")
+    settings(home, ".cursor/mcp.json", "{")
 
     assert main.outcome(["install", "cursor", "gemini"]) == 1
 
@@ -211,10 +217,8 @@ def test_one_faulty_file_does_not_hinder_the_others(home: Path, capsys: pytest.C
 
 
 def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / ".cursor").mkdir()
-    (home / ".cursor/mcp.json").write_text("{")
-    (home / ".codex").mkdir()
-    (home / ".codex/config.toml").write_text("")
+    settings(home, ".cursor/mcp.json", "{")
+    settings(home, ".codex/config.toml", "")
 
     assert main.outcome(["install", "cursor", "codex", "--json"]) == 1
 
@@ -228,19 +232,19 @@ def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.
 def test_a_dry_run_shows_a_diff_without_a_former_token_and_writes_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = home / ".cursor/mcp.json"
-    path.parent.mkdir()
     before = json.dumps(
         {"mcpServers": {"folklore": {"url": f"{URL}/mcp", "headers": {"Authorization": f"Bearer {TOKEN}"}}}}, indent=2
     )
-    path.write_text(before)
+    path = settings(home, ".cursor/mcp.json", before)
 
     assert main.outcome(["install", "cursor", "claude-code", "--dry-run"]) == 0
 
     said = capsys.readouterr().out
     assert '-      "url": "https://folklore.example.com/mcp",' in said
     assert '+        "serve"' in said
-    assert f"+++ {home}/.claude/skills/folklore/hooks/claude-code.json" in said
+    assert "  make ~/.claude/skills/folklore/hooks/claude-code.json" in said
+    assert said.count("\n") < 40
+    assert said.endswith("Nothing was written. Leave out --dry-run to make these changes.\n")
     assert TOKEN not in said
     assert path.read_text() == before
     assert [one for one in home.rglob("*") if one.is_file()] == [path]
@@ -270,9 +274,7 @@ def test_the_installed_server_uses_the_same_home_and_settings(
 
 
 def test_switching_to_a_server_and_back_leaves_no_trace_of_the_other(home: Path) -> None:
-    path = home / ".cursor/mcp.json"
-    path.parent.mkdir()
-    path.write_text('{\n  "theme": "dark"\n}\n')
+    path = settings(home, ".cursor/mcp.json", '{\n  "theme": "dark"\n}\n')
     assert main.outcome(["install", "cursor"]) == 0
     local = path.read_bytes()
 

@@ -18,8 +18,8 @@ from folklore.jobs.job import JobOptions
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import embed_texts
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.memory.requests import DeleteNamespaceRequest
-from folklore.model import Draft
+from folklore.memory.requests import DeleteNamespaceRequest, FiltersRequest
+from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.embedders import MODEL, ByLetter, Down
 from tests.person import NOON, Person, contents
@@ -255,6 +255,10 @@ async def test_used_memories_are_scored_and_fade_from_recall_unless_they_are_pro
         "a text of importance",
         "a text never recalled",
     }
+    for of_faded in (await person.list_memories(filters=FiltersRequest(faded=True)), await person.at(jobs.now).recall(
+        "text", filters=Filters(faded=True)
+    )):  # fmt: skip
+        assert contents(of_faded) == ["a text that faded"]
     assert [await field_of(connection, id_, "quality") for id_ in (decided, important)] == [0.5, 0.5]
     assert await field_of(connection, faded, "forgotten_at") is None, "nothing is deleted by decay"
 

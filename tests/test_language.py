@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -76,14 +77,17 @@ def of_statement(text: str) -> Iterator[Prose]:
             yield Prose(number, comment[0])
 
 
-def of_code() -> Iterator[tuple[str, Prose]]:
-    """Yield the prose of server/ and benchmarks/ with its place."""
+@cache
+def of_code() -> list[tuple[str, Prose]]:
+    """Return the prose of server/ and benchmarks/ with its place."""
+    found = []
     for path in sorted([*(ROOT / "server").rglob("*"), *(ROOT / "benchmarks").rglob("*")]):
         if path.suffix not in (".py", ".sql"):
             continue
         text = path.read_text(encoding="utf-8")
         for words in of_module(text) if path.suffix == ".py" else of_statement(text):
-            yield f"{path.relative_to(ROOT)}:{words.line}: {' '.join(words.text.split())[:100]}", words
+            found.append((f"{path.relative_to(ROOT)}:{words.line}: {' '.join(words.text.split())[:100]}", words))
+    return found
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:

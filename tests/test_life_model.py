@@ -18,7 +18,6 @@ from folklore.db.database import Database, PoolLimits
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Filters, Relation
-from tests.conftest import Cluster
 from tests.embedders import ByLetter
 from tests.person import Person
 
@@ -271,18 +270,16 @@ class Life(RuleBasedStateMachine):
         assert visible == {id_ for id_, memory in self.memories.items() if memory.alive}
 
 
-async def test_any_sequence_of_operations_agrees_with_the_model(cluster: Cluster, template: str) -> None:
-    async with cluster.new_database(template) as name:
+async def test_any_sequence_of_operations_agrees_with_the_model(address: str) -> None:
+    def play() -> None:
+        Life.address = address
+        Life.loop = asyncio.new_event_loop()
+        try:
+            hypothesis.stateful.run_state_machine_as_test(
+                Life,
+                settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None),
+            )
+        finally:
+            Life.loop.close()
 
-        def play() -> None:
-            Life.address = cluster.address(name)
-            Life.loop = asyncio.new_event_loop()
-            try:
-                hypothesis.stateful.run_state_machine_as_test(
-                    Life,
-                    settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None),
-                )
-            finally:
-                Life.loop.close()
-
-        await asyncio.to_thread(play)
+    await asyncio.to_thread(play)

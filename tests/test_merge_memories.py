@@ -14,8 +14,8 @@ from folklore.memory.requests import Changes, UndoRequest, UpdateRequest
 from folklore.model import Draft, Memory, Relation
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents
-from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
-from tests.test_isolation import holder, owner  # noqa: F401 - a fixture
+from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
+from tests.test_isolation import holder, owner_of_two  # noqa: F401 - a fixture
 from tests.test_pinned import FILTER
 
 OLD, NEW, OTHER = "We deploy on Mondays.", "We deploy on Tuesdays, by the pipeline.", "Deploys happen weekly."
@@ -57,6 +57,22 @@ async def test_the_target_gets_the_newest_text_and_all_tags_and_supersedes_the_o
         assert (revision.action, revision.reason) == ("supersede", "merged")
     [revision] = await person.history(old)
     assert (revision.action, revision.before["content"], revision.before["tags"]) == ("merge", OLD, ["deploy"])
+
+
+async def test_a_redo_merges_again_what_an_undo_parted(person: Person, three: list[UUID]) -> None:
+    [friend] = await person.keep("Fridays are quiet.")
+    await person.relate(Relation(three[1], "relates_to", friend))
+    merged = await merge(later(person), *three)
+    related = {(item.type, item.to_id) for item in await person.relations(three[0])}
+    await later(person, 10).undo(three[0])
+
+    again = await later(person, 11).redo(three[0])
+
+    assert (again.content, again.tags, again.summary) == (merged.content, merged.tags, merged.summary)
+    assert [memory.superseded_by for memory in await person.get(*three[1:])] == [three[0], three[0]]
+    assert {(item.type, item.to_id) for item in await person.relations(three[0])} == related
+    await later(person, 12).undo(three[0])
+    assert [memory.superseded_by for memory in await person.get(*three)] == [None, None, None]
 
 
 async def test_given_fields_replace_those_of_the_merged_memories(person: Person, three: list[UUID]) -> None:
@@ -173,7 +189,7 @@ async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written
     assert [memory.revision for memory in await person.get(*three)] == [1, 1, 1]
 
 
-async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:  # noqa: F811
+async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:
     one, two = await owner.keep("the crane is blue", "the crane is new", namespace="payments")
     reader, writer = [await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")]
     stranger = await holder(owner, "s", "board:admin")
@@ -202,10 +218,7 @@ async def test_the_tool_merges_memories(client: Client) -> None:
     assert [memory["id"] for memory in listed.structured_content["memories"]] == [one]
 
 
-async def test_the_command_merges_memories_here_and_at_a_server(
-    folklore: CommandLine,
-    where: tuple[str, ...],  # noqa: F811
-) -> None:
+async def test_the_command_merges_memories_here_and_at_a_server(folklore: CommandLine, where: tuple[str, ...]) -> None:
     ids = []
     for text in (OLD, NEW, OTHER):
         ids += [item["id"] for item in (await folklore.json("store", text, "-n", "notes", *where))["stored"]]

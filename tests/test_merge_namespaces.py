@@ -22,8 +22,8 @@ from folklore.memory.results import MergedNamespaces
 from folklore.model import Draft, Link, Relation
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
-from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
-from tests.test_isolation import audited, holder, owner  # noqa: F401 - a fixture
+from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
+from tests.test_isolation import audited, holder, owner_of_two  # noqa: F401 - a fixture
 from tests.test_usage import used
 
 TABLES = ("memories", "postings", "embeddings", "relations", "revisions", "usage", "idempotency_keys")
@@ -243,7 +243,7 @@ async def test_unknown_names_and_one_name_twice_are_refused(person: Person) -> N
         await merge(person, "notes", "Notes")
 
 
-async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: Person) -> None:  # noqa: F811
+async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: Person) -> None:
     request = MergeNamespacesRequest(name="payments", into="board")
     for name, grants in (("w", ("payments:admin", "board:writer")), ("v", ("payments:writer", "board:admin"))):
         with pytest.raises(Refused):
@@ -262,8 +262,7 @@ async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: P
 
 
 async def test_the_command_merges_namespaces_here_and_at_a_server(
-    folklore: CommandLine,
-    where: tuple[str, ...],  # noqa: F811
+    folklore: CommandLine, where: tuple[str, ...]
 ) -> None:
     for text, namespace in (
         ("The gate is green.", "old"),

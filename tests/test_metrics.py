@@ -25,7 +25,6 @@ from folklore.http.app import build_app
 from folklore.http.metrics import Metrics, forget_ended_workers, shared_folder
 from folklore.memory.usage import UsageQueue
 from folklore.model import Caller
-from tests.conftest import Cluster
 from tests.person import NOON, Person
 from tests.scraping import Scraped, scraped, until
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
@@ -35,13 +34,9 @@ MONITORING = Path(__file__).parents[1] / "docs" / "how-to" / "monitor.md"
 
 
 @pytest.fixture(scope="module")
-async def server(
-    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[HttpServer]:
-    async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("metrics"), database_url=cluster.address(name))
-        async with on_http(settings) as running:
-            yield running
+async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
+    async with on_http(watched(tmp_path_factory.mktemp("metrics"), database_url=address)) as running:
+        yield running
 
 
 @pytest.fixture

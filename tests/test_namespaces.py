@@ -80,7 +80,10 @@ async def test_statistics_count_what_a_namespace_holds(
 
     [stats] = await person.library.namespaces.stats([notebook.id], (await embedder.model()).id)
 
-    assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (5, 2, 1, 1, 2)
+    assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (3, 2, 1, 1, 2)
+    [listed] = await person.library.namespaces.all()
+    [status] = await person.library.namespaces.status((await embedder.model()).id)
+    assert listed.memories == status.memories == stats.memories
     assert stats.characters == len("onetwothreeowes its vectorgone")
     assert (stats.oldest, stats.newest) == (NOON, NOON + timedelta(days=1))
 

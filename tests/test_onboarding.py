@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import shlex
 import ssl
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 
+from folklore import pip_install
+from folklore.cli.main import outcome
+from folklore.config import Settings
 from folklore.db.roles import TOKEN_ROLE
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
@@ -39,9 +43,10 @@ from folklore.memory.results import Invitation
 from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line
 from tests.person import NOON, Person
-from tests.servers import HttpServer, free_port, on_http, watched
+from tests.servers import free_port, on_http, serving, watched
 from tests.team import bearer, connected
 from tests.test_isolation import enter, tokens_of
+from tests.waiting import STUCK
 
 __all__ = ["command_line"]
 
@@ -52,10 +57,11 @@ OTHER = with_checksum("o" * 43)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of one person: a home, and commands that run in its directories as processes."""
+    """A machine of one person: a home, and commands that run in its directories, in this process unless `processes`."""
 
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
+    processes: bool = False
 
     async def run(self, line: str, at: Path | None = None, **more: str) -> Ran:
         """Run a command line that begins with `folklore`."""
@@ -64,19 +70,28 @@ class Machine:
         self.home.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(HERE), str(HERE / "server")])
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-m", "folklore", *arguments],
-            capture_output=True,
-            timeout=120,
-            cwd=at or self.home,
-            env=kept
-            | {"HOME": str(self.home), "PYTHONPATH": path, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-            | self.settings
-            | more,
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+        own = {"HOME": str(self.home), "PYTHONPATH": path, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        return await asyncio.to_thread(self._run, arguments, at or self.home, kept | own | self.settings | more)
+
+    def _run(self, arguments: list[str], at: Path, environment: dict[str, str]) -> Ran:
+        if self.processes:
+            command = [sys.executable, "-m", "folklore", *arguments]
+            done = subprocess.run(command, capture_output=True, timeout=STUCK, cwd=at, env=environment, check=False)
+            return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.chdir(at),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            patch.setattr("folklore.log.configure_on_use", lambda *_: None)  # it would keep this stream
+            for name in list(os.environ):
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            code = outcome(arguments)
+        return Ran(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
     async def done(self, line: str, at: Path | None = None, **more: str) -> str:
         ran = await self.run(line, at, **more)
@@ -101,13 +116,9 @@ class Machine:
 class Office:
     """A team's server with its operator's machine."""
 
-    server: HttpServer
+    url: str
     operator: Machine
     folder: Path
-
-    @property
-    def url(self) -> str:
-        return self.server.url
 
     def colleague(self, name: str = "carla") -> Machine:
         return Machine(self.folder / name)
@@ -120,10 +131,9 @@ class Office:
 
 @pytest.fixture
 async def office(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
-    settings = watched(tmp_path, database_url=database_url)
-    async with on_http(settings) as server:
-        operator = Machine(tmp_path / "operator", {"FOLKLORE_DATABASE_URL": database_url, "FOLKLORE_AUTHOR": "olga"})
-        yield Office(server, operator, tmp_path)
+    operator = Machine(tmp_path / "operator", {"FOLKLORE_DATABASE_URL": database_url, "FOLKLORE_AUTHOR": "olga"})
+    async with serving(Settings(database_url=database_url, home=tmp_path / "home", namespace="notes")) as url:
+        yield Office(url, operator, tmp_path)
 
 
 def assistant_of(machine: Machine, at: Path) -> Any:
@@ -139,20 +149,22 @@ def assistant_of(machine: Machine, at: Path) -> Any:
 
 
 async def test_two_people_share_a_server_after_six_commands(database_url: str, tmp_path: Path) -> None:
-    """Two of the six are `pip install folklore-mcp`, one on each machine, which made the environment of this test."""
+    """Two of the six are `pip install`, one on each machine, which made the environment of this test."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     shared = {"FOLKLORE_DATABASE_URL": database_url, "FOLKLORE_AUTHOR": "olga"}
-    operator, colleague = Machine(tmp_path / "olga", shared), Machine(tmp_path / "carla")
+    operator, colleague = Machine(tmp_path / "olga", shared, True), Machine(tmp_path / "carla", {}, True)
     (colleague.home / ".cursor").mkdir(parents=True)
-    commands: list[str] = ["pip install folklore-mcp"]
+    commands: list[str] = [pip_install()]
 
     settings = watched(tmp_path, database_url=database_url, namespace="")
     commands.append(f"folklore serve --http --url {address}")
     async with on_http(settings, "--url", address, port=port):
         commands.append("folklore invite carla --repo acme/shop --url " + address)
-        line = (await operator.done(commands[-1])).strip()
-        commands.append("pip install folklore-mcp")
+        invited = await operator.run(commands[-1])
+        assert pip_install() in invited.err
+        line = invited.out.strip()
+        commands.append(pip_install())
         commands.append(line)
         joined = await colleague.done(line)
         shop, other = operator.clone("acme/shop"), operator.clone("acme/other")
@@ -251,60 +263,34 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(o
     code = (await office.invite()).split()[-1]
 
     nowhere = await carla.run(f"folklore join http://127.0.0.1:{free_port()} {code}")
+    plain = await carla.run(f"folklore join {office.url.replace('http:', 'https:')} {code}")
     below = await carla.run(f"folklore join {office.url}/elsewhere {code}")
     wrong = await carla.run(f"folklore join nonsense {code}")
 
     assert (nowhere.code, below.code, wrong.code) == (3, 5, 2)
     assert "cannot be reached" in nowhere.err
+    assert "answers without TLS" in plain.err
     assert "such as https://" in wrong.err
     assert carla.kept() == []
     await carla.done(f"folklore join {office.url}/mcp/ {code}")
 
 
-class Recorded(ThreadingHTTPServer):
-    """A web server that is no Folklore, and the headers that it received."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), NoFolklore)
-        self.received: list[dict[str, str]] = []
-
-
-class NoFolklore(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        server: Any = self.server
-        server.received.append({name.lower(): value for name, value in self.headers.items()})
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(404)
-        self.end_headers()
-        self.wfile.write(b"<html>nothing here</html>")
-
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002 - http.server's name
-
-
-@contextmanager
-def some_web_server() -> Iterator[Recorded]:
-    serving = Recorded()
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield serving
-    finally:
-        serving.shutdown()
-        thread.join()
-        serving.server_close()
-
-
 async def test_a_join_sends_no_token_of_another_server(tmp_path: Path) -> None:
-    carla = Machine(tmp_path)
-    with some_web_server() as serving:
-        address = f"http://127.0.0.1:{serving.server_address[1]}"
+    carla, received = Machine(tmp_path), []
+
+    async def no_folklore(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.readuntil(b"}"))
+        writer.write(b"HTTP/1.0 404 Not Found\r\n\r\n<html>nothing here</html>")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(no_folklore, "127.0.0.1", 0) as serving:
+        address = f"http://127.0.0.1:{serving.sockets[0].getsockname()[1]}"
         ran = await carla.run(f"folklore join {address} fi_{'x' * 22}", FOLKLORE_TOKEN=SECRET)
 
     assert ran.code == 3
     assert "Is it a Folklore server" in ran.err
-    assert ["authorization" in headers for headers in serving.received] == [False]
+    assert [b"\r\nauthorization:" in request.lower() for request in received] == [False]
     assert carla.kept() == []
 
 
@@ -322,7 +308,7 @@ async def test_a_token_that_cannot_be_kept_leaves_the_invitation_unused(office: 
 
 @asynccontextmanager
 async def through_a_proxy(
-    server: HttpServer, *, dropped: int = 0, prefix: str = "", files: Issued | None = None
+    server: str, *, dropped: int = 0, prefix: str = "", files: Issued | None = None
 ) -> AsyncIterator[str]:
     """A reverse proxy: it drops the first answers to exchanges, serves below a path, and with files over TLS."""
     left = dropped
@@ -335,7 +321,7 @@ async def through_a_proxy(
             body = await reader.readexactly(int(named.get(b"content-length", b"0")))
             kept = [line for line in fields if line.lower().split(b":")[0] not in (b"host", b"connection")]
             sent = [first.replace(f" {prefix}/".encode(), b" /", 1), *kept, b"Host: localhost", b"Connection: close"]
-            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", urlsplit(server).port)
             inner_writer.write(b"\r\n".join(sent) + b"\r\n\r\n" + body)
             answer = await inner_reader.read()
             inner_writer.close()
@@ -362,7 +348,7 @@ async def through_a_proxy(
 async def test_an_exchange_whose_answer_was_lost_is_repeated_and_ends_well(office: Office) -> None:
     carla = office.colleague()
 
-    async with through_a_proxy(office.server, dropped=2) as address:
+    async with through_a_proxy(office.url, dropped=2) as address:
         await carla.done(await office.invite(url=address))
 
     assert len(carla.kept()) == 1
@@ -370,7 +356,7 @@ async def test_an_exchange_whose_answer_was_lost_is_repeated_and_ends_well(offic
 
 async def test_a_join_that_never_got_an_answer_succeeds_when_it_is_run_again(office: Office) -> None:
     carla = office.colleague()
-    async with through_a_proxy(office.server, dropped=4) as address:
+    async with through_a_proxy(office.url, dropped=4) as address:
         line = await office.invite(url=address)
         lost = await carla.run(line)
         again = await carla.run(line)
@@ -382,7 +368,7 @@ async def test_a_join_that_never_got_an_answer_succeeds_when_it_is_run_again(off
 
 async def test_a_server_with_an_own_authority_under_a_path_behind_a_proxy_is_joined(office: Office) -> None:
     files = issued(office.folder / "tls")
-    async with through_a_proxy(office.server, prefix="/tools/memory", files=files) as address:
+    async with through_a_proxy(office.url, prefix="/tools/memory", files=files) as address:
         line = await office.invite(url=address)
         carla = office.colleague()
         (carla.home / ".cursor").mkdir(parents=True)

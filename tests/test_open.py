@@ -12,29 +12,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from folklore.config import Settings
 from folklore.http.local_servers import PROOF_PATH, Identity, find_server, registered
-from tests.conftest import Cluster
+from tests.commands import Ran
 from tests.servers import Watched, free_port, limited, on_http, watched
 from tests.team import Team, library_at
 from tests.visitor import texts
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        assert self.code == 0, self.err
-        return dict(json.loads(self.out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +60,15 @@ class Machine:
 
 
 @pytest.fixture
-async def machine(cluster: Cluster, template: str, tmp_path: Path) -> AsyncIterator[Machine]:
-    async with cluster.new_database(template) as name:
-        dsn = cluster.address(name)
-        machine = Machine(watched(tmp_path, database_url=dsn), tmp_path / "home", dsn)
-        try:
-            yield machine
-        finally:
-            for process in machine.started:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGTERM)
-            assert machine.server.attempts() == ""
+async def machine(database_url: str, tmp_path: Path) -> AsyncIterator[Machine]:
+    machine = Machine(watched(tmp_path, database_url=database_url), tmp_path / "home", database_url)
+    try:
+        yield machine
+    finally:
+        for process in machine.started:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        assert machine.server.attempts() == ""
 
 
 @asynccontextmanager
@@ -269,15 +254,15 @@ async def test_the_browser_gets_the_link_and_the_terminal_does_not(machine: Mach
     assert "tester" in texts(page)
 
 
-@pytest.mark.parametrize("arguments", [["--no-browser"], []])
-async def test_the_link_is_printed_without_a_browser(machine: Machine, arguments: list[str]) -> None:
+async def test_the_link_is_printed_without_a_browser(machine: Machine) -> None:
     async with on_http(machine.server) as running, browser() as visitor:
-        ran = await machine.with_environment(BROWSER="/nonexistent/browser").open(*arguments)
-        page = await visitor.get(ran.out.strip())
+        for arguments in (["--no-browser"], []):
+            ran = await machine.with_environment(BROWSER="/nonexistent/browser").open(*arguments)
+            page = await visitor.get(ran.out.strip())
 
-    assert ran.out.startswith(f"{running.url}/open?code=")
-    assert "once" in ran.err
-    assert page.status_code == 200
+            assert ran.out.startswith(f"{running.url}/open?code=")
+            assert "once" in ran.err
+            assert page.status_code == 200
 
 
 # With --server

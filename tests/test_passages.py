@@ -98,15 +98,6 @@ async def test_a_fact_late_in_a_long_note_is_found_and_shown(person: Person) -> 
         assert recalled(first, "detailed")["passage"] == [begin, end]
 
 
-async def test_a_fact_late_in_a_long_note_is_found_by_meaning_alone(person: Person) -> None:
-    texts = notes(40, [fact for fact, _ in FACTS])
-    await person.keep(*texts)
-
-    found = [(await person.recall(question, ranking=PRESETS["semantic"])).memories[0] for _, question in FACTS]
-
-    assert [result.memory.content for result in found] == [text.strip() for text in texts[: len(FACTS)]]
-
-
 async def test_a_short_text_has_one_vector_and_no_passage(person: Person, connection: asyncpg.Connection) -> None:
     await person.keep(*(fact for fact, _ in FACTS))
 
@@ -196,14 +187,11 @@ async def test_passages_are_exported_and_imported_with_their_ranges(
     lines = await VectorMover(database, embedder).memories()
     assert [len(line["embedding"].get("passages", ())) > 10 for line in lines] == [True, True, False]
 
-    async with cluster.new_database(template) as name:
-        other = Database(cluster.address(name))
-        await other.open()
+    async with cluster.opened(template) as other:
         counting = Counting(embedder)
         mover = VectorMover(other, counting)
         report = await mover.put(lines)
         again = await mover.memories()
-        await other.close()
 
     assert again == lines
     assert report.ignored_fields == {}

@@ -24,7 +24,7 @@ from folklore.memory.models.backfill import Backfill, Filled, Pace, Report
 from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
-from tests.person import NOON, Person, contents, sampled
+from tests.person import NOON, Person, contents
 from tests.waiting import STUCK
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
@@ -277,30 +277,3 @@ async def test_a_backfill_refuses_vectors_of_another_model(several: list[UUID], 
         await filling(database, embedders.ByLetter(), another).fill(several)
 
     assert await pending_of(database, several) == [5, 5]
-
-
-async def test_embeddings_made_later_are_sampled_like_those_made_at_once(
-    database: Database, connection: asyncpg.Connection
-) -> None:
-    person = Person(MemoryContext.of(database, embedders.ByLetter()))
-    await person.keep(*(f"{'tide ' * (number % 40)}fact {number}" for number in range(450)))
-    await person.keep(*(f"{'quay ' * (number % 40)}note {number}" for number in range(450)))
-    await connection.execute(
-        "analyze embeddings"
-    )  # with rows of one namespace only, a scan reads them in physical order
-    before = await drawn(person)
-    await connection.execute(
-        "delete from embeddings where memory_id in (select memory_id from embeddings order by memory_id limit 300)"
-    )
-    assert await drawn(person) != before
-
-    [namespace] = await person.library.find_namespaces(["notes"])
-    await filling(database, embedders.ByLetter(), batch=100).fill([namespace.id])
-
-    assert await drawn(person) == before
-
-
-async def drawn(person: Person) -> bytes:
-    sample = await sampled(person, embedders.MODEL.id)
-    assert len(sample.vectors) == 600
-    return sample.vectors.tobytes() + sample.sizes.tobytes()

@@ -13,7 +13,7 @@ from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents
-from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
+from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
 
 FILTER = FiltersRequest(pinned=True)  # type: ignore[call-arg]
 
@@ -115,10 +115,7 @@ async def test_a_pinned_memory_is_forgotten_and_restored_like_others(person: Per
     assert (await person.undo(id_)).pinned
 
 
-async def test_a_command_pins_memories_and_releases_them(
-    folklore: CommandLine,
-    where: tuple[str, ...],  # noqa: F811
-) -> None:
+async def test_a_command_pins_memories_and_releases_them(folklore: CommandLine, where: tuple[str, ...]) -> None:
     ids = []
     for text in ("The gate is open.", "The gate is green."):
         ids += [item["id"] for item in (await folklore.json("store", text, "-n", "notes", *where))["stored"]]

@@ -58,10 +58,12 @@ def test_hooks_call_the_hidden_tool_with_arguments_that_it_takes() -> None:
             assert handler["input"]["event"] == event
 
 
-def test_hooks_of_claude_code_and_codex_differ_in_the_name_of_the_server_alone() -> None:
-    claude, codex = ((PLUGIN / name).read_text(encoding="utf-8") for name in HOOKS)
+def test_hooks_of_claude_code_and_codex_differ_in_the_name_of_the_server_and_in_edits_alone() -> None:
+    claude, codex = (read(name)["hooks"] for name in HOOKS)
+    edits = [hooks.pop("PostToolUse") for hooks in (claude, codex)]
 
-    assert claude.replace('"plugin:folklore:folklore"', '"folklore"') == codex
+    assert json.dumps(claude).replace('"plugin:folklore:folklore"', '"folklore"') == json.dumps(codex)
+    assert [group["matcher"] for [group] in edits] == ["Edit|Write", "apply_patch"]
 
 
 def test_the_skill_is_the_same_in_both_packages() -> None:

@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from folklore.project import project_namespace, working_directory
+from tests.repositories import git_without_settings  # noqa: F401 - the fixture `user_of_git`
 
-
-@pytest.fixture(autouse=True)
-def a_user_of_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for variable in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
-        monkeypatch.setenv(variable, "tester")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+pytestmark = pytest.mark.usefixtures("user_of_git")
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -139,10 +139,12 @@ async def test_names_ask_those_namespaces_only_and_an_asterisk_asks_all(person: 
     assert own(every) == own(await asked(person, ABOUT_GATE))  # without a project
 
 
-@pytest.mark.parametrize("request_type", [RecallRequest, SearchRequest, ListRequest, ForgetRequest])
+@pytest.mark.parametrize("request_type", [RecallRequest, SearchRequest, ListRequest])
 def test_an_empty_list_of_namespaces_is_an_error_that_says_what_to_give(request_type: Any) -> None:
     with pytest.raises(ValidationError, match=r'leave it out for the default, or give \["\*"\] for all'):
         request_type(query="x", namespaces=[]) if "query" in request_type.model_fields else request_type(namespaces=[])
+    with pytest.raises(ValidationError, match="must name each namespace; leave it out for the default"):
+        ForgetRequest(namespaces=[])
 
 
 async def test_a_search_for_words_has_the_same_default(person: Person) -> None:

@@ -18,7 +18,6 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.certificates import Issued, issued
-from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
 from tests.wire import INITIALIZE, MCP, head
 
@@ -43,19 +42,18 @@ class Proxied:
 
 
 @pytest.fixture(scope="module")
-async def proxied(cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Proxied]:
+async def proxied(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Proxied]:
     files = issued(tmp_path_factory.mktemp("tls"))
-    async with cluster.new_database(template) as name:
-        settings = {"database_url": cluster.address(name), "http__allowed_hosts": f'["{NAME}"]'}
-        settings["http__trusted_proxies"] = '["127.0.0.1"]'
-        several = watched(tmp_path_factory.mktemp("several"), http__workers="2", **settings)
-        single = watched(tmp_path_factory.mktemp("single"), **settings)
-        async with (
-            on_http(several) as main,
-            on_http(single) as sse,
-            nginx(tmp_path_factory.mktemp("nginx"), files, main, sse) as port,
-        ):
-            yield Proxied(port, ssl.create_default_context(cafile=str(files.certificate)), main)
+    settings = {"database_url": address, "http__allowed_hosts": f'["{NAME}"]'}
+    settings["http__trusted_proxies"] = '["127.0.0.1"]'
+    several = watched(tmp_path_factory.mktemp("several"), http__workers="2", **settings)
+    single = watched(tmp_path_factory.mktemp("single"), **settings)
+    async with (
+        on_http(several) as main,
+        on_http(single) as sse,
+        nginx(tmp_path_factory.mktemp("nginx"), files, main, sse) as port,
+    ):
+        yield Proxied(port, ssl.create_default_context(cafile=str(files.certificate)), main)
 
 
 @asynccontextmanager

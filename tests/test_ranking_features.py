@@ -1,4 +1,4 @@
-"""Signals multiply the score of a memory and make none; every number of a ranking has a range."""
+"""Signals of a memory add to its relevance; every number of a ranking has a range."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
@@ -15,34 +13,9 @@ from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Draft
-from folklore.ranking.features import recency, signal_factors
-from folklore.ranking.weights import PRESETS, SIGNALS, Ranking, Signals, chosen, named_presets
+from folklore.ranking.signals import recency
+from folklore.ranking.weights import PRESETS, Ranking, chosen, named_presets
 from tests.person import NOON, Person, contents, ids
-
-shares = st.one_of(st.none(), st.floats(0, 1))
-candidates = st.lists(st.fixed_dictionaries(dict.fromkeys(SIGNALS, shares)), min_size=1, max_size=8)
-
-
-@given(candidates)
-def test_a_factor_is_never_below_one_nor_above_all_weights_together(found: list[dict[str, float | None]]) -> None:
-    signals = Signals(overlap=0.3, recency=0.2)
-    whole = sum(getattr(signals, name) for name in SIGNALS)
-
-    assert all(1.0 <= factor <= 1.0 + whole + 1e-9 for factor in signal_factors(signals, found))
-
-
-def test_a_rating_that_no_memory_has_passes_its_weight_on() -> None:
-    signals = Signals(importance=0.2, confidence=0.1, priority=0.1)
-
-    assert signal_factors(signals, [{"importance": 1.0}, {"importance": 0.0}]) == [pytest.approx(1.4), 1.0]
-    assert signal_factors(signals, [{}, {}]) == [1.0, 1.0]
-
-
-def test_a_memory_without_a_rating_has_the_middle_value() -> None:
-    best, unrated, worst = signal_factors(Signals(), [{"importance": 1.0}, {}, {"importance": 0.0}])
-
-    assert best > unrated > worst
-
 
 BOATS = [f"Somebody repaired boat number {number}." for number in range(9)]
 RATED = [
@@ -80,8 +53,8 @@ async def test_a_tag_in_the_question_counts(person: Person) -> None:
     answer = await person.recall("hall", explain=True)
 
     explained: list[Any] = [(result.memory.tags, result.explain) for result in answer.memories[:2]]
-    factors = {tags: explanation["signals"] for tags, explanation in explained}
-    assert factors[("area:hall",)] == pytest.approx(factors[("area:boat",)] + 0.2)
+    parts = {tags: explanation["parts"].get("tags", 0.0) for tags, explanation in explained}
+    assert parts == {("area:hall",): 0.6, ("area:boat",): 0.0}
 
 
 async def test_age_has_no_effect_on_relevance_by_default(person: Person) -> None:
@@ -111,14 +84,14 @@ def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> N
 
 
 def test_every_number_of_a_preset_can_be_overridden_and_an_error_names_it() -> None:
-    weights = {"dense": 2, "relations": 0.1, "nearness": 0.5, "recency": 0.3}
-    ranking = chosen("roaming", weights=weights, fusion="weighted", rrf_k=60)
+    weights = {"dense": 2, "relations": 0.1, "neighbours": 0.5, "recency": 0.3}
+    ranking = chosen("roaming", weights=weights, fusion="rrf", rrf_k=20)
 
-    assert (ranking.dense, ranking.relations, ranking.nearness, ranking.signals.recency) == (2, 0.1, 0.5, 0.3)
-    assert (ranking.fusion, ranking.rrf_k, ranking.keyword) == ("weighted", 60, 0.0)
+    assert (ranking.dense, ranking.relations, ranking.neighbours, ranking.signals.recency) == (2, 0.1, 0.5, 0.3)
+    assert (ranking.fusion, ranking.rrf_k, ranking.keyword) == ("rrf", 20, 0.0)
     with pytest.raises(InvalidInput, match=r"ranking\.mmr_lambda.*between 0 and 1"):
         chosen(mmr_lambda=2.0)
-    with pytest.raises(InvalidInput, match=r"unknown weight 'graph'.*dense, keyword, relations, nearness, exact"):
+    with pytest.raises(InvalidInput, match=r"unknown weight 'graph'.*dense, keyword, exact, neighbours, relations"):
         chosen(weights={"graph": 1.0})
     with pytest.raises(InvalidInput, match=r"no branch a weight above 0"):
         chosen("keyword", weights={"keyword": 0.0})
@@ -130,12 +103,12 @@ def test_the_default_preset_is_the_default() -> None:
 
 def test_a_preset_of_the_settings_has_its_numbers_and_the_default_ones() -> None:
     presets = named_presets(
-        {"ours": {"fusion": "rrf", "dense": 0.5, "tags": 2, "neighbours": [0.3], "half_life_days": 7}}
+        {"ours": {"fusion": "rrf", "dense": 0.5, "tags": 2, "neighbours": 0.3, "half_life_days": 7}}
     )
 
     ours = presets["ours"]
 
-    assert (ours.fusion, ours.dense, ours.signals.tags, ours.neighbours) == ("rrf", 0.5, 2, (0.3,))
+    assert (ours.fusion, ours.dense, ours.signals.tags, ours.neighbours) == ("rrf", 0.5, 2, 0.3)
     assert (ours.signals.half_life, ours.keyword) == (timedelta(days=7), Ranking().keyword)
     assert chosen("ours", presets, min_score=0.2).min_score == 0.2
     assert presets.keys() == {*PRESETS, "ours"}
@@ -151,7 +124,7 @@ def test_a_preset_with_the_name_of_a_built_in_one_changes_that_one() -> None:
         ({"magic": 1}, r"ranking\.presets\.ours\.magic: is not a number of a ranking"),
         ({"rrf_k": -1}, r"ranking\.presets\.ours\.rrf_k: must be a number between 0 and 1000, got -1"),
         ({"rrf_k": "many"}, r"ranking\.presets\.ours\.rrf_k: must be a number"),
-        ({"fusion": "sum"}, r"ranking\.presets\.ours\.fusion: must be one of calibrated, rrf, weighted"),
+        ({"fusion": "sum"}, r"ranking\.presets\.ours\.fusion: must be one of trained, rrf"),
         ({"expand": ["friends"]}, r"ranking\.presets\.ours\.expand: must be one of relations, entities"),
         ({"dense": 0, "keyword": 0}, r"ranking\.presets\.ours: gives no branch a weight above 0"),
     ],

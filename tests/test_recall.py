@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
+from tests.waiting import statements_of
 
 FACTS = (
     "The payments service retries failed charges three times, then gives up.",
@@ -209,13 +209,7 @@ async def test_a_listing_has_the_order_asked_for_over_its_pages(
         await person.at(NOON + timedelta(days=day)).keep(name)
     await connection.execute("update memories set updated_at = $1 where content = 'b'", NOON + timedelta(days=9))
 
-    listed, cursor = "", None
-    for _ in order:
-        answer = await person.recall("*", sort=sort, limit=1, cursor=cursor)
-        listed, cursor = listed + "".join(contents(answer)), answer.cursor
-
-    assert listed == order
-    assert cursor is None
+    assert [contents(page) for page in await person.pages("*", sort=sort, limit=1)] == [[name] for name in order]
 
 
 async def test_a_listing_of_all_goes_on_when_a_namespace_has_come_since(person: Person) -> None:
@@ -234,13 +228,8 @@ async def test_a_listing_of_equal_times_is_whole_over_its_pages(person: Person) 
     kept = await person.keep(*(f"said at noon {n}" for n in range(25)))
 
     for sort in ("time_desc", "time_asc"):
-        flat = []
-        cursor = None
-        for _ in range(4):
-            answer = await person.recall("*", sort=sort, limit=7, cursor=cursor)
-            flat += ids(answer)
-            cursor = answer.cursor
-        assert sorted(flat) == sorted(kept)
+        pages = await person.pages("*", sort=sort, limit=7)
+        assert sorted(id_ for page in pages for id_ in ids(page)) == sorted(kept)
 
 
 async def test_the_same_question_has_the_same_answer_even_where_scores_are_equal(person: Person) -> None:
@@ -271,51 +260,31 @@ async def test_a_limit_out_of_range_is_refused(reader: Person, limit: int) -> No
         await reader.recall("cat", limit=limit)
 
 
-async def pages(person: Person, query: str, limit: int, most: int = 100) -> list[list[str]]:
-    found, cursor = [], None
-    for _ in range(most):
-        answer = await person.recall(query, limit=limit, cursor=cursor)
-        found.append([str(id_) for id_ in ids(answer)])
-        assert answer.truncated == (answer.cursor is not None)
-        if answer.cursor is None:
-            return found
-        cursor = answer.cursor
-    return found
+WINDS = [f"the wind of day {n} in the harbour {'calm ' * (n % 7)}{'storm ' * (n % 3)}" for n in range(70)]
+NEAR_DUPLICATES = [f"the wind in the harbour, number {n}" for n in range(30)]
+GULLS = [f"a harbour has wind, sails, ropes and {n} gulls" for n in range(30)]
+RUNS_4711 = [f"The build failed with error 4711 in run {n}." for n in range(20)]
 
 
-@pytest.mark.parametrize("query", ["wind in the harbour", "*"])
-async def test_pages_hold_everything_once(person: Person, query: str) -> None:
-    kept = await person.keep(
-        *(f"the wind of day {n} in the harbour {'calm ' * (n % 7)}{'storm ' * (n % 3)}" for n in range(70)),
-    )
+@pytest.mark.parametrize(
+    ("query", "limit", "texts"),
+    [
+        ("wind in the harbour", 8, WINDS),
+        ("*", 8, WINDS),
+        ("wind in the harbour", 7, [*NEAR_DUPLICATES, *GULLS]),
+        ("error 4711", 3, [*RUNS_4711, *OTHER_4711]),
+    ],
+)
+async def test_pages_hold_everything_once(person: Person, query: str, limit: int, texts: list[str]) -> None:
+    kept = await person.keep(*texts)
 
-    found = await pages(person, query, 8)
-    flat = [id_ for page in found for id_ in page]
+    pages = await person.pages(query, limit=limit)
+    flat = [id_ for page in pages for id_ in ids(page)]
 
-    assert [len(page) for page in found[:-1]] == [8] * (len(found) - 1)
+    assert [(page.truncated, len(page.memories)) for page in pages[:-1]] == [(True, limit)] * (len(pages) - 1)
+    assert not pages[-1].truncated
     assert len(flat) == len(set(flat)), "a memory came twice"
-    assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
-
-
-async def test_pages_of_near_duplicates_hold_everything_once(person: Person) -> None:
-    kept = await person.keep(
-        *(f"the wind in the harbour, number {n}" for n in range(30)),
-        *(f"a harbour has wind, sails, ropes and {n} gulls" for n in range(30)),
-    )
-
-    flat = [id_ for page in await pages(person, "wind in the harbour", 7) for id_ in page]
-
-    assert len(flat) == len(set(flat)), "a memory came twice"
-    assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
-
-
-async def test_a_later_page_does_not_change_its_mind_about_earlier_ones(person: Person) -> None:
-    kept = await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)), *OTHER_4711)
-
-    flat = [id_ for page in await pages(person, "error 4711", 3) for id_ in page]
-
-    assert len(flat) == len(set(flat)), "a memory came twice"
-    assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
+    assert set(flat) == set(kept), "a memory was left out"
 
 
 @pytest.mark.parametrize("query", ["cache -server", '"harbour crane" AND cache'])
@@ -337,18 +306,14 @@ async def test_pages_end_where_a_cursor_could_not_be_read_again(
 ) -> None:
     monkeypatch.setattr("folklore.memory.pagination.MAX_PAGED", 10)
     monkeypatch.setattr("folklore.memory.recall.page.MAX_PAGED", 10)
-    await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
-    answer = await person.recall("error 4711", limit=4)
-    given = ids(answer)
+    await person.keep(*RUNS_4711)
 
-    while answer.cursor is not None:
-        answer = await person.recall("error 4711", limit=4, cursor=answer.cursor)
-        given += ids(answer)
+    pages = await person.pages("error 4711", limit=4)
+    given = [id_ for page in pages for id_ in ids(page)]
 
     assert len(set(given)) == len(given) == 12
-    assert answer.truncated
-    assert answer.note is not None
-    assert "Paging ends" in answer.note
+    assert pages[-1].truncated
+    assert "Paging ends" in str(pages[-1].note)
 
 
 async def test_a_cursor_of_another_query_is_rejected(reader: Person) -> None:
@@ -443,25 +408,14 @@ async def test_a_question_is_never_compared_with_vectors_of_another_model(databa
 
 async def test_a_recall_runs_at_most_five_statements(reader: Person, queries: list[str]) -> None:
     await reader.recall("Turing")  # both connections are there
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    queries.clear()
 
-    await reader.recall("what is the cat called")
-    await asyncio.sleep(0)
+    statements = await statements_of(reader.recall("what is the cat called"), queries)
 
-    assert 1 <= len(queries) <= 5, queries
+    assert 1 <= len(statements) <= 5, statements
 
 
 async def test_listing_runs_two_statements(reader: Person, queries: list[str]) -> None:
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    queries.clear()
-
-    await reader.recall("*")
-    await asyncio.sleep(0)
-
-    assert len(queries) == 2
+    assert len(await statements_of(reader.recall("*"), queries)) == 2
 
 
 async def test_neighbours_of_the_same_session_enter(person: Person) -> None:

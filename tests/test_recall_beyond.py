@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -13,9 +17,10 @@ from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import FiltersRequest
-from folklore.model import Draft, Filters, Sort
+from folklore.model import Draft, Filters, Relation, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
+from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
 
 
@@ -169,6 +174,55 @@ async def test_a_vector_that_fits_no_model_here_is_refused_by_name(person: Perso
         await person.recall("sea", embedding=vector)
 
 
+async def test_a_vector_of_another_model_is_refused(folklore: CommandLine, embedder: Embedder, tmp_path: Path) -> None:
+    await folklore.done("store", "The sea is rough today.")
+    [vector] = await embedder.embed(["a stormy ocean"])
+    path = tmp_path / "vector.json"
+
+    async def recalled(model: str) -> Ran:
+        path.write_text(json.dumps({"model": model, "vector": [float(x) for x in vector]}))
+        return await folklore("recall", "xyzzy", "--embedding", path, "--min-score", "0", "--json")
+
+    refused = await recalled("another")
+    name = re.search(r"must be (\S+), got another", refused.err)
+    assert refused.code == 2
+    assert name is not None
+    assert (await recalled(name[1])).json["memories"][0]["content"] == "The sea is rough today."
+
+
+async def test_a_boosted_reflection_is_moved_up_to_half_of_its_rank(person: Person) -> None:
+    await person.keep(*(f"Release {word} failed on Friday" for word in ("apple", "birch", "cedar", "daisy", "elm")))
+    await person.keep(Draft("Releases often fail", kind="reflection"), *FILLER)
+
+    async def places(**asked: Any) -> list[int]:
+        answer = await person.recall("release failed Friday", **asked)
+        return [place for place, item in enumerate(answer.memories) if item.memory.kind == "reflection"]
+
+    [usual], [boosted] = await places(), await places(boost_reflections=True)
+
+    assert usual >= 4
+    assert boosted == -(-usual // 2)
+
+
+async def test_chains_of_relations_are_followed_as_far_as_asked_and_as_strong(person: Person) -> None:
+    ids = await person.keep("The harbour crane is closed.", "Olives", "Kettles", "Walnuts", "Saddles", *FILLER)
+    await person.relate(
+        *(Relation(a, "causes", b, s) for a, b, s in zip(ids, ids[1:], (0.9, 0.8, 0.7, 1.0), strict=False))
+    )
+
+    async def reached(**asked: Any) -> list[str]:
+        ranking = Ranking(expand=("relations",), relations=0.0)
+        answer = await person.recall("harbour crane", limit=1, ranking=ranking, **asked)
+        return [item.memory.content for item in answer.memories if item.expanded == "relations"]
+
+    assert await reached() == []
+    assert await reached(hops=2) == ["Olives", "Kettles"]
+    assert await reached(hops=3) == ["Olives", "Kettles", "Walnuts"]
+    assert await reached(hops=3, least_strength=0.75) == ["Olives", "Kettles"]
+    await person.forget(ids[2])
+    assert await reached(hops=3) == ["Olives"]
+
+
 async def test_without_a_question_what_is_important_or_new_comes_first(person: Person) -> None:
     day = timedelta(days=1)
     await person.at(NOON - 100 * day).keep(Draft("old", importance=0.5))
@@ -188,42 +242,23 @@ async def test_a_budget_holds_without_a_question_and_the_rest_waits_behind_the_c
     await person.keep(*(f"Paragraph {number}: " + "gardens and parks, " * 20 for number in range(12)))
     whole = await person.recall("*", limit=100, sort=sort)
 
-    given: list[UUID] = []
-    cursor = None
-    for _ in range(12):
-        page = await person.recall("*", limit=5, sort=sort, max_tokens=300, cursor=cursor)
-        assert sum(tokens.estimate(text) for text in contents(page)) <= 300
-        given += ids(page)
-        cursor = page.cursor
-        assert page.truncated == (cursor is not None)
-        if cursor is None:
-            break
+    pages = await person.pages("*", limit=5, sort=sort, max_tokens=300)
 
-    assert given == ids(whole)
+    assert max(sum(tokens.estimate(text) for text in contents(page)) for page in pages) <= 300
+    assert [page.truncated for page in pages] == [True] * (len(pages) - 1) + [False]
+    assert [id_ for page in pages for id_ in ids(page)] == ids(whole)
 
 
-async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_result(person: Person) -> None:
+async def test_explain_has_every_feature_times_its_weight(person: Person) -> None:
     await person.keep(Draft("The harbour crane is closed.", importance=0.9), "The harbour is open.", *FILLER)
 
     answer = await person.recall("harbour crane", explain=True, limit=2)
 
-    first = answer.memories[0].explain
-    assert first is not None
-    assert first["signals"] > 1  # type: ignore[operator]
-    before = first["own"] * first["signals"] + first["neighbours"]  # type: ignore[operator]
-    assert first["relevance"] == pytest.approx(before * first["nearness"], abs=0.01)
-    assert first["nearness"] == pytest.approx(1 + Ranking().nearness), "nobody is nearer"
+    first: Any = answer.memories[0].explain
+    assert {"coverage", "keyword share", "cosine share"} <= first["parts"].keys()
+    assert first["parts"]["importance"] == pytest.approx(0.6 * 0.4)
+    assert first["relevance"] == pytest.approx(sum(first["parts"].values()), abs=0.01)
     assert first["redundancy"] == 0
-
-
-async def test_similarities_may_be_summed_as_they_are(person: Person) -> None:
-    await person.keep("The harbour crane is closed.", "The harbour is open.", *FILLER)
-
-    answer = await person.recall("harbour crane", explain=True, limit=2, ranking=chosen(fusion="weighted"))
-
-    assert contents(answer)[0] == "The harbour crane is closed."
-    own = [float(str(result.explain["own"])) for result in answer.memories if result.explain]
-    assert 1 >= own[0] >= own[1] >= 0
 
 
 async def test_a_search_by_keyword_is_lent_nothing_by_relations(person: Person, connection: asyncpg.Connection) -> None:
@@ -239,14 +274,9 @@ async def test_expansion_repeats_nothing_that_an_earlier_page_gave(
     regattas = await person.keep(*(f"The regatta of {year} was cancelled." for year in range(1990, 2002)), *FILLER)
     [bridge] = await person.keep("Protests are heard on Monday.")
     await tie(connection, *((id_, bridge) for id_ in regattas[:12]), strength=0.01)
-    ranking = chosen(expand=("relations",))
-    given: list[str] = []
-    cursor = None
 
-    for _ in range(3):
-        page = await person.recall("regatta cancelled", limit=4, ranking=ranking, cursor=cursor)
-        given += contents(page)
-        cursor = page.cursor
+    pages = await person.pages("regatta cancelled", limit=4, ranking=chosen(expand=("relations",)))
+    given = [text for page in pages for text in contents(page)]
 
     assert "Protests are heard on Monday." in given
     assert len(given) == len(set(given))

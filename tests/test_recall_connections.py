@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, suppress
-from types import TracebackType
+from contextlib import asynccontextmanager, suppress
 
 import asyncpg
 import pytest
@@ -29,27 +28,17 @@ class Lending(Database):
         self.lent: list[Plans] = []
         self.out = 0
 
-    def session(
+    @asynccontextmanager
+    async def session(
         self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
-    ) -> AbstractAsyncContextManager[Session]:
+    ) -> AsyncIterator[Session]:
         self.lent.append(plans)
-        return _Noted(self, super().session(plans, release_later=release_later, guarded=guarded))
-
-
-class _Noted(AbstractAsyncContextManager[Session]):
-    def __init__(self, database: Lending, inner: AbstractAsyncContextManager[Session]) -> None:
-        self._database, self._inner = database, inner
-
-    async def __aenter__(self) -> Session:
-        session = await self._inner.__aenter__()
-        self._database.out += 1
-        return session
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._database.out -= 1
-        return await self._inner.__aexit__(kind, error, trace)
+        async with super().session(plans, release_later=release_later, guarded=guarded) as session:
+            self.out += 1
+            try:
+                yield session
+            finally:
+                self.out -= 1
 
 
 @pytest.fixture
@@ -71,7 +60,7 @@ async def test_a_recall_takes_one_connection_at_a_time_for_words_keywords_and_ca
     answer = await person.recall("what is the cat called", namespaces=("notes",))
 
     assert answer.memories[0].memory.content == FACTS[0]
-    assert sorted(lending.lent) == ["kept", "kept", "kept", "scan"]
+    assert sorted(lending.lent) == ["kept", "kept", "scan"]
     assert lending.out == 0
 
 

@@ -13,16 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext
 from folklore.memory.filters import resolve_filters
 from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
-from tests.conftest import Cluster
 from tests.person import NOON, Person, contents, ids
+from tests.team import library_at
 
 HOUR = timedelta(hours=1)
 
@@ -83,21 +81,18 @@ class ManyMemories:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
+async def crowd(address: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
     chance = random.Random(1)
-    async with cluster.new_database(template) as name:
-        database = Database(cluster.address(name))
-        await database.open()
-        reader = Person(MemoryContext.of(database, embedder))
+    async with library_at(address, embedder) as library:
+        reader = Person(library)
         for author in AUTHORS:
             await replace(reader, name=author).keep(*(draft(chance, f"{author} {n}") for n in range(100)))
         await reader.keep(*(draft(chance, f"elsewhere {n}") for n in range(50)), namespace="elsewhere")
-        connection = await asyncpg.connect(cluster.address(name))
+        connection = await asyncpg.connect(address)
         await let_time_pass(connection, chance)
         kept = await everything(connection, reader)
         await connection.close()
         yield ManyMemories(reader, kept)
-        await database.close()
 
 
 def some(chance: random.Random, values: tuple[Any, ...], most: int = 3) -> tuple[Any, ...]:
@@ -276,22 +271,13 @@ async def test_a_cursor_with_a_relative_time_continues_a_minute_later(person: Pe
     assert cursor is None
 
 
-async def test_a_cursor_is_refused_with_another_time_expression(person: Person) -> None:
+async def test_a_cursor_is_refused_with_another_time_expression_or_other_bounds(person: Person) -> None:
     await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
-    asked = {time: resolved(person, time=time) for time in ("past week", "today")}
-    cursor = (await person.recall("*", limit=1, filters=asked["past week"])).cursor
+    cursor = (await person.recall("*", limit=1, filters=resolved(person, time="past week"))).cursor
 
-    with pytest.raises(InvalidInput, match="another question"):
-        await person.recall("*", limit=1, filters=asked["today"], cursor=cursor)
-
-
-async def test_a_cursor_is_refused_with_other_bounds_and_the_same_time_expression(person: Person) -> None:
-    await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
-    week, less = (resolved(person, time="past week", since=since) for since in (None, NOON - 2 * HOUR))
-    cursor = (await person.recall("*", limit=1, filters=week)).cursor
-
-    with pytest.raises(InvalidInput, match="another question"):
-        await person.recall("*", limit=1, filters=less, cursor=cursor)
+    for other in ({"time": "today"}, {"time": "past week", "since": NOON - 2 * HOUR}):
+        with pytest.raises(InvalidInput, match="another question"):
+            await person.recall("*", limit=1, filters=resolved(person, **other), cursor=cursor)
 
 
 async def test_the_moment_of_a_change_belongs_to_what_came_then(person: Person) -> None:

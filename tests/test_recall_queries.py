@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
@@ -28,13 +27,10 @@ FACTS = (
 
 @pytest.fixture(scope="module")
 async def reader(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Person]:
-    async with cluster.new_database(template) as name:
-        database = Database(cluster.address(name))
-        await database.open()
+    async with cluster.opened(template) as database:
         person = Person(MemoryContext.of(database, embedder))
         await person.keep(*FACTS)
         yield person
-        await database.close()
 
 
 HOSTILE = {

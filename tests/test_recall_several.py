@@ -16,7 +16,7 @@ from folklore.memory.requests import FiltersRequest, RankingRequest, RecallReque
 from folklore.model import Answer, Draft
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
-from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
+from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
 
 CAT, DOG, LEASE = "The cat is called Turing.", "The dog is called Hopper.", "The lease ends in March."
 ASKED = ("what is the cat called", "when does the lease end")
@@ -186,8 +186,7 @@ async def test_the_tool_takes_several_questions(client: Client) -> None:
 
 
 async def test_the_command_takes_several_questions_here_and_at_a_server(
-    folklore: CommandLine,
-    where: tuple[str, ...],  # noqa: F811
+    folklore: CommandLine, where: tuple[str, ...]
 ) -> None:
     for text in (CAT, LEASE):
         await folklore.done("store", text, "-n", "notes", *where)

@@ -20,6 +20,7 @@ import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from folklore import SOURCE, pip_install
 from folklore.cli.main import cli
 from folklore.config import Settings
 from tests import release
@@ -144,7 +145,7 @@ def steps() -> list[dict[str, Any]]:
 
 def copied(folder: Path) -> Path:
     """Copy the files of a release, so that a test may change them."""
-    for path in (*release.places(), ROOT / release.CHANGELOG):
+    for path in (*release.places(), *(ROOT / name for name in (release.CHANGELOG, *release.COMMANDS))):
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
@@ -168,7 +169,10 @@ def test_a_new_version_reaches_every_file_and_dates_the_changelog(
     assert "First version." in release.notes("9.8.7")
     old = PROJECT["project"]["version"]
     for path, text in before.items():
-        assert path.read_text(encoding="utf-8").replace("9.8.7", old) == text
+        assert path.read_text(encoding="utf-8").replace("9.8.7", old) == text.replace(SOURCE, "")
+    for name in release.COMMANDS:
+        assert pip_install() in (ROOT / name).read_text(encoding="utf-8") or name.endswith("__init__.py")
+        assert "git+https" not in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_a_release_is_refused_with_every_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +269,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     needed = {
         f"folklore/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".sql", ".typed", ".yaml", ".html", ".css", ".js", ".svg")
+        if path.is_file() and path.suffix in (".py", ".sql", ".typed", ".yaml", ".json", ".html", ".css", ".js", ".svg")
     }
 
     assert needed <= names
@@ -315,8 +319,8 @@ def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None
 
     imported = {named(distribution) for module in modules for distribution in known.get(module, [module])}
     assert needed - imported == {"python-multipart"}  # imported by Starlette, for a form with a file
-    # opentelemetry-api comes with mcp, and its modules share one name with those of the extra `otel`.
-    assert {name for name in imported - needed - optional if not name.startswith("opentelemetry-")} == set()
+    # opentelemetry-api comes with mcp; its modules share one name with those of the extra `otel`. pip is run if found.
+    assert {name for name in imported - needed - optional if not name.startswith("opentelemetry-")} <= {"pip"}
 
 
 def test_the_workflow_runs_targets_that_exist_with_variables_that_they_use() -> None:

@@ -14,8 +14,8 @@ from folklore.memory.results import RenamedTag
 from folklore.model import Draft, Filters
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents
-from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
-from tests.test_isolation import audited, holder, owner  # noqa: F401 - a fixture
+from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
+from tests.test_isolation import audited, holder, owner_of_two  # noqa: F401 - a fixture
 
 TEXTS = {
     "harbour fees": ("fees", "area:pay"),
@@ -153,7 +153,7 @@ async def test_an_unusable_name_is_refused_and_nothing_is_written(
     assert await tags(tagger) == TEXTS
 
 
-async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person) -> None:  # noqa: F811
+async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person) -> None:
     await owner.keep(Draft("tagged crane", tags=("old",)), namespace="payments")
     request = RenameTagRequest(tag="old", to="new", namespace="payments")
     reader, writer = [await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")]
@@ -169,10 +169,7 @@ async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person
     assert (await writer.call(request.model_copy(update={"undo": True}))).memories == 1
 
 
-async def test_the_command_renames_a_tag_here_and_at_a_server(
-    folklore: CommandLine,
-    where: tuple[str, ...],  # noqa: F811
-) -> None:
+async def test_the_command_renames_a_tag_here_and_at_a_server(folklore: CommandLine, where: tuple[str, ...]) -> None:
     await folklore.done("store", "The gate is green.", "--tag", "colour:gate", "-n", "notes", *where)
     named = ("colour", "paint", "-n", "notes", *where)
 

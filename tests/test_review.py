@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from folklore.app import App
 from folklore.db.database import Database
 from folklore.db.stores.principals import Principals
 from folklore.errors import NotFound
 from folklore.memory.auth.tokens import authenticate
-from folklore.memory.requests import ReviewRequest
+from folklore.memory.requests import HookRequest, ReviewRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person
 from tests.terminal import Screen, on_terminal
@@ -49,6 +52,28 @@ async def _alike(folklore: CommandLine) -> CommandLine:
 
 async def test_near_duplicates_are_listed_once_with_the_older_first(alike: CommandLine) -> None:
     assert await listed(alike) == [("similar", OLD, NEW)]
+
+
+async def imported(folklore: CommandLine, path: Path, *texts: str) -> None:
+    """Import memories of 2024 and of each year before."""
+    lines = [{"content": text, "created_at": f"{2024 - ago}-03-01T12:00:00Z"} for ago, text in enumerate(texts)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    await folklore.done("import", path, "-n", "notes")
+
+
+async def test_age_is_the_time_of_a_memory_not_the_order_of_its_arrival(folklore: CommandLine, tmp_path: Path) -> None:
+    await imported(folklore, tmp_path / "old.jsonl", NEW, OLD)
+    assert await listed(folklore) == [("similar", OLD, NEW)]
+
+    await pressed(folklore, "s")
+
+    assert await texts(folklore) == [NEW]
+
+
+async def test_an_imported_memory_is_unused_from_its_import_on(folklore: CommandLine, tmp_path: Path) -> None:
+    await imported(folklore, tmp_path / "old.jsonl", OLD)
+
+    assert await listed(folklore, "--only", "unused") == []
 
 
 async def test_both_texts_are_shown_as_a_diff(alike: CommandLine) -> None:
@@ -115,6 +140,20 @@ async def test_memories_that_one_decision_removed_are_not_asked_about_again(folk
 
     assert shown.text.count(PROMPT) == 2
     assert len(await texts(folklore)) == 1
+
+
+async def test_what_was_said_and_not_stored_comes_first(folklore: CommandLine, app: App) -> None:
+    for number, prompt in enumerate(("Never push to main.", "From now on we use httpx.", "Note: the port is 8443.")):
+        await app.service.call(HookRequest(prompt=prompt, session=f"s{number}"))
+
+    shown = await pressed(folklore, "sdq", "--only", "stated")
+
+    assert "3 things were said, store them?" in shown.text
+    assert await texts(folklore) == ["Never push to main."]
+    left = (await folklore.json("review", "--only", "stated"))["review"]
+    assert [(row["reason"], row["sentence"], row["session"]) for row in left] == [
+        ("stated", "Note: the port is 8443.", "s2")
+    ]
 
 
 async def test_without_a_terminal_the_next_step_is_named(alike: CommandLine) -> None:

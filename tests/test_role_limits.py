@@ -8,25 +8,13 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from folklore.db.database import Database
 from folklore.db.roles import TOKEN_ROLE
-from folklore.embedding.protocol import Embedder
 from folklore.memory.auth.tokens import key_of
-from folklore.memory.context import MemoryContext
 from tests.person import Person
-from tests.test_isolation import Holder, holder
+from tests.test_isolation import Holder, holder, owner_of_two  # noqa: F401 - a fixture
 
 # Modes of a lock that another caller's reads or writes wait for.
 HARMFUL = ("share", "share row exclusive", "exclusive", "access exclusive", "share update exclusive")
-
-
-@pytest.fixture
-async def owner(database: Database, embedder: Embedder) -> Person:
-    """The owner, with memories in two namespaces."""
-    person = Person(MemoryContext.of(database, embedder), name="root")
-    await person.keep("the harbour crane is painted red", namespace="payments")
-    await person.keep("the board meets on Mondays", namespace="board")
-    return person
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
 
+from folklore import pip_install
 from folklore import telemetry as spans
 from folklore.telemetry_export import RedactingExporter
 from tests.otlp import otlp_receiver
@@ -127,7 +128,7 @@ def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
     with caplog.at_level(logging.WARNING):
         assert spans.start_collector({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}) is None
 
-    assert "pip install 'folklore-mcp[otel]'" in caplog.text
+    assert pip_install("otel") in caplog.text
     assert MARK not in caplog.text
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from mcp import Client
 
 from folklore.app import App
 from folklore.config import Settings
@@ -21,7 +20,7 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
 from tests.servers import on_http, watched
-from tests.team import Team
+from tests.team import Team, called
 from tests.team import connected as connected_over_http
 from tests.terminal import on_terminal
 
@@ -145,14 +144,6 @@ async def app_here(settings: Settings, here: Repository) -> AsyncIterator[App]:
     await running.ready()
     yield running
     await running.close()
-
-
-async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    answer = await client.call_tool(tool, arguments)
-    assert not answer.is_error, answer.content
-    value: dict[str, Any] | None = answer.structured_content
-    assert value is not None
-    return value
 
 
 async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(app_here: App, here: Repository) -> None:

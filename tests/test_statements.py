@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +13,6 @@ import pytest
 
 from folklore.db.migrate import migrations
 from folklore.db.sql_loader import statement
-from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
 SQL = Path(str(files("folklore.db"))) / "sql"
@@ -51,6 +52,7 @@ _ENTRY = re.compile(
 )
 
 
+@cache
 def source(name: str) -> str:
     """The file with its includes, without comments and literals."""
 
@@ -89,74 +91,57 @@ def test_a_statement_that_forgets_the_namespace_would_be_noticed() -> None:
     assert unbound("select 1 from memories where namespace_id = :namespace::uuid") == []
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_says_of_which_namespaces_it_reads_or_writes(name: str) -> None:
-    sql = source(name)
-    if name in EXEMPT or not _ENTRY.search(sql):
-        return
-
-    assert unbound(sql) == []
-    assert re.search(r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql) or re.search(
-        r"into \w+ \(\s*namespace_id.*?select\s+:\w+::uuid", sql, re.DOTALL
-    ), "no entry point names its namespace by a parameter"
+def breaking(rule: Callable[[str], object], names: list[str] = STATEMENTS) -> dict[str, object]:
+    """Return what a rule finds wrong in each statement."""
+    return {name: wrong for name in names if (wrong := rule(source(name)))}
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_groups_and_joins_within_a_namespace(name: str) -> None:
-    sql = source(name)
+def test_statements_say_of_which_namespaces_they_read_or_write() -> None:
+    entering = [name for name in STATEMENTS if name not in EXEMPT and _ENTRY.search(source(name))]
 
-    for joined in re.findall(
-        rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", sql, re.S
-    ):
-        assert "namespace_id" in joined, joined
-    for grouped in re.findall(r"group by ([^\n]*memory_id[^\n]*)", sql):
-        assert "namespace_id" in grouped
+    def unnamed(sql: str) -> bool:
+        """Check that no entry point names its namespace by a parameter."""
+        return not re.search(r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql) and not re.search(
+            r"into \w+ \(\s*namespace_id.*?select\s+:\w+::uuid", sql, re.DOTALL
+        )
 
-
-@pytest.mark.parametrize("name", FILES)
-def test_times_and_chances_come_as_parameters(name: str) -> None:
-    volatile = r"\b(?:now|random|clock_timestamp|statement_timestamp|timeofday|gen_random_uuid|uuidv[47]|nextval)\s*\("
-    current = r"\b(?:current_timestamp|current_date|current_time|localtimestamp)\b"
-
-    assert re.findall(f"{volatile}|{current}", source(name)) == []
+    assert breaking(unbound, entering) == {}
+    assert breaking(unnamed, entering) == {}
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_settings_are_never_changed_for_longer_than_a_transaction(name: str) -> None:
-    sql = source(name)
+def test_statements_group_and_join_within_a_namespace() -> None:
+    joined = re.compile(rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", re.S)
+    grouped = re.compile(r"group by ([^\n]*memory_id[^\n]*)")
 
-    assert "set_config(" not in sql
-    assert re.search(r"^\s*set (?!local)", sql) is None
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_sql_is_written_in_lower_case(name: str) -> None:
-    assert re.findall(r"\b\w*[A-Z]\w*\b", source(name).replace('collate "C"', "")) == []
+    assert breaking(
+        lambda sql: [found for found in joined.findall(sql) + grouped.findall(sql) if "namespace_id" not in found]
+    ) == {}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
-    sql = source(name)
-    given = set(re.findall(r"(?<![:\w]):([a-z_]+)\b", sql))
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        r"\b(?:now|random|clock_timestamp|statement_timestamp|timeofday|gen_random_uuid|uuidv[47]|nextval)\s*\(",
+        r"\b(?:current_timestamp|current_date|current_time|localtimestamp)\b",
+        r"set_config\(|^\s*set (?!local)",
+        r"\b(?!C\b)\w*[A-Z]\w*\b",
+    ],
+    ids=["times and chances come as parameters", "the current time too", "settings last a transaction", "lower case"],
+)
+def test_no_file_has(forbidden: str) -> None:
+    assert breaking(re.compile(forbidden).findall, FILES) == {}
 
-    assert {parameter for parameter in given if f":{parameter}::" not in sql} == set()
+
+def test_every_parameter_says_its_type_at_least_once() -> None:
+    assert breaking(
+        lambda sql: {name for name in re.findall(r"(?<![:\w]):([a-z_]+)\b", sql) if f":{name}::" not in sql}
+    ) == {}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*COMPLETE, *VARIANTS])
-async def test_postgres_accepts_every_statement(name: str, prepared: dict[str, int]) -> None:
-    assert prepared[name] == len(statement(name).parameters)
-
-
-@pytest.fixture(scope="module")
-async def prepared(cluster: Cluster, template: str) -> dict[str, int]:
-    """How many parameters Postgres sees in each statement, all prepared over one connection."""
-    async with cluster.new_database(template) as database:
-        connection = await asyncpg.connect(cluster.address(database))
-        seen = {}
-        for name in [*COMPLETE, *VARIANTS]:
-            seen[name] = len((await connection.prepare(statement(name).sql)).get_parameters())
-        await connection.close()
-        return seen
+async def test_postgres_accepts_every_statement_with_its_number_of_parameters(connection: asyncpg.Connection) -> None:
+    for name in [*COMPLETE, *VARIANTS]:
+        prepared = await connection.prepare(statement(name).sql)
+        assert len(prepared.get_parameters()) == len(statement(name).parameters), name
 
 
 def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
@@ -169,13 +154,10 @@ def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
         known.arguments({"namespace": 1})
 
 
-@pytest.mark.parametrize("name", COMPLETE)
-def test_comments_cost_nothing_on_the_wire(name: str) -> None:
-    sent = statement(name).sql
+def test_comments_and_unnumbered_parameters_never_reach_postgres() -> None:
+    sent = {name: _LITERAL.sub("''", statement(name).sql) for name in COMPLETE}
 
-    assert "--" not in sent
-    assert "\n\n" not in sent
-    assert not re.search(r"(?<![:\w]):[a-z_]+\b", _LITERAL.sub("''", sent)), "an unnumbered parameter"
+    assert [name for name, sql in sent.items() if re.search(r"--|\n\n|(?<![:\w]):[a-z_]+\b", sql)] == []
 
 
 @pytest.mark.parametrize("name", ["recall/nearest", "recall/nearest:plain", "recall/nearest:0", "recall/nearest:2);"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,12 @@ import pytest
 from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
-from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.protocol import Embedder
 from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Filters
-from tests.conftest import Cluster
 from tests.person import NOON, Person
+from tests.team import library_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +77,20 @@ def turn(number: int) -> Draft:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
+async def crowd(address: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
     """A namespace of 200 memories among 3,000."""
-    async with cluster.new_database(template) as name:
-        database = Database(cluster.address(name))
-        await database.open()
-        person = Person(MemoryContext.of(database, embedder))
+    async with library_at(address, embedder) as library:
+        person = Person(library)
         for start in range(0, 2_800, 400):
             await person.keep(*(turn(number) for number in range(start, start + 400)), namespace="large")
         await person.keep(*(turn(number) for number in range(2_800, 3_000)), namespace="small")
-        connection = await asyncpg.connect(cluster.address(name))
+        connection = await asyncpg.connect(address)
         # A commit that waits flushes those that did not; until then vacuum cannot mark their rows as visible to all.
         for statement_ in ("set synchronous_commit = on", "analyze", "vacuum"):
             await connection.execute(statement_)
         await connection.close()
         made = await person.create_token("alice", "small:writer", "large:reader")
-        yield ManyMemories(cluster.address(name), database, key_of(made.secret))
-        await database.close()
+        yield ManyMemories(address, library.database, key_of(made.secret))
 
 
 @pytest.fixture(params=["owner", "token"])
@@ -132,15 +128,6 @@ async def test_document_frequencies_are_read_from_the_postings_key_alone(explain
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
 
 
-async def test_the_oldest_vectors_and_texts_are_sampled_by_their_keys_and_never_sorted(explain_scan: Explain) -> None:
-    plan = await explain_scan("recall/sample")
-
-    assert plan.scans("embeddings") == {("Index Scan", "embeddings_pkey")}
-    assert ("Index Scan", "memories_pkey") in plan.scans("memories")
-    assert {kind for kind, _ in plan.scans("memories")} <= {"Index Scan", "Index Only Scan"}
-    assert not [node for node in plan.nodes if any("id" in key for key in node.get("Sort Key", []))]
-
-
 @pytest.mark.parametrize("name", ["recall/keyword", "recall/keyword:stems"])
 async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain, name: str) -> None:
     plan = await explain(name)
@@ -171,9 +158,6 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Many
         "namespaces": [notebook.id],
         "fetch": 30,
         "scan": None,
-        "slope": 0.0,
-        "deviation": 0.0,
-        "floor": None,
         **visibility(Filters(), NOON),
     }
 
@@ -190,28 +174,6 @@ async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(expl
 
     assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
-
-
-@pytest.mark.parametrize("told", [-1.0, 0.3, 10.0])
-async def test_what_is_left_out_of_the_sort_changes_no_answer(
-    told: float, crowd: ManyMemories, embedder: Embedder
-) -> None:
-    """A sample may say that all pass a score, some or nobody; then all are sorted after all."""
-    library = MemoryContext.of(crowd.database, embedder)
-    [notebook] = await library.find_namespaces(["large"])
-    scope = Scope({notebook.id: notebook.name}, Filters(), NOON)
-    asked: list[float] = []
-
-    def score_of_best(share: float) -> float:
-        asked.append(share)
-        return told
-
-    for question in ("word7 is the cause of error77", "what says memory 12", "cause"):
-        [vector] = await embedder.embed([question])
-        query = DenseQuery((await embedder.model()).id, vector, slope=0.05, total=2_800)
-        some = await library.statements.dense(scope, replace(query, score_of_best=score_of_best), 30)
-        assert some == await library.statements.dense(scope, query, 30)
-    assert asked == [pytest.approx(4 * 100 / 2_800)] * 3
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:
@@ -253,9 +215,9 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Ma
         "lexemes": ["1234"],
         "weights": [1.0],
         "stems": [None],
-        "mean_length": 20.0,
         "saturation": 1.2,
-        "prior": 1.0,
+        "flat": 0.3,
+        "growth": 0.05,
     }
     given |= visibility(Filters(), NOON)
 

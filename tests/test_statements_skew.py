@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -78,6 +79,18 @@ async def fill(connection: asyncpg.Connection, spaces: range, memories: int) -> 
     await connection.execute(FILL, spaces[0], spaces[-1], memories, str([0.125] * 64))
 
 
+async def add_model(connection: asyncpg.Connection) -> None:
+    await connection.execute(
+        "insert into models (id, provider, name, dimensions, created_at, role)"
+        " values ($1, 'test', 'test', 64, now(), 'active')",
+        MODEL,
+    )
+
+
+async def analyze(connection: asyncpg.Connection) -> None:
+    await connection.execute("analyze")
+
+
 async def opened(cluster: Cluster, name: str) -> asyncpg.Connection:
     """A connection to a database whose statistics change on demand only."""
     connection = await asyncpg.connect(cluster.address(name))
@@ -91,48 +104,28 @@ async def opened(cluster: Cluster, name: str) -> asyncpg.Connection:
 async def bases(cluster: Cluster, template: str) -> AsyncIterator[dict[str, str]]:
     """Databases by what the planner knows of them; the large namespace has 50,000 memories, or 5,000 in one of them."""
     async with AsyncExitStack() as stack:
-        names = {}
+        names: dict[str, str] = {}
 
-        async def base(title: str, source: str) -> asyncpg.Connection:
+        async def base(title: str, source: str, *steps: Callable[[asyncpg.Connection], Awaitable[object]]) -> None:
             names[title] = await stack.enter_async_context(cluster.new_database(source))
-            return await opened(cluster, names[title])
+            connection = await opened(cluster, names[title])
+            for step in steps:
+                await step(connection)
+            await connection.close()
 
-        connection = await base("no rows", template)
-        await connection.execute(
-            "insert into models (id, provider, name, dimensions, created_at, role)"
-            " values ($1, 'test', 'test', 64, now(), 'active')",
-            MODEL,
-        )
-        await fill(connection, EMPTY, 0)
-        await connection.close()
-        connection = await base("statistics of no rows", names["no rows"])
-        await connection.execute("analyze")
-        await connection.close()
-        connection = await base("statistics of the small", names["no rows"])
-        await fill(connection, SMALL, 4)
-        await connection.execute("analyze")
-        await fill(connection, LARGE, 5_000)
-        await connection.close()
-        connection = await base("the large alone", names["no rows"])
-        await fill(connection, LARGE, 50_000)
-        await connection.close()
-        connection = await base("statistics of the large", names["the large alone"])
-        await connection.execute("analyze")
-        await fill(connection, SMALL, 4)
-        await connection.close()
-        connection = await base("no statistics", names["the large alone"])
-        await fill(connection, SMALL, 4)
-        await connection.close()
-        connection = await base("statistics of all", names["no statistics"])
-        await connection.execute("analyze")
-        await connection.close()
+        small, large = partial(fill, spaces=SMALL, memories=4), partial(fill, spaces=LARGE, memories=50_000)
+        await base("no rows", template, add_model, partial(fill, spaces=EMPTY, memories=0))
+        await base("statistics of no rows", names["no rows"], analyze)
+        fewer = partial(fill, spaces=LARGE, memories=5_000)
+        await base("statistics of the small", names["no rows"], small, analyze, fewer)
+        await base("the large alone", names["no rows"], large)
+        await base("statistics of the large", names["the large alone"], analyze, small)
+        await base("no statistics", names["the large alone"], small)
+        await base("statistics of all", names["no statistics"], analyze)
         yield names
 
 
-@pytest.fixture(
-    scope="module",
-    params=["no rows", "statistics of no rows", *FILLED],
-)
+@pytest.fixture(scope="module", params=["no rows", "statistics of no rows", *FILLED])
 async def skewed(request: pytest.FixtureRequest, cluster: Cluster, bases: dict[str, str]) -> AsyncIterator[Skewed]:
     database = Database(cluster.address(bases[request.param]), PoolLimits(minimum=0))
     await database.open()
@@ -160,7 +153,7 @@ def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall/dense:plain", "recall/sample"])])
+@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall/dense:plain"])])
 async def test_no_kept_plan_reads_a_data_table_whole(
     skewed: Skewed, plans: Plans, names: Sequence[str], whom: str
 ) -> None:
@@ -188,16 +181,23 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
     "memories/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
-    "recall/dense": {"scan": None, "slope": 0.0, "deviation": 0.0, "floor": None, "fetch": 30},
-    "recall/expand": {"bridges": True, "entities": ["word:1"], "max_relations": 5, "most": 10},
+    "recall/dense": {"scan": None, "fetch": 30},
+    "recall/expand": {
+        "bridges": True,
+        "entities": ["word:1"],
+        "max_relations": 5,
+        "most": 10,
+        "hops": 3,
+        "least_strength": 0.1,
+    },
     "recall/expression:token": {
         "expression": "'memori' & 'word7'",
         "lexemes": ["memori", "word7"],
         "weights": [0.1, 5.0],
         "stems": [None, None],
-        "mean_length": 3.0,
         "saturation": 1.2,
-        "prior": 1.0,
+        "flat": 0.3,
+        "growth": 0.3,
         "bound": 10_000,
         "fetch": 30,
     },

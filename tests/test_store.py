@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -16,6 +15,7 @@ from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
+from tests.waiting import STUCK, statements_of
 
 pytestmark = pytest.mark.usefixtures("database_url")
 
@@ -324,12 +324,6 @@ async def test_a_read_only_caller_stores_nothing(library: MemoryContext, connect
     assert await count(connection, "namespaces") == 0
 
 
-async def test_the_author_is_the_caller(person: Person) -> None:
-    await person.keep("who said this")
-
-    assert (await person.recall("who")).memories[0].memory.author == "tester"
-
-
 @pytest.mark.parametrize("down", [embedders.Down(), embedders.DownForTexts()], ids=["no model", "no vectors"])
 async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
     database: Database, connection: asyncpg.Connection, down: embedders.ByLetter
@@ -354,6 +348,39 @@ async def test_a_store_without_an_embedder_reports_once_that_near_duplicates_wer
         "Everything is stored, but similar memories could not be looked up: the embedding model is unavailable."
     )
     assert ([item.status for item in known.stored], known.note) == (["duplicate"], None)
+
+
+async def test_a_store_that_would_wait_for_embeddings_is_acknowledged_before_they_are_made(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    slow = embedders.Waiting()
+    memory = MemoryContext.of(database, slow, embedding_wait=0.0)
+    person = Person(memory)
+    first = await person.store("The gateway times out after 30 seconds.")
+    await person.store("The gate opens at nine.", "The gate closes at ten.")
+
+    assert [item.status for item in first.stored] == ["stored"]
+    assert first.note is not None
+    assert "made after this answer" in first.note
+    assert await count(connection, "embeddings") == 0
+    assert contents(await person.search("gateway")) == ["The gateway times out after 30 seconds."]
+
+    slow.go.set()
+    await memory.finish(STUCK)
+
+    assert await count(connection, "embeddings") == 3
+    assert [len(texts) for texts in slow.calls] == [1, 2]
+
+
+async def test_embeddings_that_a_process_did_not_make_before_its_end_are_pending(database: Database) -> None:
+    memory = MemoryContext.of(database, embedders.Waiting(), embedding_wait=0.0)
+    await Person(memory).store("The gateway times out after 30 seconds.")
+    await memory.finish(0)
+    [namespace] = await memory.namespaces.find(None)
+
+    [pending] = await memory.embeddings.pending(namespace.id, embedders.MODEL.id, most=9)
+
+    assert pending.content == "The gateway times out after 30 seconds."
 
 
 async def test_with_embedding_switched_off_nothing_is_degraded(database: Database) -> None:
@@ -430,23 +457,12 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
     said = {}
     for size in (1, 500):
         drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=str(uuid4())) for _ in range(size)]
-        await asyncio.sleep(0)  # asyncpg logs a statement in the loop's next turn
-        await asyncio.sleep(0)
-        queries.clear()
-        await person.store(*drafts)
-        await asyncio.sleep(0)
-        said[size] = [query.split()[0].upper().rstrip(";") for query in queries]
+        statements = await statements_of(person.store(*drafts), queries)
+        said[size] = [statement.split()[0].upper().rstrip(";") for statement in statements]
 
     assert said[1] == said[500]
     assert (said[1][0], said[1][-2:]) == ("BEGIN", ["COMMIT", "WITH"]), "near-duplicates are looked for last"
     assert len(said[1]) <= 12, said
-
-
-async def test_a_failed_store_creates_no_namespace(person: Person, connection: asyncpg.Connection) -> None:
-    with pytest.raises(InvalidInput):
-        await person.store(" ", "", namespace="never-made")
-
-    assert await count(connection, "namespaces") == 0
 
 
 async def test_a_store_that_fails_in_the_database_writes_nothing(

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from folklore.text import tags
 from folklore.text.entities.finder import Entity, find_entities
-from tests.linear_time import assert_linear_time
 
 ANYTHING = (
     st.text(st.characters())
@@ -115,27 +114,3 @@ def test_every_entity_has_a_tag_in_normal_form(text: str) -> None:
     assert len(found) == len(set(found)) <= 32
     assert tags.normalise(f"entity:{tag}" for tag in found) == tuple(f"entity:{tag}" for tag in found)
     assert find_entities(text) == find_entities(text)
-
-
-UNITS = [
-    "A",
-    "Aa",
-    "A ",
-    "Ab ",
-    "a",
-    "a.",
-    "```",
-    "A'",
-    "A-B",
-    "a/b ",
-    "https://",
-    "@",
-    "A van de ",
-    "É\u0301",
-    "x.py ",
-]
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_entities_take_linear_time(unit: str) -> None:
-    assert_linear_time(find_entities, unit)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.text.entities.identifiers import find_identifiers
-from tests.linear_time import assert_linear_time
 
 ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aB9_./-:#=`()[]<>~$@+ \n"), max_size=60)
 
@@ -73,10 +72,3 @@ def test_every_identifier_is_part_of_the_text(text: str) -> None:
         assert identifier.text
         assert identifier.text in text
         assert 0 <= identifier.start <= len(text)
-
-
-@pytest.mark.parametrize(
-    "unit", ["a", "A", "a_", "`", "a.", "/a", "a(", "aB ", "0" * 199 + " ", "a." * 99 + "! ", "A-" * 99 + "! "]
-)
-def test_identifiers_take_linear_time(unit: str) -> None:
-    assert_linear_time(identifiers, unit)

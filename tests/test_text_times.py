@@ -6,7 +6,6 @@ FOLKLORE_FUZZ=100000 tries more random expressions.
 from __future__ import annotations
 
 import os
-import random
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -44,24 +43,15 @@ def between(since: str, until: str) -> TimeRange:
         ("today", "2025-06-11", "2025-06-12"),
         ("  Today!  ", "2025-06-11", "2025-06-12"),
         ("yesterday", "2025-06-10", "2025-06-11"),
-        ("tomorrow", "2025-06-12", "2025-06-13"),
         ("the day before yesterday", "2025-06-09", "2025-06-10"),
         ("this hour", "2025-06-11T14:00", "2025-06-11T15:00"),
         ("last hour", "2025-06-11T13:35:20", "2025-06-11T14:35:20"),
-        ("next hour", "2025-06-11T14:35:20", "2025-06-11T15:35:20"),
-        ("this day", "2025-06-11", "2025-06-12"),
         ("last day", "2025-06-10", "2025-06-11"),
         ("this week", "2025-06-09", "2025-06-16"),
         ("last week", "2025-06-02", "2025-06-09"),
-        ("next week", "2025-06-16", "2025-06-23"),
         ("week before last", "2025-05-26", "2025-06-02"),
-        ("this month", "2025-06-01", "2025-07-01"),
         ("last month", "2025-05-01", "2025-06-01"),
-        ("next month", "2025-07-01", "2025-08-01"),
         ("this quarter", "2025-04-01", "2025-07-01"),
-        ("last quarter", "2025-01-01", "2025-04-01"),
-        ("next quarter", "2025-07-01", "2025-10-01"),
-        ("this year", "2025-01-01", "2026-01-01"),
         ("last year", "2024-01-01", "2025-01-01"),
         ("next year", "2026-01-01", "2027-01-01"),
     ],
@@ -74,20 +64,16 @@ def test_days_and_calendar_units_are_periods(text: str, since: str, until: str) 
     ("text", "since"),
     [
         ("last 30 seconds", "2025-06-11T14:34:50"),
-        ("last 15 minutes", "2025-06-11T14:20:20"),
         ("past 24 hours", "2025-06-10T14:35:20"),
         ("24h", "2025-06-10T14:35:20"),
         ("past day", "2025-06-10T14:35:20"),
         ("the past week", "2025-06-04T14:35:20"),
         ("last 7 days", "2025-06-04T14:35:20"),
         ("in the last seven days", "2025-06-04T14:35:20"),
-        ("7 days", "2025-06-04T14:35:20"),
         ("over the past two weeks", "2025-05-28T14:35:20"),
-        ("last couple of weeks", "2025-05-28T14:35:20"),
         ("past few days", "2025-06-08T14:35:20"),
         ("last three months", "2025-03-11T14:35:20"),
         ("last 2 quarters", "2024-12-11T14:35:20"),
-        ("past twelve years", "2013-06-11T14:35:20"),
     ],
 )
 def test_a_number_of_past_units_ends_now(text: str, since: str) -> None:
@@ -105,14 +91,10 @@ def test_a_number_of_future_units_begins_now() -> None:
         ("2 hours ago", "2025-06-11T12:05:20", "2025-06-11T13:05:20"),
         ("an hour ago", "2025-06-11T13:05:20", "2025-06-11T14:05:20"),
         ("3 days ago", "2025-06-08", "2025-06-09"),
-        ("a week ago", "2025-06-02", "2025-06-09"),
         ("two months ago", "2025-04-01", "2025-05-01"),
-        ("1 year ago", "2024-01-01", "2025-01-01"),
         ("since 3 days ago", "2025-06-08", ""),
         ("since two weeks ago", "2025-05-28", ""),
-        ("before 3 days ago", "", "2025-06-08"),
         ("since 2 hours ago", "2025-06-11T12:35:20", ""),
-        ("after 10 minutes ago", "2025-06-11T14:25:20", ""),
         ("3 to 5 days ago", "2025-06-06", "2025-06-09"),
         ("older than 2 weeks", "", "2025-05-28T14:35:20"),
         ("less than an hour ago", "2025-06-11T13:35:20", ""),
@@ -126,7 +108,6 @@ def test_units_ago_are_periods_or_bounds(text: str, since: str, until: str) -> N
     ("text", "since", "until"),
     [
         ("wednesday", "2025-06-11", "2025-06-12"),
-        ("on Monday", "2025-06-09", "2025-06-10"),
         ("Friday", "2025-06-06", "2025-06-07"),
         ("last Wednesday", "2025-06-04", "2025-06-05"),
         ("last Mon", "2025-06-09", "2025-06-10"),
@@ -134,16 +115,13 @@ def test_units_ago_are_periods_or_bounds(text: str, since: str, until: str) -> N
         ("next Wednesday", "2025-06-18", "2025-06-19"),
         ("March", "2025-03-01", "2025-04-01"),
         ("in Dec.", "2024-12-01", "2025-01-01"),
-        ("June", "2025-06-01", "2025-07-01"),
         ("last June", "2024-06-01", "2024-07-01"),
         ("next March", "2026-03-01", "2026-04-01"),
         ("in March 2025", "2025-03-01", "2025-04-01"),
         ("Sept of 2023", "2023-09-01", "2023-10-01"),
-        ("March 3 2025", "2025-03-03", "2025-03-04"),
         ("March 3rd, 2025", "2025-03-03", "2025-03-04"),
         ("3 March", "2025-03-03", "2025-03-04"),
         ("the 3rd of March 2024", "2024-03-03", "2024-03-04"),
-        ("December 24", "2024-12-24", "2024-12-25"),
         ("29 February", "2024-02-29", "2024-03-01"),
         ("Q3 2024", "2024-07-01", "2024-10-01"),
         ("2024-Q4", "2024-10-01", "2025-01-01"),
@@ -169,7 +147,6 @@ def test_names_of_days_months_quarters_and_years_are_periods(text: str, since: s
         ("2024-05-03T10:30", "2024-05-03T10:30", "2024-05-03T10:31"),
         ("2024-05-03 10:30:15", "2024-05-03T10:30:15", "2024-05-03T10:30:16"),
         ("2024-05-03T08:30:00.5Z", "2024-05-03T10:30:00.5", "2024-05-03T10:30:01.5"),
-        ("2024-05-03T08:30+00:00", "2024-05-03T10:30", "2024-05-03T10:31"),
         ("2024-05-03 03:30 -0500", "2024-05-03T10:30", "2024-05-03T10:31"),
         ("20240503T083000Z", "2024-05-03T10:30", "2024-05-03T10:30:01"),
         ("10:30", "2025-06-11T10:30", "2025-06-11T10:31"),
@@ -193,11 +170,9 @@ def test_iso_8601_and_times_of_day_are_understood(text: str, since: str, until: 
         ("after yesterday", "2025-06-11", ""),
         ("before yesterday", "", "2025-06-10"),
         ("until yesterday", "", "2025-06-11"),
-        ("since Monday", "2025-06-09", ""),
         ("since last week", "2025-06-02", ""),
         ("after March 2025", "2025-04-01", ""),
         ("before 2024", "", "2024-01-01"),
-        ("until Q1 2024", "", "2024-04-01"),
         ("from 2024-05-03T10:00", "2024-05-03T10:00", ""),
         ("after 2024-05-03T10:00", "2024-05-03T10:00", ""),
         ("until 2024-05-03T10:00", "", "2024-05-03T10:00"),
@@ -225,7 +200,6 @@ def test_words_such_as_since_and_until_give_bounds(text: str, since: str, until:
         ("2024-05-01..2024-05-03", "2024-05-01", "2024-05-04"),
         ("2024-05-01/2024-05-03", "2024-05-01", "2024-05-04"),
         ("2022-2024", "2022-01-01", "2025-01-01"),
-        ("March - May", "2025-03-01", "2025-06-01"),
         ("Monday to Friday", "2025-06-02", "2025-06-07"),
         ("Monday 9am to Friday 5pm", "2025-06-02T09:00", "2025-06-06T17:00"),
         ("October to February 2024", "2023-10-01", "2024-03-01"),
@@ -236,11 +210,9 @@ def test_words_such_as_since_and_until_give_bounds(text: str, since: str, until:
         ("2024-05-01T10:00Z to 2024-05-01T11:00Z", "2024-05-01T12:00", "2024-05-01T13:00"),
         ("7 days ago to now", "2025-06-04", "2025-06-11T14:35:20"),
         ("1 to 3 March", "2025-03-01", "2025-03-04"),
-        ("between 3 and 5 May 2024", "2024-05-03", "2024-05-06"),
         ("3-5 May, 2024", "2024-05-03", "2024-05-06"),
         ("from the 1st until the 3rd of March", "2025-03-01", "2025-03-04"),
         ("May 3-5, 2024", "2024-05-03", "2024-05-06"),
-        ("March 3 to the 5th", "2025-03-03", "2025-03-06"),
         ("10 to 12 June", "2024-06-10", "2024-06-13"),
         ("since 2 to 4 weeks ago", "2025-05-14", "2025-05-29"),
         ("9 to 11 am", "2025-06-11T09:00", "2025-06-11T11:00"),
@@ -343,30 +315,16 @@ WORDS = [
 # fmt: on
 ZONES = [BERLIN, UTC, ZoneInfo("America/Havana"), ZoneInfo("Asia/Kathmandu"), ZoneInfo("Pacific/Apia")]
 MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)) | st.just(NOW)  # noqa: DTZ001
-EXPRESSIONS = st.text(st.characters()) | st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
+MIXTURES = st.lists(st.sampled_from(WORDS), max_size=7)
+EXPRESSIONS = st.text(st.characters()) | MIXTURES.map(" ".join) | MIXTURES.map("".join)
 
 
-def check(text: str, now: datetime, zone: tzinfo) -> None:
-    """Assert the properties of every result."""
+@settings(max_examples=max(FUZZ // 5, 200), deadline=None)
+@given(EXPRESSIONS, MOMENTS, st.sampled_from(ZONES))
+def test_every_expression_is_parsed_or_rejected(text: str, now: datetime, zone: tzinfo) -> None:
     try:
         found = parse_time(text, now=now, zone=zone)
     except InvalidInput:
         return
     assert all(end is None or end.tzinfo is UTC for end in (found.since, found.until))
     assert found.since is None or found.until is None or found.since <= found.until
-
-
-@settings(max_examples=max(FUZZ // 10, 200), deadline=None)
-@given(EXPRESSIONS, MOMENTS, st.sampled_from(ZONES))
-def test_every_expression_is_parsed_or_rejected(text: str, now: datetime, zone: tzinfo) -> None:
-    check(text, now, zone)
-
-
-def test_every_mixture_of_time_words_is_parsed_or_rejected() -> None:
-    chance = random.Random(20)
-    for _ in range(FUZZ):
-        text = chance.choice([" ", " ", ""]).join(chance.choices(WORDS, k=chance.randrange(1, 7)))
-        try:
-            check(text, NOW, chance.choice(ZONES))
-        except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as failure:
-            raise AssertionError(repr(text)) from failure

@@ -1,20 +1,14 @@
-"""Words of a text: normal form, sampled document frequencies, questions, quotation."""
+"""Words of a text: normal form, questions, quotation."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.ranking.statistics import piece_weights, sampled_weights
-from folklore.text.words import SampledFrequencies, is_question, unquoted, words
+from folklore.text.words import is_question, unquoted, words
 
 TEXT = "We deploy from the release branch, never from main."
-SAMPLE = SampledFrequencies.of(
-    ["The harbour, the wind.", "The wind's end", "the `max_wal_size` of Wind", "max_wal_size"]
-)
 
 
 @pytest.mark.parametrize(
@@ -58,38 +52,6 @@ def test_words_are_their_own_normal_form(text: str) -> None:
     once = list(words(text))
 
     assert list(words(" ".join(once))) == once
-
-
-def test_a_sampled_word_counts_once_a_text_in_any_case_and_punctuation() -> None:
-    assert SAMPLE.total == 4
-    assert [SAMPLE.document_frequency(word) for word in ("THE", "wind?", "`max_wal_size`", "never")] == [3, 3, 2, 0]
-    assert SAMPLE.document_frequency("wal") == 0, "the parts of an identifier are other words"
-
-
-def test_a_word_of_a_single_sampled_text_counts_as_absent() -> None:
-    assert SAMPLE.document_frequency("harbour") == 0
-    assert set(SAMPLE.documents) == {"the", "wind", "max_wal_size"}
-
-
-def test_a_piece_has_the_document_frequency_of_its_rarest_word() -> None:
-    assert SAMPLE.document_frequency("the/max_wal_size") == 2
-    assert SAMPLE.document_frequency("the-wind") == 3
-
-
-def test_a_piece_without_a_word_has_no_document_frequency() -> None:
-    assert SAMPLE.document_frequency("—?!") is None
-
-
-def test_every_word_is_absent_from_an_empty_sample() -> None:
-    assert SampledFrequencies.of([]).document_frequency("word") == 0
-
-
-def test_rarer_pieces_weigh_more_and_never_less_than_a_word_of_every_second_text() -> None:
-    never, twice, often, always, nothing = piece_weights(sampled_weights([0, 2, 60, 200, None], 200))
-
-    assert never > twice > often > always
-    assert always == nothing == math.sqrt(math.log(2))
-    assert twice == math.sqrt(math.log1p(198.5 / 2.5))
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,14 @@ async def test_bad_input_names_the_field_and_writes_nothing(
     assert await memories(connection) == 1
 
 
+async def test_memory_get_takes_the_end_of_an_id_as_notes_show_it(client: Client) -> None:
+    [stored] = (await call(client, "memory_store", content="The port is 8443."))["stored"]
+
+    assert (await call(client, "memory_get", ids=[stored["id"][-8:]]))["memories"][0]["id"] == stored["id"]
+    assert "no memory whose id ends in 0000" in await refusal(client, "memory_get", ids=["0000"])
+    assert "is not an id" in await refusal(client, "memory_get", ids=["the port"])
+
+
 @pytest.mark.parametrize("text", ['{"strict": true}', "[1, 2]", "null", "true", "7", '"quoted"'])
 async def test_a_text_that_looks_like_json_is_stored_unchanged(client: Client, text: str) -> None:
     await call(client, "memory_store", content=text, source=text, session=text, namespace="null")

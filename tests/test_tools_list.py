@@ -140,9 +140,9 @@ async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> Non
         "memory_recall": {
             "query", "queries", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor",
         },
-        "search_keywords": {"query", "namespaces", "limit", "filters", "format", "cursor"},
-        "memory_get": {"ids"},
-        "memory_list": {"namespaces", "filters", "sort", "limit", "cursor"},
+        "search_keywords": {"query", "namespaces", "limit", "filters", "format", "max_tokens", "cursor"},
+        "memory_get": {"ids", "max_tokens"},
+        "memory_list": {"namespaces", "filters", "sort", "limit", "max_tokens", "cursor"},
         "memory_update": {"id", "content", "tags", "metadata", "if_revision"},
         "memory_forget": {"ids", "filters", "erase", "dry_run"},
         "memory_relate": {"relations"},

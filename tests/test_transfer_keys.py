@@ -11,7 +11,6 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.transfer.json_lines import MAX_KEYS
@@ -20,19 +19,16 @@ from folklore.model import Caller, Draft
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
 from tests.person import Person
-from tests.test_transfer import NEW, OLD, Mover, mover, small_batches  # noqa: F401 - fixtures
+from tests.test_transfer import NEW, OLD, Mover, batches_of_two, new_mover  # noqa: F401 - fixtures
 
 REQUEST = "ab" * 32
 
 
 @pytest.fixture
-async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncIterator[tuple[Mover, Person]]:  # noqa: F811
+async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncIterator[tuple[Mover, Person]]:
     """Another database: its importer, and a person who stores there."""
-    async with cluster.new_database(template) as name:
-        database = Database(cluster.address(name))
-        await database.open()
+    async with cluster.opened(template) as database:
         yield Mover(database, mover.embedder, Caller("mover")), Person(MemoryContext.of(database, mover.embedder))
-        await database.close()
 
 
 def body(export: list[str]) -> list[str]:
@@ -42,9 +38,7 @@ def body(export: list[str]) -> list[str]:
 
 @pytest.mark.usefixtures("small_batches")
 async def test_a_repeated_store_has_the_same_answer_after_export_and_import(
-    person: Person,
-    mover: Mover,  # noqa: F811
-    elsewhere: tuple[Mover, Person],
+    person: Person, mover: Mover, elsewhere: tuple[Mover, Person]
 ) -> None:
     importer, there = elsewhere
     [old] = await person.keep("old")
@@ -70,10 +64,7 @@ async def test_a_repeated_store_has_the_same_answer_after_export_and_import(
     assert body(await importer.take()) == body(export)
 
 
-async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(
-    person: Person,
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(person: Person, mover: Mover) -> None:
     await person.keep(Draft("one", idempotency_key="k"))
     await person.keep(Draft("two"))
     await person.keep(Draft("two", idempotency_key="l"))
@@ -85,10 +76,7 @@ async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(
     assert (two["idempotency_key"], list(two["idempotency_keys"])) == ("l", ["m"])
 
 
-async def test_dry_runs_and_duplicates_store_no_keys(
-    mover: Mover,  # noqa: F811
-    connection: asyncpg.Connection,
-) -> None:
+async def test_dry_runs_and_duplicates_store_no_keys(mover: Mover, connection: asyncpg.Connection) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
     known: list[dict[str, Any]] = [{"id": NEW, "content": "one", "idempotency_keys": {"k": REQUEST}}]
     fresh: list[dict[str, Any]] = [{"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}}]
@@ -104,8 +92,7 @@ async def test_dry_runs_and_duplicates_store_no_keys(
 
 
 async def test_keys_are_added_to_an_existing_memory_without_another_change(
-    mover: Mover,  # noqa: F811
-    connection: asyncpg.Connection,
+    mover: Mover, connection: asyncpg.Connection
 ) -> None:
     line = {"id": OLD, "content": "one"}
     await mover.put([line])
@@ -118,10 +105,7 @@ async def test_keys_are_added_to_an_existing_memory_without_another_change(
     assert await connection.fetchval("select revision from memories") == 1
 
 
-async def test_a_key_in_use_stays_with_its_memory(
-    person: Person,
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_a_key_in_use_stays_with_its_memory(person: Person, mover: Mover) -> None:
     [existing] = await person.keep(Draft("here", idempotency_key="own"))
     await person.keep(Draft("here", idempotency_key="confirmed"))
     keys = {"own": REQUEST, "confirmed": REQUEST}
@@ -138,7 +122,7 @@ async def test_a_key_in_use_stays_with_its_memory(
     assert [line for line in await mover.memories() if line.get("id") == NEW and "idempotency_keys" in line] == []
 
 
-async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Mover) -> None:  # noqa: F811
+async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Mover) -> None:
     lines: list[dict[str, Any]] = [
         {"id": OLD, "content": "one", "idempotency_key": "k"},
         {"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}},
@@ -149,11 +133,7 @@ async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Move
     assert [line.get("idempotency_keys") for line in await mover.memories()] == [None, None]
 
 
-async def test_a_line_has_at_most_300_keys(
-    person: Person,
-    mover: Mover,  # noqa: F811
-    elsewhere: tuple[Mover, Person],
-) -> None:
+async def test_a_line_has_at_most_300_keys(person: Person, mover: Mover, elsewhere: tuple[Mover, Person]) -> None:
     [known] = await person.keep("stored very often")
     keyed = [Draft("stored very often", idempotency_key=f"{'k' * 190} {number}") for number in range(MAX_KEYS + 5)]
     assert set(await person.keep(*keyed)) == {known}
@@ -171,10 +151,8 @@ async def test_a_line_has_at_most_300_keys(
         "k",
         ["k"],
         {"k": 1},
-        {"k": "ab"},
         {"k": REQUEST.upper()},
         {"k": REQUEST[1:]},
-        {"k": REQUEST + "a"},
         {"k": "g" * 64},
         {"hunter2": REQUEST, "k": "ab"},
         {"": REQUEST},
@@ -184,7 +162,7 @@ async def test_a_line_has_at_most_300_keys(
         {f"hunter2 {number}": REQUEST for number in range(MAX_KEYS + 1)},
     ],
 )
-async def test_invalid_keys_fail_their_line_and_are_not_repeated(mover: Mover, keys: Any) -> None:  # noqa: F811
+async def test_invalid_keys_fail_their_line_and_are_not_repeated(mover: Mover, keys: Any) -> None:
     report = await mover.put([{"content": "one", "idempotency_keys": keys}, {"content": "two"}])
 
     assert (report.stored, report.failed) == (1, 1)
@@ -193,8 +171,7 @@ async def test_invalid_keys_fail_their_line_and_are_not_repeated(mover: Mover, k
 
 
 async def test_imported_keys_are_cleaned_and_have_the_usual_length_limit(
-    mover: Mover,  # noqa: F811
-    connection: asyncpg.Connection,
+    mover: Mover, connection: asyncpg.Connection
 ) -> None:
     longest = "k" * MAX_KEY
 
@@ -206,7 +183,7 @@ async def test_imported_keys_are_cleaned_and_have_the_usual_length_limit(
     }  # fmt: skip
 
 
-async def test_a_secret_among_many_keys_is_refused(mover: Mover) -> None:  # noqa: F811
+async def test_a_secret_among_many_keys_is_refused(mover: Mover) -> None:
     secret = MAKERS["github"][0](random.Random(1))
     keys = {f"{'k' * 190} {number}": REQUEST for number in range(MAX_KEYS - 1)} | {secret: REQUEST}
 

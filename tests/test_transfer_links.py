@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from folklore.db.database import Database
 from folklore.db.stores.changes import CHANGEABLE
 from folklore.errors import NotFound
 from folklore.memory.requests import GetRequest
@@ -19,7 +18,7 @@ from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
 from tests.person import NOON, Person, contents
-from tests.test_transfer import Mover, mover, small_batches  # noqa: F401 - fixtures
+from tests.test_transfer import Mover, batches_of_two, new_mover  # noqa: F401 - fixtures
 
 A, B = UUID(int=1), UUID(int=2)
 STAMP = {"author": "sarah", "created_at": "2025-01-01T00:00:00+00:00"}
@@ -50,22 +49,16 @@ async def changed_memories(person: Person) -> list[UUID]:
 
 
 async def test_relations_and_revisions_survive_export_and_import_byte_for_byte(
-    mover: Mover,  # noqa: F811
-    changed_memories: list[UUID],
-    cluster: Cluster,
-    template: str,
+    mover: Mover, changed_memories: list[UUID], cluster: Cluster, template: str
 ) -> None:
     first = await mover.take()
-    async with cluster.new_database(template) as name:
-        elsewhere = Database(cluster.address(name))
-        await elsewhere.open()
+    async with cluster.opened(template) as elsewhere:
         again = Mover(elsewhere, mover.embedder, Caller("another user"))
         dry = await again.put((line.encode() for line in first), dry_run=True)
         report = await again.put(line.encode() for line in first)
         second = await again.take()
         twice = await again.put(line.encode() for line in first)
         third = await again.take()
-        await elsewhere.close()
 
     assert second[1:] == third[1:] == first[1:]
     types = [json.loads(line).get("type") for line in first[1:]]
@@ -75,10 +68,7 @@ async def test_relations_and_revisions_survive_export_and_import_byte_for_byte(
     assert replace(dry, seconds=0.0) == replace(report, seconds=0.0)
 
 
-async def test_an_imported_revision_can_be_undone(
-    mover: Mover,  # noqa: F811
-    person: Person,
-) -> None:
+async def test_an_imported_revision_can_be_undone(mover: Mover, person: Person) -> None:
     await mover.put([*MEMORIES, REVISION])
 
     assert (await person.undo(A)).content == "zero"
@@ -86,10 +76,7 @@ async def test_an_imported_revision_can_be_undone(
         await person.undo(A)
 
 
-async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(
-    mover: Mover,  # noqa: F811
-    person: Person,
-) -> None:
+async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(mover: Mover, person: Person) -> None:
     await mover.put([*MEMORIES, RELATION, REVISION])
     await mover.put([*MEMORIES, RELATION | {"relation": "precedes"}], default="copy")
     await mover.put([MEMORIES[1] | {"forgotten_at": STAMP["created_at"]}], default="copy", on_conflict="overwrite")
@@ -106,9 +93,7 @@ async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_eac
 
 
 async def test_links_before_their_memories_are_written_after_them(
-    mover: Mover,  # noqa: F811
-    small_batches: None,  # noqa: F811
-    person: Person,
+    mover: Mover, small_batches: None, person: Person
 ) -> None:
     report = await mover.put([REVISION, RELATION, *MEMORIES])
 
@@ -116,9 +101,7 @@ async def test_links_before_their_memories_are_written_after_them(
     assert [relation.to_id for relation in await person.relations(A)] == [B]
 
 
-async def test_links_of_unknown_memories_are_counted(
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_links_of_unknown_memories_are_counted(mover: Mover) -> None:
     lost = RELATION | {"to": str(uuid4())}
 
     report = await mover.put(
@@ -128,19 +111,14 @@ async def test_links_of_unknown_memories_are_counted(
     assert (report.relations, report.revisions, report.untied) == (0, 0, 4), "also revisions after the current one"
 
 
-async def test_a_dry_run_counts_links_and_writes_none(
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_a_dry_run_counts_links_and_writes_none(mover: Mover) -> None:
     report = await mover.put([*MEMORIES, RELATION, REVISION], dry_run=True)
 
     assert (report.relations, report.revisions) == (1, 1)
     assert len(await mover.take()) == 1
 
 
-async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(
-    mover: Mover,  # noqa: F811
-    small_batches: None,  # noqa: F811
-) -> None:
+async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(mover: Mover, small_batches: None) -> None:
     here, late, lost = (str(UUID(int=number)) for number in (7, 8, 9))
     await mover.put([{"id": here, "content": "here"}, {"id": late, "content": "late"}])
     superseded = {"superseded_at": "2025-01-01T00:00:00Z"}
@@ -165,9 +143,7 @@ async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(
     assert (done.unlinked, done.untied, done.relations, done.revisions) == (3, 2, 1, 1)
 
 
-async def test_invalid_links_are_reported_by_field(
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_invalid_links_are_reported_by_field(mover: Mover) -> None:
     report = await mover.put(
         [
             RELATION | {"strength": 2},
@@ -200,10 +176,7 @@ TOO_LATE, TOO_EARLY = "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"
         REVISION | {"before": {"expires_at": TOO_LATE}},
     ],
 )
-async def test_a_link_with_an_unreadable_time_fails_its_line(
-    mover: Mover,  # noqa: F811
-    line: dict[str, Any],
-) -> None:
+async def test_a_link_with_an_unreadable_time_fails_its_line(mover: Mover, line: dict[str, Any]) -> None:
     report = await mover.put([*MEMORIES, line])
 
     assert [failure.line for failure in report.failures] == [3]
@@ -211,10 +184,7 @@ async def test_a_link_with_an_unreadable_time_fails_its_line(
     assert len(await mover.take()) == 3
 
 
-async def test_links_with_nul_characters_are_imported_without_them(
-    mover: Mover,  # noqa: F811
-    person: Person,
-) -> None:
+async def test_links_with_nul_characters_are_imported_without_them(mover: Mover, person: Person) -> None:
     seen = {"author": "sa\0rah", "agent": "cl\0aude", "before": {"summary": "ze\0ro", "metadata": {"a\0": "b\0"}}}
 
     report = await mover.put([*MEMORIES, RELATION | {"author": "sa\0rah"}, REVISION | seen, {"content": "three"}])
@@ -226,9 +196,7 @@ async def test_links_with_nul_characters_are_imported_without_them(
     assert [relation.author for relation in await person.relations(A)] == ["sarah"]
 
 
-async def test_invisible_characters_are_removed_from_headers_and_links(
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_invisible_characters_are_removed_from_headers_and_links(mover: Mover) -> None:
     unseen = "\x1b[31m\x00\u202e\U000e0041"
     header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": "ours"}
     lines: list[dict[str, Any]] = [
@@ -257,9 +225,7 @@ async def test_invisible_characters_are_removed_from_headers_and_links(
     assert revision["before"] == {"summary": "a", "tags": ["b"]}
 
 
-async def test_a_header_with_a_secret_in_a_description_is_refused(
-    mover: Mover,  # noqa: F811
-) -> None:
+async def test_a_header_with_a_secret_in_a_description_is_refused(mover: Mover) -> None:
     key = MAKERS["github"][0](random.Random(7))
     header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": key}
 
@@ -274,10 +240,7 @@ def test_a_revision_line_accepts_every_changeable_column() -> None:
     assert set(_BeforeField.model_fields) == set(CHANGEABLE)
 
 
-async def test_overwriting_can_be_undone(
-    mover: Mover,  # noqa: F811
-    person: Person,
-) -> None:
+async def test_overwriting_can_be_undone(mover: Mover, person: Person) -> None:
     await mover.put(MEMORIES)
     await mover.put([MEMORIES[0] | {"content": "uno", "summary": "one"}], on_conflict="overwrite")
     assert (await person.history(A))[0].action == "import"
@@ -288,10 +251,7 @@ async def test_overwriting_can_be_undone(
     assert contents(await person.search("one")) == ["one"]
 
 
-async def test_overwriting_can_be_undone_after_its_successor_was_erased(
-    mover: Mover,  # noqa: F811
-    person: Person,
-) -> None:
+async def test_overwriting_can_be_undone_after_its_successor_was_erased(mover: Mover, person: Person) -> None:
     await mover.put(MEMORIES)
     (new,) = await person.keep(Draft("uno", supersedes=A))
     await mover.put(MEMORIES[:1], on_conflict="overwrite")

@@ -213,6 +213,11 @@ async def test_updates_are_undone_one_by_one_the_last_first(person: Person) -> N
     with pytest.raises(NotFound, match=r"Every change of the memory .* was undone already"):
         await person.undo(id_)
     assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
+    assert [(await person.redo(id_)).content for _ in range(2)] == ["two", "three"]
+    assert contents(await person.search("three")) == ["three"]
+    with pytest.raises(NotFound, match="no undo that could be redone"):
+        await person.redo(id_)
+    assert (await person.undo(id_)).content == "two"
 
 
 async def test_an_undo_with_a_revision_is_applied_once(person: Person) -> None:

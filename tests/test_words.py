@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Mapping, Sequence
 
 import asyncpg
@@ -333,6 +334,21 @@ async def test_a_question_that_excludes_nothing_filters_nothing(person: Person, 
 )
 def test_the_language_of_prose_is_detected_and_code_has_none(text: str, language: str | None) -> None:
     assert detect(text) in (language, None if text in UNSURE else language)
+
+
+def test_without_a_detector_frequent_words_name_the_language_of_most_texts_and_never_a_wrong_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pycld2", None)
+
+    found = [(detect(text), language) for language, texts in TEXTS.items() for text, _, _ in texts]
+
+    assert [pair for pair in found if pair[0] not in (pair[1], None)] == []
+    known = [pair for pair in found if pair[1] not in UNDETECTED]
+    assert sum(language == right for language, right in known) >= 0.75 * len(known)
+    assert detect("find the value that is less than or equal to x in a sorted list of numbers") == "english"
+    assert detect("SELECT a, y FROM users e WHERE i > o AND y = a") is None
+    assert detect("Връзките се затварят след всеки тест и не се пазят.") is None
 
 
 async def test_a_language_is_detected_by_every_way_in(

@@ -127,6 +127,7 @@ class App:
             project_at=project_at,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
             backups=self._backups,
+            edit_notes=self.settings.edit_notes,
         )
         return context
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
@@ -13,3 +15,21 @@ Result = TypeVar("Result")
 def in_background(work: Coroutine[Any, Any, Result], name: str) -> asyncio.Task[Result]:
     """Start a task in an empty context: its log lines carry no request's id, its spans have no parent."""
     return asyncio.create_task(work, name=name, context=Context())
+
+
+def in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
+    """Start a function in a thread that does not keep the process alive; return what becomes its result."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Result] = loop.create_future()
+
+    def settle(value: Result) -> None:
+        if not result.done():
+            result.set_result(value)
+
+    def run() -> None:
+        value = work()
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, value)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return result

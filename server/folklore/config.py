@@ -32,7 +32,7 @@ from folklore.errors import ConfigInvalid
 from folklore.lazy import yaml
 from folklore.model import Demand, SecretPolicy
 
-Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
+Provider = Literal["auto", "bundled", "minilm", "openai", "ollama", "fastembed", "none"]
 
 _PREFIX = "FOLKLORE_"
 # Least similarity, from 0 to 1, of an unknown variable to a setting for it to count as a misspelling.
@@ -120,7 +120,7 @@ class _Section(BaseModel):
 class EmbeddingSettings(_Section):
     """Model that turns text into vectors."""
 
-    provider: Provider = "bundled"
+    provider: Provider = "auto"
     url: _Text = None
     model: _Text = None
     api_key: _Hidden = None
@@ -236,6 +236,7 @@ class Settings(_Section):
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
     time_zone: _Text = None
     read_only: bool = False
+    edit_notes: bool = True
     tools: Literal["all", "core"] = "all"
     secrets: Annotated[SecretPolicy, BeforeValidator(_word)] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
@@ -254,6 +255,8 @@ class Settings(_Section):
     @field_validator("author")
     @classmethod
     def _local(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("must be one line without invisible characters")
         if "://" in value:  # as the principals of an identity provider are named, `subject <issuer>`
             raise ValueError('must not contain "://"')
         return value
@@ -328,7 +331,7 @@ def _parsed(name: str, kind: Any, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
         raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
 
@@ -363,7 +366,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See `folklore config example`.") from error
     if loaded is None:
         return {}

@@ -102,8 +102,14 @@ class EngineFailed(DatabaseUnavailable):
     code = "engine_failed"
 
 
-class DiskFull(DatabaseUnavailable):
-    """Disk of the embedded engine without room for writes. Reads go on."""
+class DataMissing(EngineFailed):
+    """Data directory of the embedded engine that was removed, or replaced by another one."""
+
+    code = "data_missing"
+
+
+class DiskFull(EngineFailed):
+    """Disk of the embedded engine without room for writes. Reads go on unless it has ended the engine."""
 
     code = "disk_full"
 

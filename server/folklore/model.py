@@ -135,7 +135,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceStats:
-    """Exact counts of one namespace; `without_vector` counts pending embeddings.
+    """Exact counts of one namespace, `memories` without the forgotten ones; `without_vector` counts pending embeddings.
 
     `injected` counts the notes that hooks gave to assistants; their tokens; and how many were used.
     """
@@ -336,6 +336,11 @@ class Memory(Stated):
         """The time it was true if its author stated one, else the time it was stored."""
         return self.occurred_at or self.created_at
 
+    @property
+    def age(self) -> tuple[datetime, datetime, UUID]:
+        """The key that sorts memories from the oldest to the newest: the time of the fact, then of the store."""
+        return self.when, self.created_at, self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Similar:
@@ -407,6 +412,7 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None
     include_superseded: bool = False
+    faded: bool = False
     reflections: bool | None = None
     equal: Mapping[str, object] = field(default_factory=dict)
     # A tsquery that every memory must satisfy: what the question excludes.

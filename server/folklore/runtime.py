@@ -19,7 +19,8 @@ from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine, OlderData
-from folklore.engine.disk import require_space
+from folklore.engine.disk import DataGuard, require_space
+from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.lazy import Lazy
@@ -37,6 +38,8 @@ else:
     operations = Lazy("folklore.backup.operations")
     upgrade = Lazy("folklore.backup.upgrade")
 
+# Seconds that a store waits for its embeddings, and the end of a process for those that stores did not wait for.
+_EMBEDDING_WAIT, _FAREWELL = 0.05, 2.0
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
 
@@ -59,37 +62,52 @@ class Runtime:
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
-        choice = configured_choice(settings.embedding)
+        choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)
         # In the background: an unreachable service must not delay what works without it.
-        warming = asyncio.create_task(_warm(embedder if warm else None), name="folklore-warm")
+        auto = settings.embedding.provider == "auto"
+        late = auto and choice is not None and choice.provider == "minilm"  # which a database may not have
+        warming = asyncio.create_task(_warm(embedder if warm and not late else None), name="folklore-warm")
         dsn, where = await database_address(settings)
         if not brief:
             await migrate(dsn)
         limits = PoolLimits(
             maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache, brief=brief
         )
-        embedded = where == "embedded"
-        revive = partial(database_address, settings) if embedded else None
-        space = partial(require_space, settings.home) if embedded else lambda: None
         login = settings.database.login_url
-        database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value(), space)
+        login_dsn = None if login is None else login.get_secret_value()
+        if where == "embedded":
+            guard = DataGuard(EnginePaths(settings.home).data)
+            revive, space = partial(_revive, settings, guard), partial(require_space, settings.home)
+            database = Database(dsn, limits, log_query, revive, login_dsn, space, guard.require)
+        else:
+            database = Database(dsn, limits, log_query, login_dsn=login_dsn)
         await database.open()
         if brief and not await is_current(database):
             await migrate(dsn)
-        active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build))
+        active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
         if not brief:
             await active_model.refresh()
+            if warm and late:
+                warming = asyncio.create_task(_warm(active_model.embedder), name="folklore-warm")
         reranker = configured_reranker(settings.reranker)
         presets = named_presets(settings.ranking.presets)
-        memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets, presets=presets)
+        memory = MemoryContext.of(
+            database,
+            active_model,
+            reranker,
+            secrets=settings.secrets,
+            presets=presets,
+            embedding_wait=None if brief else _EMBEDDING_WAIT,
+        )
         return cls(database, memory, UsageStore(database), where, warming)
 
     async def close(self) -> None:
         """Close connections and models."""
         self.warming.cancel()
         await asyncio.wait({self.warming})
+        await self.memory.finish(_FAREWELL)
         await self.database.close()
         await self.memory.active_model.close()
         if self.memory.reranker is not None:
@@ -99,7 +117,7 @@ class Runtime:
 @asynccontextmanager
 async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tuple[Database, MemoryContext]]:
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
-    await database_address(settings)  # starts the embedded engine, which stops when it is idle
+    await database_address(settings, may_create=False)  # starts the embedded engine, which stops when it is idle
     limits = PoolLimits(minimum=0, maximum=_JOB_CONNECTIONS, statement_cache=settings.database.statement_cache)
     database = runtime.database.beside(limits)
     await database.open()
@@ -151,11 +169,11 @@ def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
     )
 
 
-async def database_address(settings: Settings) -> tuple[str, str]:
+async def database_address(settings: Settings, *, may_create: bool = True) -> tuple[str, str]:
     """Return the DSN of the database, and "embedded" or "server"; the embedded engine is started if it is used."""
     if settings.database_url is not None:
         return settings.database_url.get_secret_value(), "server"
-    engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
+    engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes, may_create=may_create)
     return await asyncio.to_thread(start_engine, engine), "embedded"
 
 
@@ -169,6 +187,12 @@ def start_engine(engine: Engine, *, new: bool = False) -> str:
     except OlderData:
         upgrade.upgrade_engine(engine)
         return engine.start(new=new)
+
+
+async def _revive(settings: Settings, guard: DataGuard) -> None:
+    """Start the engine again. Raises DataMissing if its data was removed."""
+    await database_address(settings, may_create=False)
+    guard.note()
 
 
 async def _warm(embedder: Embedder | None) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from folklore import pip_install
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
@@ -62,7 +64,7 @@ def start_collector(environ: Mapping[str, str]) -> Collector | None:
     except ImportError:
         log.warning(
             "No spans are collected: an exporter is configured, but the extra is not installed. "
-            "Run: pip install 'folklore-mcp[otel]'"
+            f"Run: {pip_install('otel')}"
         )
         return None
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -20,6 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import SpanContext, Status, Tracer
 
 from folklore import __version__
+from folklore.background import in_thread
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TOOL = re.compile(r"memory_(store|recall|get|list|update|forget|relate|status)|search_keywords")
@@ -60,17 +60,10 @@ class Collector:
 
     async def stop(self) -> None:
         """Send the remaining spans, for at most two seconds."""
-        loop, sent = asyncio.get_running_loop(), asyncio.Event()
-
-        def send() -> None:
-            self._provider.shutdown()
-            with suppress(RuntimeError):  # the loop was closed after the timeout
-                loop.call_soon_threadsafe(sent.set)
-
-        # A daemon thread, so that the process can end while the collector does not answer.
-        threading.Thread(target=send, name="folklore-spans", daemon=True).start()
+        # The process can end while the collector does not answer.
+        sent = in_thread(self._provider.shutdown, "folklore-spans")
         with suppress(TimeoutError):
-            await asyncio.wait_for(sent.wait(), _STOP_SECONDS)
+            await asyncio.wait_for(sent, _STOP_SECONDS)
 
 
 class RedactingExporter(SpanExporter):

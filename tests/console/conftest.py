@@ -20,15 +20,8 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, async_playwright
 
 from folklore.embedding.protocol import Embedder
-from folklore.memory.requests import (
-    Changes,
-    CreateNamespaceRequest,
-    ForgetRequest,
-    RelateRequest,
-    RelationChange,
-    UpdateRequest,
-)
-from folklore.model import Draft
+from folklore.memory.requests import CreateNamespaceRequest
+from folklore.model import Draft, Relation
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
@@ -138,35 +131,29 @@ async def _filled(team: Team) -> Site:
         namespace="harbour",
     )  # fmt: skip
     names = ("mole", "deploy", "pool", "bouncer", "crane", "crane2", "white", "red")
-    ids |= dict(zip(names, (UUID(str(id_)) for id_ in first), strict=True))
+    ids |= dict(zip(names, first, strict=True))
     hostile = await keep(
         Draft(HOSTILE, summary=HOSTILE, source=HOSTILE, session=HOSTILE[:200], tags=("x'><b>", "{{7*7}}"),
               paths=("<img src=x onerror=alert(1)>",), commit="<b>", metadata={HOSTILE: HOSTILE}),
         Draft(ODD), Draft(LONG, summary="A long note"), namespace="odd",
     )  # fmt: skip
-    ids |= dict(zip(("hostile", "odd", "long"), (UUID(str(id_)) for id_ in hostile), strict=True))
+    ids |= dict(zip(("hostile", "odd", "long"), hostile, strict=True))
     await keep("Bob alone knows where the key of the boathouse is.", namespace="bob-private")
     await keep(Draft("The shop sells tickets for the ferry."), namespace="repo:acme/shop")
     await team.owner.call(CreateNamespaceRequest(name="empty", description=HOSTILE))
-    relations = [
-        RelationChange(from_id=ids["pool"], to_id=ids["bouncer"], type="relates_to"),
-        RelationChange(from_id=ids["red"], to_id=ids["white"], type="contradicts"),
-        RelationChange(from_id=ids["deploy"], to_id=ids["pool"], type="near_to"),
-        RelationChange(from_id=ids["odd"], to_id=ids["hostile"], type="near_to"),
-    ]
-    await team.owner.call(RelateRequest(relations=tuple(relations)))
-    update = UpdateRequest(id=ids["mole"], changes=Changes.model_validate({"content": "The mole is closed in winter."}))
-    await team.owner.call(update)
-    (gone,) = await keep("The old timetable.", namespace="harbour")
-    ids["gone"] = UUID(str(gone))
-    await team.owner.call(ForgetRequest(ids=(ids["gone"],)))
+    await team.owner.relate(
+        Relation(ids["pool"], "relates_to", ids["bouncer"]),
+        Relation(ids["red"], "contradicts", ids["white"]),
+        Relation(ids["deploy"], "near_to", ids["pool"]),
+        Relation(ids["odd"], "near_to", ids["hostile"]),
+    )
+    await team.owner.update(ids["mole"], content="The mole is closed in winter.")
+    [ids["gone"]] = await keep("The old timetable.", namespace="harbour")
+    await team.owner.forget(ids["gone"])
     async with httpx.AsyncClient(base_url=team.url, headers=bearer(tokens["ada"])) as client:
         for query in ("when do deploys happen?", "connections of the pool", "when is the mole closed?"):
             (await client.post("/api/recall", json={"query": query, "namespaces": ["harbour"]})).raise_for_status()
-        event = {
-            "event": "UserPromptSubmit",
-            "prompt": "How many places has the pool of connections?",
-        }
+        event = {"event": "UserPromptSubmit", "prompt": "How many places has the pool of connections?"}
         for session, namespace, author in (("resize-the-pool", "harbour", "ada"), (HOSTILE, "odd", "ann")):
             headers = bearer(tokens[author]) | {"Folklore-Namespace": namespace}
             sent = event | {"session": session}

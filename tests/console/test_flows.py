@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx
 import pytest
@@ -152,18 +153,42 @@ async def test_storing_and_the_question_about_it(chromium: Browser, site: Site) 
         await expect(page.locator(".memory-text")).to_have_text("The customs office moved to the old warehouse.")
 
 
-async def test_reviewing_with_a_preview_and_undo(chromium: Browser, site: Site) -> None:
-    await kept(site, "The tug boat leaves the quay at six in the morning.", "repo:acme/shop")
-    await kept(site, "The tug boat leaves the quay at seven in the morning.", "repo:acme/shop")
+async def test_reviewing_by_keys_where_an_item_stands(chromium: Browser, site: Site) -> None:
+    await kept(site, "The gate of the depot opens at six.\nIts key is blue.", "repo:acme/shop")
+    await kept(site, "The gate of the depot opens at seven.\nIts key is blue.", "repo:acme/shop")
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto("/review?project=repo:acme/shop&reason=similar")
-        await page.locator("input[name=item]").first.check()
-        await page.check("input[value=forget_older]")
-        await page.click("button:has-text('See what will happen')")
-        await page.click("button:has-text('Apply')")
-        await expect(page.get_by_role("status")).to_contain_text("1 of 1 done")
-        await page.click("main button:has-text('Undo')")
-        await page.wait_for_url("**notice=undone")
+        item = page.locator("[data-entry]").first
+        heights = await item.locator(".difference, .difference > div").evaluate_all(
+            "(all) => all.map((one) => one.getBoundingClientRect().height)"
+        )
+        assert heights[0] == sum(heights[1:])  # no blank lines
+        await page.keyboard.press("u")
+        await page.keyboard.press("1")
+        await expect(item.locator(".difference")).to_be_visible()
+        await page.keyboard.press("j")
+        await page.keyboard.press("1")
+        await expect(page.locator("#state")).to_have_text("Forget the older: done.")
+        await page.keyboard.press("u")
+        await expect(page.locator("#state")).to_have_text("Undone.")
+        await expect(item.locator(".difference")).to_be_visible()
+
+
+async def test_keys_can_be_turned_off_and_undo_nothing_by_themselves(chromium: Browser, site: Site) -> None:
+    id_ = await kept(site, "The slip has two rails.")
+    await site.team.owner.update(UUID(id_), content="The slip has three rails.")
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto(f"/memories/{id_}")
+        await page.keyboard.press("u")
+        await expect(page.locator("#undo")).to_be_focused()
+        await page.click("button:has-text('Turn single-letter keys off')")
+        await page.goto(f"/memories/{id_}")
+        await page.keyboard.press("e")
+        await page.keyboard.press("u")
+        await expect(page.locator("#undo")).not_to_be_focused()
+        await page.click("button:has-text('Turn single-letter keys on')")
+        await page.keyboard.press("e")
+        await page.wait_for_url("**/edit")
 
 
 async def test_weights_change_the_order_at_once(chromium: Browser, site: Site) -> None:
@@ -225,7 +250,7 @@ async def test_everything_works_behind_a_path_prefix(chromium: Browser, site: Si
         await page.click("button:has-text('Sign out')")
         await page.wait_for_url(f"{url}/sign-in")
 
-    assert [cookie["path"] for cookie in cookies] == ["/folklore"]
+    assert {cookie["path"] for cookie in cookies} == {"/folklore", "/folklore/"}  # of the session, of the time zone
     assert all(urlsplit(address).path.startswith("/folklore/") for address in watch.requests)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,13 +18,18 @@ from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from folklore.backup.contents import Contents
 from folklore.backup.encryption import Key
+from folklore.engine.files import sync
+from folklore.engine.lock import lock_open, release, try_lock
 from folklore.errors import InvalidInput, NotFound
 
 SUFFIX = ".backup"
-_FORMAT = 1
+RESTORE_POINT = "before-restore"  # the names of backups that a restore makes begin so
+_FORMAT = 2  # 1 may have digests of the rows with all their columns
+_LARGEST_MEMBER = 16 << 20  # of those that are read whole
 _DUMP, _MANIFEST, _ANSWERS = "folklore.dump", "manifest.json", "answers.json"
 _ENCRYPTED = ".age"
 _VERIFIED = ".verified"
+_PART = ".part"
 _SET_KEY = "Set it to the file with the key: FOLKLORE_BACKUP__KEY=FILE."
 
 
@@ -68,7 +74,7 @@ class Archive:
         """Read the manifest of a backup file. Raises NotFound, InvalidInput."""
         try:
             with zipfile.ZipFile(path) as file:
-                manifest = _manifests().validate_json(file.read(_MANIFEST))
+                manifest = _manifests().validate_json(_small(file, _MANIFEST))
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
         except OSError as error:
@@ -87,21 +93,34 @@ class Archive:
 
     @property
     def verified_at(self) -> datetime | None:
-        """The time at which a copy was restored from this file and compared."""
-        try:
-            return datetime.fromisoformat(self._mark.read_text(encoding="ascii").strip())
-        except (OSError, ValueError):
-            return None
+        """The time at which a copy was restored from this file and compared; None if it has changed since."""
+        return None if self.changed else self._marked[0]
+
+    @property
+    def changed(self) -> bool:
+        """True if the file is not the one that was verified. It is read whole, once as long as it is the same file."""
+        _, content = self._marked
+        return content is not None and content != self.digest()
+
+    @property
+    def is_restore_point(self) -> bool:
+        """True if a restore made this backup of what it replaced."""
+        return self.path.name.startswith(RESTORE_POINT)
+
+    def digest(self) -> str:
+        """Return the size and the SHA-256 of the file."""
+        status = self.path.stat()
+        return _digest(self.path, status.st_size, status.st_mtime_ns, status.st_ino)
 
     @property
     def size(self) -> int:
         """The size of the file in bytes."""
         return self.path.stat().st_size
 
-    def mark_verified(self) -> None:
-        """Record that this file was verified now."""
+    def mark_verified(self, digest: str) -> None:
+        """Record that the file with this digest was verified now."""
         with _replaced(self._mark) as out:
-            out.write(f"{datetime.now(UTC).isoformat()}\n".encode())
+            out.write(f"{datetime.now(UTC).isoformat()} {digest}\n".encode())
 
     def delete(self) -> None:
         """Delete the file and its mark."""
@@ -120,7 +139,7 @@ class Archive:
         if not self.manifest.encrypted:
             return described
         with self._member(_ANSWERS, key) as source:
-            return replace(described, answers=_answers().validate_json(source.read()))
+            return replace(described, answers=_answers().validate_json(source.read(_LARGEST_MEMBER)))
 
     @contextmanager
     def _member(self, name: str, key: Key | None) -> Iterator[BinaryIO]:
@@ -141,6 +160,15 @@ class Archive:
     def _mark(self) -> Path:
         return self.path.with_name(self.path.name + _VERIFIED)
 
+    @property
+    def _marked(self) -> tuple[datetime | None, str | None]:
+        """The time in the mark, and the digest, which a mark of an earlier version lacks."""
+        try:
+            time, _, content = self._mark.read_text(encoding="ascii").strip().partition(" ")
+            return datetime.fromisoformat(time), content or None
+        except (OSError, ValueError):
+            return None, None
+
 
 async def write_archive(
     path: Path,
@@ -150,9 +178,9 @@ async def write_archive(
 ) -> Archive:
     """Write a backup file, encrypted if there is a key; it gets its name when it is complete and on the disk.
 
-    Raises InvalidInput.
+    Raises InvalidInput, also if there is a file of this name.
     """
-    with _replaced(path) as out, zipfile.ZipFile(out, "w") as file:
+    with _new_file(path) as out, zipfile.ZipFile(out, "w") as file:
         with _new_member(file, _DUMP, key) as member:
             await dump(member)
         described = await manifest()
@@ -187,11 +215,13 @@ def archives(folder: Path) -> list[Archive]:
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file for the owner alone, which replaces `path` when the block has succeeded."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    """Open a new file for the owner alone, which replaces `path` when the block has succeeded.
+
+    It is locked until then, so that only the file of a killed process is removed.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        part, descriptor = _new_part(path)
     except OSError as error:
         raise InvalidInput("FILE", f"{path} cannot be written ({error.strerror}).") from error
     try:
@@ -200,9 +230,55 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
             out.flush()
             os.fsync(out.fileno())
         part.replace(path)
-        if os.name != "nt":  # the rename survives a power failure
-            folder = os.open(path.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+        sync(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _new_part(path: Path) -> tuple[Path, int]:
+    """Create a file next to `path`, and lock it; another one if it was removed in between."""
+    while True:
+        part = path.with_name(f".{path.stem}{SUFFIX}.{secrets.token_hex(4)}{_PART}")
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        lock_open(descriptor)
+        if part.exists():
+            return part, descriptor
+        os.close(descriptor)
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the incomplete files that killed processes have left in a folder."""
+    for part in folder.glob(f".*{SUFFIX}.????????{_PART}"):
+        with suppress(OSError):  # a file system without locks; on Windows one that is being written
+            if (descriptor := try_lock(part)) is not None:
+                part.unlink()
+                release(descriptor)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file under a name that no file has, neither now nor when it is complete."""
+    remove_parts(path.parent)
+    with _replaced(path) as out:
+        _require_none(path)
+        yield out
+        _require_none(path)
+
+
+def _require_none(path: Path) -> None:
+    if path.exists():
+        raise InvalidInput("FILE", f"{path} exists, and is not replaced.", hint="Name a new file, or delete that one.")
+
+
+def _small(file: zipfile.ZipFile, name: str) -> bytes:
+    """Read a member of bounded size, whatever the archive says. Raises BadZipFile, KeyError."""
+    if file.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile(name)  # others are unpacked without a bound
+    with file.open(name) as member:
+        return member.read(_LARGEST_MEMBER)
+
+
+@lru_cache(256)
+def _digest(path: Path, size: int, _modified: int, _inode: int) -> str:
+    with path.open("rb") as file:
+        return f"{size} {hashlib.file_digest(file, 'sha256').hexdigest()}"

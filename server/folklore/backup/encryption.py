@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from folklore import pip_install
 from folklore.errors import InvalidInput
 
 _FIELD = "backup.key"
@@ -95,7 +96,5 @@ def _age() -> Any:
     try:
         import pyrage  # optional
     except ImportError:
-        raise InvalidInput(
-            _FIELD, "needs the package pyrage.", hint="Run: pip install 'folklore-mcp[encryption]'"
-        ) from None
+        raise InvalidInput(_FIELD, "needs the package pyrage.", hint=f"Run: {pip_install('encryption')}") from None
     return pyrage

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from folklore import __version__
-from folklore.backup.archive import SUFFIX, Archive, Manifest, archives, write_archive
+from folklore.backup.archive import RESTORE_POINT, SUFFIX, Archive, Manifest, archives, remove_parts, write_archive
 from folklore.backup.contents import Contents, read_contents
 from folklore.backup.encryption import Key
 from folklore.backup.programs import find_programs
@@ -21,7 +22,6 @@ from folklore.errors import Conflict, Refused, SchemaAhead
 
 # Free space that a backup leaves on its disk, and a copy on the disk of the embedded engine, in bytes.
 _LEFT_FREE = 256 << 20
-_BEFORE_RESTORE = "before-restore"
 
 Report = Callable[[str], None]
 
@@ -83,11 +83,12 @@ async def verify(store: Store, archive: Archive, report: Report = lambda _: None
     """Restore a backup into a copy, compare every row and answer, and mark the file. Raises Conflict."""
     async with Databases.managed(store.dsn) as databases:
         await _settle_former(store, databases, report)
+        digest = await asyncio.to_thread(archive.digest)
         try:
             await _restore_copy(store, databases, archive, report)
         finally:
             await databases.drop(databases.scratch)
-    archive.mark_verified()
+    archive.mark_verified(digest)
 
 
 async def restore(store: Store, archive: Archive, report: Report = lambda _: None) -> Restored:
@@ -99,19 +100,19 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
         raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
     async with Databases.managed(store.dsn) as databases:
         points = await _settle_former(store, databases, report)
-        report("backing up the present database")
-        before = await back_up(store, store.new_path(_BEFORE_RESTORE))
-        known = before.contents(store.key)
-        if before.manifest.contents.memories:
-            points.append(before.path)
-        else:
-            before.delete()
         in_place = False
         try:
             copy = await _restore_copy(store, databases, archive, report)
             report("migrating the copy")
             await migrate(copy)
             await _analyze(copy)
+            report("backing up the present database")
+            before = await back_up(store, store.new_path(RESTORE_POINT))
+            known = before.contents(store.key)
+            if before.manifest.contents.memories:
+                points.append(before.path)
+            else:
+                before.delete()
             report("replacing the database")
             former = await databases.put_in_place()
             in_place = True
@@ -129,9 +130,16 @@ def latest_verified(folder: Path) -> Archive | None:
 
 
 def prune(folder: Path, keep: int) -> list[Path]:
-    """Delete all backups of a folder but the newest, and return them; the newest verified one is kept in any case."""
-    verified = latest_verified(folder)
-    surplus = [archive for archive in archives(folder)[keep:] if verified is None or archive.path != verified.path]
+    """Delete all backups of a folder but the newest, and return them; the newest verified one is kept in any case.
+
+    Backups that restores made are counted apart, so that they push no other out.
+    """
+    remove_parts(folder)
+    verified, everything = latest_verified(folder), archives(folder)
+    kept = {verified.path} if verified else set()
+    for restore_points in (False, True):
+        kept |= {found.path for found in [one for one in everything if one.is_restore_point == restore_points][:keep]}
+    surplus = [archive for archive in everything if archive.path not in kept]
     for archive in surplus:
         archive.delete()
     return [archive.path for archive in surplus]
@@ -151,8 +159,12 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     moment = Moment(copy)
     async with moment.reading():
         found = await read_contents(moment)
-    # Another major version may stem words otherwise, so that questions find other memories.
-    differences = archive.contents(store.key).differences(found, answers=major == archive.manifest.major)
+        # Another major version may stem words otherwise, so that questions find other memories.
+        same_major, expected = major == archive.manifest.major, archive.contents(store.key)
+        differences = expected.differences(found, answers=same_major)
+        if differences and archive.manifest.folklore_backup == 1:
+            whole_rows = await read_contents(moment, whole_rows=True)
+            differences = expected.differences(whole_rows, answers=same_major)
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
@@ -166,7 +178,7 @@ async def _settle_former(store: Store, databases: Databases, report: Report) -> 
     files = []
     for name in await databases.left_formers():
         report(f"backing up {name}, which a killed restore replaced")
-        former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(_BEFORE_RESTORE))
+        former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(RESTORE_POINT))
         files.append(former.path)
         await databases.drop(name)
     return files
@@ -177,7 +189,7 @@ async def _keep_later_writes(former: Store, known: Contents) -> list[Path]:
     moment = Moment(former.dsn)
     async with moment.reading():
         unchanged = not known.differences(await read_contents(moment))
-    return [] if unchanged else [(await back_up(former, former.new_path(_BEFORE_RESTORE))).path]
+    return [] if unchanged else [(await back_up(former, former.new_path(RESTORE_POINT))).path]
 
 
 async def _refuse_cluster(moment: Moment) -> None:

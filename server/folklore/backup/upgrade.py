@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -31,22 +31,6 @@ log = get_logger(__name__)
 _STAYS = "The data is as it was."
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """Server that is copied from or to: the address of its database `folklore`, and its programs."""
-
-    dsn: str
-    programs: Programs
-
-    @classmethod
-    def of(cls, copied: Copied) -> _Server:
-        return cls(copied.dsn, Programs(copied.programs.folder))
-
-    def database(self, name: str) -> str:
-        """Return the address of one of its databases."""
-        return address_of(self.dsn, name)
-
-
 def upgrade_engine(engine: Engine) -> Path | None:
     """Upgrade data of an older major version, and return the directory in which the old data is kept.
 
@@ -61,7 +45,7 @@ def upgrade_engine(engine: Engine) -> Path | None:
 
 def _copy(older: Copied, newer: Copied) -> None:
     try:
-        asyncio.run(_copy_all(_Server.of(older), _Server.of(newer)))
+        asyncio.run(_copy_all(older, newer))
     except EngineFailed:
         raise
     except FolkloreError as error:
@@ -71,7 +55,7 @@ def _copy(older: Copied, newer: Copied) -> None:
         ) from error
 
 
-async def _copy_all(older: _Server, newer: _Server) -> None:
+async def _copy_all(older: Copied, newer: Copied) -> None:
     """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
     before, after = await server_info(older.dsn), await server_info(newer.dsn)
     if before.offered is None:
@@ -82,7 +66,8 @@ async def _copy_all(older: _Server, newer: _Server) -> None:
         )
     log.warning("engine_upgrade_began", old=before.version, new=after.version, bytes=before.bytes)
     cluster = await read_cluster(older.dsn)
-    await older.programs.copy_roles(older.dsn, newer.programs, newer.database(MAINTENANCE))
+    maintenance = address_of(newer.dsn, MAINTENANCE)
+    await _programs(older).copy_roles(older.dsn, _programs(newer), maintenance)
     with phase(f"Upgrading the database from {before.version} to {after.version}") as advance:
         for done, name in enumerate(cluster.databases):
             advance(done, len(cluster.databases))
@@ -94,31 +79,33 @@ async def _copy_all(older: _Server, newer: _Server) -> None:
         raise Conflict("The copy has other roles or databases.")
 
 
-async def _copy_database(older: _Server, newer: _Server, name: str) -> None:
-    """Copy a database and compare it. Every server has the one for maintenance, usually without tables."""
-    source, target = older.database(name), newer.database(name)
+async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
+    """Copy a database and compare it. Every server has the one for maintenance, usually without tables.
+
+    Raises Conflict if a row or an answer of a copy with Folklore's tables differs.
+    """
+    source, target = address_of(older.dsn, name), address_of(newer.dsn, name)
     exists = name == MAINTENANCE
     if exists and not await has_tables(source):
         return
     if not exists:
         await drop_database(newer.dsn, name)
-    into = target if exists else newer.database(MAINTENANCE)
+    into = target if exists else address_of(newer.dsn, MAINTENANCE)
+    copy = partial(_programs(older).copy, source, newer=_programs(newer), target=into, create=not exists)
     if await has_schema(source):
-        await _copy_and_compare(older, newer, name, into)
+        moment, copied = Moment(source), Moment(target)
+        async with moment.reading() as snapshot:
+            contents = await read_contents(moment)
+            await copy(snapshot)
+        async with copied.reading():
+            # Another major version may stem words otherwise, so that questions find other memories.
+            differences = contents.differences(await read_contents(copied), answers=False)
+        if differences:
+            raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
     else:
-        await older.programs.copy(source, None, newer.programs, into, create=not exists)
-    await newer.programs.vacuum(target)
+        await copy(None)
+    await _programs(newer).vacuum(target)
 
 
-async def _copy_and_compare(older: _Server, newer: _Server, name: str, into: str) -> None:
-    """Copy a database with Folklore's tables. Raises Conflict if a row or an answer of the copy differs."""
-    moment, copy = Moment(older.database(name)), Moment(newer.database(name))
-    async with moment.reading() as snapshot:
-        contents = await read_contents(moment)
-        create = name != MAINTENANCE
-        await older.programs.copy(older.database(name), snapshot, newer.programs, into, create=create)
-    async with copy.reading():
-        # Another major version may stem words otherwise, so that questions find other memories.
-        differences = contents.differences(await read_contents(copy), answers=False)
-    if differences:
-        raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
+def _programs(server: Copied) -> Programs:
+    return Programs(server.programs.folder)

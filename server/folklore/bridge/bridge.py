@@ -128,8 +128,9 @@ class Bridge:
         result = answer.get("result")
         if isinstance(result, dict):
             self._learn(method, result)
-            if method == "tools/call":
-                answer = {**answer, "result": await self._passed(request, result)}
+            # The server has no working copy of the repository: what only this machine knows is added to each result.
+            if method == "tools/call" and self._code is not None:
+                answer = {**answer, "result": await self._code.answered(result)}
         return answer
 
     async def _called(self, request: Message, version: str | None) -> Message:
@@ -163,13 +164,6 @@ class Bridge:
                 log.warning("answered_from_the_package %s: %s", request["method"], error)
         former = [] if version or self._initialize is None or request is self._initialize else [self._initialize]
         return await self._own([*former, request])
-
-    async def _passed(self, _request: Message, result: Message) -> Message:
-        """Return the result of a tool for the client: the one place through which each of them passes.
-
-        The server has no working copy of the repository; what only this machine knows about a result is added here.
-        """
-        return result if self._code is None else await self._code.answered(result)
 
     def _learn(self, method: str, result: Message) -> None:
         """Keep what later requests need: the protocol's version, and which tools may be called twice."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from folklore.background import in_thread
 from folklore.clients.authorities import trust_authorities
 
 Message = dict[str, Any]
@@ -99,19 +100,7 @@ class Connections:
 
     def ask_alive(self, seconds: float) -> asyncio.Future[bool]:
         """Return, as a future, whether the server answers on a new connection."""
-        loop = asyncio.get_running_loop()
-        alive: asyncio.Future[bool] = loop.create_future()
-
-        def report(is_alive: bool) -> None:
-            if not alive.done():
-                alive.set_result(is_alive)
-
-        def ask() -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(report, self._is_alive(seconds))
-
-        threading.Thread(target=ask, name="folklore-alive", daemon=True).start()
-        return alive
+        return in_thread(lambda: self._is_alive(seconds), "folklore-alive")
 
     def _is_alive(self, seconds: float) -> bool:
         path, headers = self.target("/healthz")

@@ -97,7 +97,8 @@ class Remote:
                 self._away_since = time.monotonic()
                 raise self._unavailable(lost, repeatable=repeatable) from lost
             except Unauthenticated:
-                fresh = await self._renewed(began, patience)
+                self._access = None  # it may have been replaced since this process started
+                fresh = await self._ready(began, patience)
                 if fresh.token == access.token:
                     raise
                 access = fresh
@@ -117,11 +118,6 @@ class Remote:
                 f"The token for {self.url} cannot be read yet.",
                 hint="Unlock the system's keyring, or set FOLKLORE_TOKEN.",
             ) from None
-
-    async def _renewed(self, began: float, patience: Patience) -> Access:
-        """Read the token again: it may have been replaced since this process started."""
-        self._access = None
-        return await self._ready(began, patience)
 
     async def _exchange(
         self,

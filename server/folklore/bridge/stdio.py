@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from folklore.background import in_thread
 from folklore.bridge.connections import Message
 from folklore.text.lines import LineReader, LongLine
 
@@ -37,27 +37,19 @@ def claim_stdout() -> Callable[[Message], None]:
 
 async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
     """Pass each line of standard input to `take`, until it ends or the process that started this one is gone."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-    def read() -> None:
-        with suppress(RuntimeError):  # the loop is closed: the parent is gone
-            _read(lambda line: loop.call_soon_threadsafe(take, line))
-            loop.call_soon_threadsafe(ended.set)
-
-    # A thread reads every kind of standard input on every system; as a daemon it does not keep the process alive.
-    threading.Thread(target=read, name="folklore-stdin", daemon=True).start()
+    loop = asyncio.get_running_loop()
+    # A thread reads every kind of standard input on every system.
+    ended = in_thread(lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)), "folklore-stdin")
     parent = os.getppid()
-    while not ended.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
-                await ended.wait()
+    while not ended.done():
+        await asyncio.wait({ended}, timeout=_LOOK_SECONDS)
         if sys.platform != "win32" and os.getppid() != parent:
             return
 
 
 def _read(take: Callable[[bytes | LongLine], object]) -> None:
     reader = LineReader()
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):  # the latter: the loop is closed, since the parent is gone
         while chunk := os.read(0, _CHUNK):
             for line in reader.feed(chunk):
                 take(line)

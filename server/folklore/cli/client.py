@@ -21,6 +21,8 @@ from folklore.memory.requests import ExportRequest, Request, Result, Returns, re
 from folklore.phases import phase
 
 _SECONDS = 60.0
+# How OpenSSL words an answer that is not of TLS, version by version.
+_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 
 
@@ -95,6 +97,10 @@ class HttpClient:
             return NotCarriedOut(
                 f"The certificate of {self._server} is not trusted here ({_reason(error)}).",
                 hint="If an authority of your own issued it, join with --ca FILE, or add that file to this machine's.",
+            )
+        if any(sign in str(error) for sign in _PLAIN):
+            return NotCarriedOut(
+                f"{self._server} answers without TLS.", hint="Give its address with http://, or that of its TLS proxy."
             )
         kind = NotCarriedOut if isinstance(error, _UNSENT) else Unavailable
         return kind(

@@ -15,17 +15,14 @@ from uuid import UUID
 import click
 
 from folklore.cli.context import quick_settings, with_operations
-from folklore.errors import InvalidInput, NotFound
-from folklore.memory import serializers
-from folklore.memory.requests import ResolveRequest, Result, Returns
-from folklore.memory.results import ResolvedId
+from folklore.errors import InvalidInput
+from folklore.memory.endings import ending_of, whole_ids
+from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations
-from folklore.model import Memory
 
 Value = TypeVar("Value")
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,2}")
-_ENDING = re.compile(r"[0-9a-f]{4,31}")
 _HELP = "Give the whole id, at least its last 4 characters, or the number in the last list; `folklore list` shows them."
 # A list is forgotten after 12 hours: its numbers must not meet a command that was meant for another one.
 _KEPT_SECONDS = 12 * 60 * 60
@@ -42,7 +39,7 @@ def with_ids(
     parsed = [_parsed(ctx, text) for text in texts]
 
     async def resolved(operations: Operations) -> Value:
-        return await work(operations, await _resolve(operations, parsed))
+        return await work(operations, await whole_ids(operations, parsed, hint=_HELP))
 
     return with_operations(ctx, resolved, embeds=embeds)
 
@@ -64,7 +61,7 @@ def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
     whole = tuple(item for item in parsed if isinstance(item, UUID))
     if len(whole) == len(parsed):  # which needs no database
         return whole
-    return with_operations(ctx, lambda operations: _resolve(operations, parsed))
+    return with_operations(ctx, lambda operations: whole_ids(operations, parsed, hint=_HELP))
 
 
 def _parsed(ctx: click.Context, text: str) -> UUID | str:
@@ -77,31 +74,9 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
             return listed[int(text) - 1]
         size = f"has {len(listed)} entries" if listed else "does not exist: none was printed here in the last hours"
         raise InvalidInput("ID", f"{text} is a number in the last list, which {size}.", hint=_HELP)
-    ending = text.lower().lstrip("…").replace("-", "")
-    if not _ENDING.fullmatch(ending):
+    if (ending := ending_of(text)) is None:
         raise InvalidInput("ID", f"{text[:60]!r} is not an id.", hint=_HELP)
     return ending
-
-
-async def _resolve(operations: Operations, parsed: Sequence[UUID | str]) -> tuple[UUID, ...]:
-    endings = tuple(dict.fromkeys(text for text in parsed if isinstance(text, str)))
-    found = await operations.call(ResolveRequest(endings=endings)) if endings else ()
-    ids = {item.ending: _only(item) for item in found}
-    return tuple(ids[text] if isinstance(text, str) else text for text in parsed)
-
-
-def _only(resolved: ResolvedId) -> UUID:
-    if not resolved.found:
-        raise NotFound(f"There is no memory whose id ends in {resolved.ending}.", hint=_HELP)
-    if len(resolved.found) > 1:
-        candidates = "".join(map(_candidate, resolved.found))
-        raise InvalidInput("ID", f"several ids end in {resolved.ending}:{candidates}\n", hint="Give more characters.")
-    return resolved.found[0].id
-
-
-def _candidate(memory: Memory) -> str:
-    text = serializers.beginning(memory.content).replace("\n", " ")
-    return f"\n  {memory.id} in {memory.namespace}: {text}"
 
 
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:

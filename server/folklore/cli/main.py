@@ -16,79 +16,70 @@ from click.shell_completion import CompletionItem
 
 from folklore import __version__, phases
 from folklore.cli import screen
-from folklore.errors import FolkloreError
+from folklore.errors import FolkloreError, InvalidInput
 
-# Name -> (module, attribute, one line for the overview), in groups. Imported when called: `serve` must answer at once.
+# Name -> (module below folklore.cli, attribute, one line for the overview), in groups. Imported when called: `serve`
+# must answer at once.
 _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Daily": {
-        "status": ("folklore.cli.daily.status", "status", "The memory of this project; also without a command."),
-        "open": ("folklore.cli.daily.open", "open_", "Open the console in the browser."),
-        "store": ("folklore.cli.daily.write", "store", "Store a memory."),
-        "recall": ("folklore.cli.daily.read", "recall", "Find memories by meaning and by word, best first."),
-        "search": ("folklore.cli.daily.read", "search", "Find memories by exact words."),
-        "list": ("folklore.cli.daily.read", "list_", "List memories in order of time."),
-        "show": ("folklore.cli.daily.read", "show", "Show memories whole, by id."),
-        "stale": ("folklore.cli.daily.stale", "stale", "List memories whose files changed since; confirm them."),
-        "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
-        "injected": ("folklore.cli.daily.injected", "injected", "Show what hooks gave to your assistants."),
-        "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
+        "status": ("daily.status", "status", "The memory of this project; also without a command."),
+        "open": ("daily.open", "open_", "Open the console in the browser."),
+        "store": ("daily.write", "store", "Store a memory."),
+        "recall": ("daily.read", "recall", "Find memories by meaning and by word, best first."),
+        "search": ("daily.read", "search", "Find memories by exact words."),
+        "list": ("daily.read", "list_", "List memories in order of time."),
+        "show": ("daily.read", "show", "Show memories whole, by id."),
+        "stale": ("daily.stale", "stale", "List memories whose files changed since; confirm them."),
+        "log": ("daily.status", "log", "Show who stored, changed and forgot what, by day."),
+        "injected": ("daily.injected", "injected", "Show what hooks gave to your assistants."),
+        "pause": ("daily.injected", "pause", "Silence hooks for a while."),
+        "history": ("daily.read", "history", "Show the changes of a memory."),
         "review": (
-            "folklore.cli.daily.review",
+            "daily.review",
             "review",
-            "Decide on near-duplicates, contradictions, unused memories.",
+            "Decide on what was said and not stored, near-duplicates, contradictions, unused memories.",
         ),
-        "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),
-        "forget": ("folklore.cli.daily.write", "forget", "Forget memories; `undo` restores them for a while."),
-        "undo": ("folklore.cli.daily.write", "undo", "Take back the last change of a memory, or your last one."),
-        "merge": ("folklore.cli.daily.write", "merge", "Merge memories into one."),
-        "pin": ("folklore.cli.daily.write", "pin", "Keep memories from expiring, and first."),
-        "relate": ("folklore.cli.daily.write", "relate", "Relate one memory to another."),
+        "edit": ("daily.write", "edit", "Change a memory in your editor."),
+        "forget": ("daily.write", "forget", "Forget memories; `undo` restores them for a while."),
+        "undo": ("daily.undo", "undo", "Take back the last change of a memory, or your last one."),
+        "redo": ("daily.undo", "redo", "Repeat what the last undo took back."),
+        "merge": ("daily.write", "merge", "Merge memories into one."),
+        "pin": ("daily.write", "pin", "Keep memories from expiring, and first."),
+        "relate": ("daily.write", "relate", "Relate one memory to another."),
     },
     "Team": {
-        "invite": ("folklore.cli.team.onboarding", "invite", "Invite a person: print a line to send."),
-        "join": ("folklore.cli.team.onboarding", "join", "Join a team's server by the line of an invitation."),
-        "namespaces": (
-            "folklore.cli.team.admin",
-            "namespaces",
-            "Namespaces: list, create, rename, merge, delete, restore.",
-        ),
-        "tags": ("folklore.cli.team.admin", "tags", "Tags of a namespace: rename."),
-        "tokens": ("folklore.cli.team.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
-        "audit": ("folklore.cli.team.admin", "audit", "Show writes and denied accesses."),
-        "stats": ("folklore.cli.team.admin", "stats", "Count what is stored."),
-        "export": ("folklore.cli.team.transfer", "export", "Write memories as JSON Lines."),
+        "invite": ("team.onboarding", "invite", "Invite a person: print a line to send."),
+        "join": ("team.onboarding", "join", "Join a team's server by the line of an invitation."),
+        "namespaces": ("team.admin", "namespaces", "Namespaces: list, create, rename, merge, delete, restore."),
+        "tags": ("team.admin", "tags", "Tags of a namespace: rename."),
+        "tokens": ("team.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
+        "audit": ("team.admin", "audit", "Show writes and denied accesses."),
+        "stats": ("team.admin", "stats", "Count what is stored."),
+        "export": ("team.transfer", "export", "Write memories as JSON Lines."),
         "import": (
-            "folklore.cli.team.importing",
+            "team.importing",
             "import_",
             "Read memories from exports, pages, notes of assistants and conversations.",
         ),
     },
     "Operate": {
-        "install": ("folklore.cli.operate.install", "install", "Install Folklore into assistants."),
-        "uninstall": ("folklore.cli.operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
-        "serve": ("folklore.cli.operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
-        "backup": ("folklore.cli.operate.backup", "backup", "Back up the whole database to a file, and verify it."),
-        "restore": ("folklore.cli.operate.backup", "restore", "Replace the whole database by a backup."),
-        "backups": ("folklore.cli.operate.backup", "backups", "Backups: list, prune."),
-        "hook": ("folklore.cli.operate.hook", "hook", "Answer hooks of assistants, which call it."),
-        "jobs": ("folklore.cli.operate.jobs", "jobs", "Background jobs: run, status."),
+        "install": ("operate.install", "install", "Install Folklore into assistants."),
+        "uninstall": ("operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
+        "serve": ("operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
+        "backup": ("operate.backup", "backup", "Back up the whole database to a file, and verify it."),
+        "restore": ("operate.backup", "restore", "Replace the whole database by a backup."),
+        "backups": ("operate.backup", "backups", "Backups: list, prune."),
+        "hook": ("operate.hook", "hook", "Answer hooks of assistants, which call it."),
+        "jobs": ("operate.jobs", "jobs", "Background jobs: run, status."),
         "embeddings": (
-            "folklore.cli.operate.embeddings",
+            "operate.embeddings",
             "embeddings",
             "The embedding model: status, backfill, switch, rollback, drop, fetch.",
         ),
-        "db": ("folklore.cli.operate.db", "db", "The database: start, stop, status, migrate, role."),
-        "doctor": (
-            "folklore.cli.operate.doctor",
-            "doctor",
-            "Check that everything works, and show the next step if not.",
-        ),
-        "config": ("folklore.cli.operate.config", "config", "The settings in use."),
-        "completion": (
-            "folklore.cli.operate.config",
-            "completion",
-            "Print what completes commands in bash, zsh or fish.",
-        ),
+        "db": ("operate.db", "db", "The database: start, stop, status, migrate, role."),
+        "doctor": ("operate.doctor", "doctor", "Check that everything works, and show the next step if not."),
+        "config": ("operate.config", "config", "The settings in use."),
+        "completion": ("operate.config", "completion", "Print what completes commands in bash, zsh or fish."),
     },
 }
 _OBJECTS = 50_000
@@ -107,7 +98,7 @@ class _Lazy(click.Group):
             return None
         if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
             gc.set_threshold(_OBJECTS)
-        command = getattr(import_module(found[0]), found[1])
+        command = getattr(import_module(f"folklore.cli.{found[0]}"), found[1])
         assert isinstance(command, click.Command)
         return command
 
@@ -214,6 +205,12 @@ def outcome(arguments: list[str]) -> int:
 
 def _failure(error: Exception, as_json: bool) -> int:
     """Report an error and return its exit code."""
+    from pydantic import ValidationError  # imported here, since a command that fails early needs neither
+
+    from folklore.memory.requests import field_errors
+
+    if isinstance(error, ValidationError):  # of a request that a command makes of its arguments
+        error = InvalidInput(*field_errors(error)[0])
     if isinstance(error, FolkloreError):
         return _report(error.code, error.message, error.hint, as_json=as_json, exit_code=error.exit_code)
     if isinstance(error, OSError):  # a disk that is full, a file without read permission

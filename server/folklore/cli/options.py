@@ -182,17 +182,27 @@ _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [
     _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, rrf, or yours."),
+    _option(
+        "vector",
+        "--embedding",
+        type=click.File(),
+        help="A JSON file with the question's model and vector; - for stdin.",
+    ),
     _option("min_score", "--min-score", type=Share(), help="Leave out lower confidence."),
     _pairs_option(
         "--ranking",
-        "Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or the weight"
-        " of dense, keyword, relations, nearness or a signal; repeatable.",
+        "Another number: mmr_lambda, reflections (include, exclude, only, boost), expand (relations, entities),"
+        " hops (1 to 3), least_strength, or the weight of dense, keyword, exact, neighbours, relations or a signal;"
+        " repeatable.",
     ),
 ]
 
 field_options = _collected("fields", _FIELDS)
 filter_options = _collected("filters", _FILTERS)
 ranking_options = _collected("ranking", _RANKING)
+max_tokens_option = click.option(
+    "--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens."
+)
 format_option = click.option(
     "--format", "form", type=click.Choice(["concise", "detailed", "ids"]), default="concise", show_default=True
 )
@@ -233,8 +243,13 @@ def ranking_from(given: Given) -> RankingRequest:
     """Return the ranking of these options. Raises InvalidInput."""
     values = {name: value for name, value in given.items() if name != "ranking_values"}
     pairs = given.get("ranking_values", ())
-    named = ("mmr_lambda", "reflections", "expand")
+    named = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
     values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in named], RankingRequest)
+    if vector := values.pop("vector", None):
+        read = _json("--embedding", vector.read())
+        if not isinstance(read, dict) or read.keys() != {"model", "vector"}:
+            raise InvalidInput("--embedding", "must be a file with a JSON object of model and vector.")
+        values |= {"embedding": read["vector"], "embedding_model": read["model"]}
     values["weights"] = {name: value for name, value in pairs if name not in named}
     try:
         return RankingRequest(**values)
@@ -279,7 +294,7 @@ def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, 
 def _json(name: str, text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput(name, f"must be {_FORMS['json']}.") from None
 
 

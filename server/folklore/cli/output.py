@@ -92,10 +92,10 @@ def _words_of(query: str) -> re.Pattern[str] | None:
     return highlight_pattern(query)
 
 
-_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy", "confidence")
+_TERMS = ("rrf", "relevance", "redundancy", "confidence")
 _EXPLAINED = (
-    *("#", "score", "dense", "cosine", "evid.", "keyword", "idf held", "evid."),
-    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats", "confidence"),
+    *("#", "score", "dense", "cosine", "keyword", "idf held"),
+    *("RRF", "relevance", "repeats", "confidence"),
 )
 
 
@@ -123,6 +123,9 @@ def _print_terms(results: Sequence[tuple[int, Recalled, Any]], explain: Any) -> 
         branches = _branch_cells(terms.get("branches", {}))
         rows.append([place, score, *branches, *(terms.get(name, "") for name in _TERMS)])
     print_table(_EXPLAINED, rows)
+    for place, _, explained in results:
+        parts = ", ".join(f"{name} {value:.4f}" for name, value in (explained or {}).get("parts", {}).items())
+        print_line(f"{place}. relevance: {parts}")
     for name, value in (explain or {}).items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
@@ -135,7 +138,7 @@ def _print_terms(results: Sequence[tuple[int, Recalled, Any]], explain: Any) -> 
 def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
     for branch in ("dense", "keyword"):
         of = found.get(branch)
-        yield from (of["rank"], of["raw"], of["evidence"]) if isinstance(of, dict) else ("", "", "")
+        yield from (of["rank"], of["raw"]) if isinstance(of, dict) else ("", "")
 
 
 def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
@@ -175,7 +178,7 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
 def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a change: time, action, author, and how the changed fields differ from the values `after` it."""
     reason = f": {item.reason}" if item.reason else ""
-    undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
+    undoes = "" if item.undoes is None else f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():

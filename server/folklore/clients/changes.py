@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
+from folklore.clients.whole_file import replace_file
 from folklore.errors import Conflict, InvalidInput, Refused
 
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
@@ -43,6 +43,13 @@ class Change:
     def writes(self) -> bool:
         """Return whether there is anything to write."""
         return self.before != self.after
+
+    @property
+    def planned(self) -> Literal["make", "change", "delete"]:
+        """Return what a write does to the file."""
+        if self.before is None:
+            return "make"
+        return "delete" if self.after is None else "change"
 
 
 def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Change:
@@ -78,6 +85,8 @@ def uninstall(path: Path, section: Section) -> Change:
 
     If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
     """
+    if NAME.encode() not in (read_bytes(path) or b""):  # valid or not, it is no concern of this
+        return Change(path, "absent", None, None)
     before, text = _read(path)
     with _errors_of(path):
         entry = section.find(text)
@@ -100,7 +109,8 @@ def uninstall(path: Path, section: Section) -> Change:
 def write(change: Change) -> None:
     """Write a change by renaming a complete file over the old one, through links. A new file keeps the old one's mode.
 
-    Raises Conflict if the file has changed since it was read.
+    Folders that a removal leaves empty are removed too, but the home. Raises Conflict if the file has changed since it
+    was read.
     """
     target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
     if read_bytes(target) != change.before:
@@ -109,11 +119,18 @@ def write(change: Change) -> None:
     if change.action == "restored":
         mode = stat.S_IMODE(backup.stat().st_mode)
     if change.saves and change.before is not None:
-        _replace(backup, change.before, mode)
+        replace_file(backup, change.before, mode)
     if change.after is None:
         target.unlink()
+        home = Path.home()
+        with suppress(OSError):  # not empty
+            for folder in change.path.parents:
+                if folder == home or folder in home.parents:
+                    break
+                folder.rmdir()
     else:
-        _replace(target, change.after, mode)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, change.after, mode)
     if change.action == "restored":
         backup.unlink()
 
@@ -191,22 +208,6 @@ def _check_writable(path: Path) -> None:
             f"{path} is read-only; nothing was changed.",
             hint="Make it writable, or put the entry of `folklore install --print` where the file is made.",
         )
-
-
-def _replace(path: Path, content: bytes, mode: int | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
 def changed_lines(change: Change) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from folklore.clients.whole_file import replace_file
 from folklore.config import home_directory
 from folklore.errors import ConfigInvalid, InvalidInput, Unavailable
 
@@ -59,7 +59,9 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
     path = _path(url, home)
     # Some backends take an entry and keep nothing.
     in_keyring = _ask_keyring("set", url, token) is not None and _ask_keyring("get", url) == token
-    _write(path, {"server": url} if in_keyring else {"server": url, "token": token})
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept = {"server": url} if in_keyring else {"server": url, "token": token}
+    replace_file(path, json.dumps(kept).encode(), 0o600)
     return "the system's keyring" if in_keyring else f"{path} (mode 0600; this system has no keyring that answers)"
 
 
@@ -97,20 +99,6 @@ def _path(url: str, home: Path | None) -> Path:
     """Return the file of a server: one for each, so that two processes never write the same one."""
     name = f"{quote(urlsplit(url).netloc, safe='')[:100]}-{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
     return (home or home_directory(os.environ)) / "credentials" / name
-
-
-def _write(path: Path, content: dict[str, str]) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
 def _ask_keyring(operation: str, url: str, token: str = "") -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,7 +63,7 @@ class Section:
             return self._checked(_put_json(text, self.key, entry), wanted)
         server = {key: value for key, value in entry.items() if key != HOOKS}
         wanted[self.key] = {**servers, NAME: server}
-        result = _put_toml(_drop_hooks(text), self.key, server, replace=NAME in servers)
+        result = _put_toml(_without(text, _our_groups(text)), self.key, server, replace=NAME in servers)
         wanted = _without_hooks(wanted, self._read(result))
         for event, groups in entry.get(HOOKS, {}).items():
             events = wanted.setdefault(HOOKS, {})
@@ -78,7 +78,8 @@ class Section:
         wanted = self._read(text)
         del wanted[self.key][NAME]
         if self.toml:
-            result = _drop_toml(_drop_hooks(text), self.key)
+            result = _without(text, _our_groups(text))
+            result = _without(result, _tables(result, self.key))
             if self.key not in self._read(result):
                 del wanted[self.key]
             return self._checked(result, _without_hooks(wanted, self._read(result)))
@@ -86,10 +87,6 @@ class Section:
         if empty:
             del wanted[self.key]
         return self._checked(result, wanted)
-
-    def snippet(self, entry: Entry) -> str:
-        """Return the entry as a file of its own."""
-        return self.put("", entry)
 
     def has(self, text: str) -> bool:
         """Return whether the file has this section, even an empty one."""
@@ -318,8 +315,7 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
     newline = _newline(text)
-    lines = [f"{_word(key)} = {_write_toml(value)}{newline}" for key, value in entry.items()]
-    written = f"[{section}.{NAME}]{newline}{''.join(lines)}"
+    written = _table(f"[{section}.{NAME}]", entry, newline)
     tables = list(_tables(text, section)) if replace else []
     if tables:
         for start, end in reversed(tables[1:]):
@@ -330,8 +326,9 @@ def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
     return f"{text}{newline if text.strip(_BOM) else ''}{written}"
 
 
-def _drop_toml(text: str, section: str) -> str:
-    for start, end in reversed(list(_tables(text, section))):
+def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """Return the text without some places, and without the blank line before each."""
+    for start, end in reversed(list(places)):
         before = text[:start]
         if before.endswith(("\n\n", "\n\r\n")):
             before = before.removesuffix("\n").removesuffix("\r")
@@ -367,38 +364,27 @@ def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
     for event in sorted(hooks):
         for group in hooks[event]:
             own = {key: value for key, value in group.items() if key != HOOKS}
-            parts = [(f"[[{HOOKS}.{event}]]", own)]
-            parts += [(f"[[{HOOKS}.{event}.{HOOKS}]]", handler) for handler in group[HOOKS]]
-            lines = [
-                line
-                for header, values in parts
-                for line in (header, *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()))
-            ]
-            text += "".join(f"{line}{newline}" for line in ["", *lines])
+            handlers = [_table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline) for handler in group[HOOKS]]
+            text += "".join([newline, _table(f"[[{HOOKS}.{event}]]", own, newline), *handlers])
     return text
 
 
-def _drop_hooks(text: str) -> str:
-    """Return the text without the groups of hooks that are Folklore's."""
-    for start, end in reversed(list(_groups(text))):
-        with suppress(EditError):
-            if _our_hooks(_read_toml(text[start:end])):
-                before = text[:start]
-                if before.endswith(("\n\n", "\n\r\n")):
-                    before = before.removesuffix("\n").removesuffix("\r")
-                text = before + text[end:]
-    return text
+def _table(header: str, values: Entry, newline: str) -> str:
+    return newline.join([header, *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()), ""])
 
 
-def _groups(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of groups of hooks: an array table of an event with the tables in it."""
+def _our_groups(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of Folklore's groups of hooks: an array table of an event with the tables in it."""
     found = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [(len(text), "")]
     start: int | None = None
     for place, header in found:
         if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.[^.\]]*\.", header):
             continue  # a table in the group
         if start is not None:
-            yield start, _end_of_table(text, start, place)
+            end = _end_of_table(text, start, place)
+            with suppress(EditError):
+                if _our_hooks(_read_toml(text[start:end])):
+                    yield start, end
         start = place if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.", header) else None
 
 

@@ -62,14 +62,18 @@ class Remote:
         return {"Folklore-Namespace": quote(self.namespace, safe=":/@")} if self.namespace else {}
 
 
+def _plain(command: Sequence[str]) -> dict[str, Any]:
+    return {"command": command[0], "args": list(command[1:])}
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """Assistant: where it keeps its servers, how an entry looks, and how to recognise that it is here.
 
     `files` are the candidates of the user, of which the first that exists is used; `project_files` those of a
-    repository. `remote` is the form of a server over HTTP in a repository's file, and `variable` a reference to
-    FOLKLORE_TOKEN that the client replaces in headers. A client that `starts_elsewhere` starts a project's server in
-    another directory.
+    repository. `folders` show that the client is here, if those of its files do not. `remote` is the form of a server
+    over HTTP in a repository's file, and `variable` a reference to FOLKLORE_TOKEN that the client replaces in headers.
+    A client that `starts_elsewhere` starts a project's server in another directory.
 
     `folder` takes the `parts` of the plugin; the one that is named `in_folder` holds the server, in place of the user's
     settings file. `hooks` are files of the plugin that become a part of the settings file. `next` is the next step
@@ -78,15 +82,15 @@ class Client:
 
     name: str
     title: str
-    section: Section
     files: Callable[[Machine], Sequence[Path]]
-    project_files: Sequence[str]
-    local: Callable[[Sequence[str]], dict[str, Any]]
-    remote: Callable[[Remote], dict[str, Any]] | None
-    variable: str | None
-    commands: Sequence[str]
-    folders: Callable[[Machine], Sequence[Path]]
     next: str
+    commands: Sequence[str] = ()
+    folders: Callable[[Machine], Sequence[Path]] | None = None
+    section: Section = Section("mcpServers")
+    project_files: Sequence[str] = ()
+    local: Callable[[Sequence[str]], dict[str, Any]] = _plain
+    remote: Callable[[Remote], dict[str, Any]] | None = None
+    variable: str | None = None
     folder: Callable[[Machine], Path] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     in_folder: str | None = None
@@ -96,19 +100,15 @@ class Client:
 
     def is_here(self, machine: Machine) -> bool:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
-        path = machine.environ.get("PATH")
-        return any(shutil.which(command, path=path) for command in self.commands) or any(
-            folder.exists() for folder in (*self.folders(machine), *self.files(machine))
-        )
+        path, files = machine.environ.get("PATH"), self.files(machine)
+        folders = [file.parent for file in files] if self.folders is None else self.folders(machine)
+        found = any(shutil.which(command, path=path) for command in self.commands)
+        return found or any(one.exists() for one in (*folders, *files))
 
     def file(self, machine: Machine, project: Path | None) -> Path:
         """Return the settings file of the user, or of a project, for which the client must have one."""
         found = self.files(machine) if project is None else [project / name for name in self.project_files]
         return next((path for path in found if path.exists()), found[0])
-
-
-def _plain(command: Sequence[str]) -> dict[str, Any]:
-    return {"command": command[0], "args": list(command[1:])}
 
 
 def _typed(command: Sequence[str]) -> dict[str, Any]:
@@ -140,10 +140,8 @@ def _commands(form: str) -> list[str]:
     return [f"commands/{name}.{form}" for name in ("recall", "remember", "forget", "memory")]
 
 
-_SERVERS = Section("mcpServers")
-_ALWAYS = {
-    "alwaysLoad": True
-}  # Claude Code waits for the server, so that the first turn has its tools and instructions
+# Claude Code waits for the server, so that the first turn has its tools and instructions.
+_ALWAYS = {"alwaysLoad": True}
 _BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
 
 CLIENTS: Mapping[str, Client] = {
@@ -152,7 +150,6 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="claude-code",
             title="Claude Code",
-            section=_SERVERS,
             files=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"],
             project_files=[".mcp.json"],
             local=lambda command: _typed(command) | _ALWAYS,
@@ -176,27 +173,17 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="claude-desktop",
             title="Claude Desktop",
-            section=_SERVERS,
             files=lambda machine: [machine.application("Claude", "claude_desktop_config.json")],
-            project_files=[],
-            local=_plain,
-            remote=None,
-            variable=None,
-            commands=[],
-            folders=lambda machine: [machine.application("Claude")],
             next="quit Claude Desktop and start it again",
         ),
         Client(
             name="cursor",
             title="Cursor",
-            section=_SERVERS,
             files=lambda machine: [machine.home / ".cursor" / "mcp.json"],
             project_files=[".cursor/mcp.json"],
-            local=_plain,
             remote=_over_http("url", _ENV),
             variable=_ENV,
             commands=["cursor", "cursor-agent"],
-            folders=lambda machine: [machine.home / ".cursor"],
             starts_elsewhere=True,
             next="enable folklore in Cursor's settings under MCP, if it is not on",
         ),
@@ -219,11 +206,9 @@ CLIENTS: Mapping[str, Client] = {
             section=Section("mcp_servers", toml=True),
             files=lambda machine: [machine.folder("CODEX_HOME", ".codex") / "config.toml"],
             project_files=[".codex/config.toml"],
-            local=_plain,
             remote=_codex,
             variable=TOKEN_VARIABLE,
             commands=["codex"],
-            folders=lambda machine: [machine.folder("CODEX_HOME", ".codex")],
             next="start a new session; `/mcp` lists folklore",
             folder=lambda machine: machine.folder("CODEX_HOME", ".codex") / "skills" / "folklore",
             parts={"SKILL.md": SKILL},
@@ -233,14 +218,11 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="gemini",
             title="Gemini CLI",
-            section=_SERVERS,
             files=lambda machine: [machine.home / ".gemini" / "settings.json"],
             project_files=[".gemini/settings.json"],
-            local=_plain,
             remote=_over_http("httpUrl", _DOLLAR),
             variable=_DOLLAR,
             commands=["gemini"],
-            folders=lambda machine: [machine.home / ".gemini"],
             next="start a new session in a folder that it trusts; `/mcp` lists folklore",
             folder=lambda machine: machine.home / ".gemini" / "extensions" / "folklore",
             parts=_same("gemini-extension.json", "hooks/hooks.json", SKILL, *_commands("toml")),
@@ -249,14 +231,8 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="windsurf",
             title="Windsurf",
-            section=_SERVERS,
             files=lambda machine: [machine.home / ".codeium" / "windsurf" / "mcp_config.json"],
-            project_files=[],
-            local=_plain,
-            remote=None,
-            variable=None,
             commands=["windsurf"],
-            folders=lambda machine: [machine.home / ".codeium" / "windsurf"],
             next="press Refresh in the list of MCP servers of Cascade",
         ),
         Client(
@@ -269,13 +245,7 @@ CLIENTS: Mapping[str, Client] = {
                 else machine.config("zed", "settings.json")
             ],
             project_files=[".zed/settings.json"],
-            local=_plain,
-            remote=None,
-            variable=None,
             commands=["zed", "zeditor"],
-            folders=lambda machine: [
-                machine.application("Zed") if machine.system == "win32" else machine.config("zed")
-            ],
             next="the Agent Panel's settings list folklore with a green dot",
         ),
         Client(
@@ -288,7 +258,6 @@ CLIENTS: Mapping[str, Client] = {
             remote=lambda remote: _over_http("url", _BRACES, type="remote")(remote) | {"enabled": True},
             variable=_BRACES,
             commands=["opencode"],
-            folders=lambda machine: [machine.config("opencode")],
             next="start it again; `opencode mcp list` shows folklore",
         ),
     )

@@ -10,7 +10,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,13 +100,10 @@ def is_installed(client: Client, machine: Machine) -> bool:
 
 
 def write_folder(change: FolderChange) -> None:
-    """Write the changes of a folder, and remove the folders that they leave empty."""
+    """Write the changes of a folder."""
     for one in change.files:
         if one.writes:
             write(one)
-            for folder in _parents(one.path, change.path) if one.after is None else ():
-                with suppress(OSError):  # not empty yet
-                    folder.rmdir()
 
 
 def _tree() -> Path:
@@ -191,11 +188,3 @@ def _removal(path: Path) -> Change:
 
 def _digest(content: bytes | None) -> str:
     return hashlib.sha256(content or b"").hexdigest()
-
-
-def _parents(path: Path, top: Path) -> Iterator[Path]:
-    """Yield the folders of a file from the nearest to the top one."""
-    for parent in path.parents:
-        yield parent
-        if parent == top:
-            return

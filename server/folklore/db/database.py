@@ -16,9 +16,10 @@ from pgvector import HalfVector
 
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
+from folklore.db.rows import Made, made
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError
+from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError
 from folklore.outage import Outage
 
 __all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
@@ -251,6 +252,13 @@ class _Pools:
             self.outage.failed(describe(last))
             raise
 
+    async def renew(self) -> None:
+        """Start the embedded engine if it has stopped, and use new connections from now on."""
+        if self._revive is not None:
+            await self._revive()
+            for pool in set(self._pools.values()):
+                await pool.expire_connections()
+
     def statistics(self) -> PoolStatistics:
         pools = set(self._pools.values())
         idle = sum(pool.get_idle_size() for pool in pools)
@@ -294,9 +302,11 @@ class Database:
         revive: Revive | None = None,
         login_dsn: str | None = None,
         require_space: Callable[[], None] = lambda: None,
+        require_data: Callable[[], None] = lambda: None,
     ) -> None:
         self._pools = _Pools(dsn, limits, log_query, revive, login_dsn)
         self.require_space = require_space  # raises DiskFull; called before each transaction that writes
+        self._require_data = require_data  # raises DataMissing; called before each of them and after its commit
         self.token_key: str | None = None
 
     async def open(self) -> None:
@@ -342,6 +352,20 @@ class Database:
         guard = self._cancel_locked if guarded and self._pools.limits.statement_cache else None
         return PooledSession(self._acquire, plans, begin, release_later=release_later, cancel_locked=guard)
 
+    async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+        """Return all rows of the statement `sql/<name>.sql`, in a session of its own."""
+        async with self.session(plans) as session:
+            return await session.rows(name, **values)
+
+    async def all(self, type_: type[Made], name: str, plans: Plans = "kept", /, **values: object) -> list[Made]:
+        """Return all rows of a statement as dataclasses."""
+        return [made(type_, row) for row in await self.rows(name, plans, **values)]
+
+    async def row(self, name: str, plans: Plans = "kept", /, **values: object) -> Row | None:
+        """Return the first row of a statement in a session of its own, or None."""
+        async with self.session(plans) as session:
+            return await session.row(name, **values)
+
     def pinned_session(self) -> PinnedSession:
         """Return a guarded session for statements in sequence."""
         return PinnedSession(partial(self.session, release_later=True, guarded=True))
@@ -353,12 +377,30 @@ class Database:
     async def transaction(self) -> AsyncIterator[Session]:
         """Run the block in one transaction: committed at its end, rolled back if it fails or is cancelled.
 
-        Raises DiskFull without beginning it.
+        Raises DiskFull and DataMissing without beginning it, and DataMissing if the data was removed meanwhile.
         """
         self.require_space()
+        await self.confirm_data()
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
-        async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
-            yield session
+        try:
+            async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
+                yield session
+        except DatabaseUnavailable:
+            self.require_space()  # the cause, if it is one of these
+            self._require_data()
+            raise
+        self._require_data()
+
+    async def confirm_data(self) -> None:
+        """Raise DataMissing if the data of the embedded engine was removed.
+
+        If there is other data, as after an upgrade by another process, its engine is joined by new connections.
+        """
+        try:
+            self._require_data()
+        except DataMissing:
+            await self._pools.renew()
+            self._require_data()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:  # a server on stdio imports this before it may take the time 
     from _typeshed import DataclassInstance
     from asyncpg import Record
 
-_Made = TypeVar("_Made", bound="DataclassInstance")
+Made = TypeVar("Made", bound="DataclassInstance")
 
 # Memories with a lower quality are left out of every answer; those without one are kept.
 QUALITY_FLOOR = 0.05
 
 
-def made(type_: type[_Made], row: Record, /, **others: object) -> _Made:
+def made(type_: type[Made], row: Record, /, **others: object) -> Made:
     """Return a dataclass with the columns of its fields' names, arrays as tuples, and `others` in their place."""
     columns = {name: row[name] for name in type_.__dataclass_fields__ if name in row}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()}
@@ -135,6 +135,7 @@ def visibility(filters: Filters, now: datetime) -> dict[str, object]:
         "as_of": filters.as_of,
         "include_superseded": filters.include_superseded,
         "quality_floor": QUALITY_FLOOR,
+        "faded": filters.faded,
         "reflections": filters.reflections,
         "kinds": list(filters.kinds) or None,
         "tags": list(filters.tags) or None,

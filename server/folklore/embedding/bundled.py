@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from folklore.embedding.vectors import Vectors
 
 # The name includes the pooling: vectors with another pooling are not comparable with these.
-MODEL = Model("bundled", BUNDLED, 256, weight=0.65, blurs_beyond=60)
+MODEL = Model("bundled", BUNDLED, 256, contextual=False)
 # Shorter batches are embedded on the event loop, which takes less time than passing them to a thread.
 _INLINE_CHARACTERS = 2_000
 

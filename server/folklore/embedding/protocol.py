@@ -50,10 +50,8 @@ class Model:
     provider: str
     name: str
     dimensions: int
-    # Weight of its standardised score against that of the keyword branch: 1 for a model that reads in context.
-    weight: float = 1.0
-    # For a model that averages tokens: number of lexemes from which on its vectors represent a text less and less well.
-    blurs_beyond: float | None = None
+    # False for a model that averages tokens: the ranking has other weights for it.
+    contextual: bool = True
     # Text before each question and before each memory, as the model was trained.
     query_prefix: str = ""
     document_prefix: str = ""

@@ -12,8 +12,8 @@ from folklore.engine import endpoint
 from folklore.engine.account import Account, check_user_has_name
 from folklore.engine.binaries import MAJOR, Binaries
 from folklore.engine.endpoint import Endpoint
-from folklore.engine.files import EnginePaths, engine_failure
-from folklore.errors import EngineFailed
+from folklore.engine.files import EnginePaths, engine_failure, sync
+from folklore.errors import DataMissing, EngineFailed
 from folklore.phases import phase
 
 _CREATION_SECONDS = 5.0
@@ -40,7 +40,9 @@ def version_on_disk(paths: EnginePaths) -> str | None:
         return None
 
 
-def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None, major: int = MAJOR) -> None:
+def ensure_data(
+    paths: EnginePaths, binaries: Binaries, account: Account | None, major: int = MAJOR, *, may_create: bool = True
+) -> None:
     """Create the data directory unless it exists.
 
     Raises OlderData if it can be upgraded to this version, and EngineFailed if this version cannot use it. EngineFailed
@@ -50,22 +52,29 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None,
         shutil.rmtree(abandoned, ignore_errors=True)
     version = version_on_disk(paths)
     if version is None:
-        if paths.data.exists() and any(paths.data.iterdir()):
-            raise EngineFailed(
-                f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
-            )
-        if paths.identity.exists():
-            state = "empty" if paths.data.exists() else "missing"
-            raise EngineFailed(
-                f"The data directory {paths.data} is {state}, and held memories.",
-                hint="Put it back, for example by mounting its disk. If it is lost: `folklore db start --new`, then "
-                "`folklore restore FILE` (`folklore backups list`).",
-            )
+        refuse_lost_data(paths, may_create=may_create)
         with phase("Creating the embedded database, once", _CREATION_SECONDS):
             _create(paths, binaries, account)
     elif version != str(major):
         _refuse_version(paths, version)
     _check_identity(paths, binaries, account)
+
+
+def refuse_lost_data(paths: EnginePaths, *, may_create: bool) -> None:
+    """Raise DataMissing if the data that was here is not, and EngineFailed if other files are in its place."""
+    if version_on_disk(paths) is not None:
+        return
+    if may_create and paths.data.exists() and any(paths.data.iterdir()):
+        raise EngineFailed(
+            f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
+        )
+    if paths.identity.exists() or not may_create:
+        state = "empty" if paths.data.exists() else "missing"
+        raise DataMissing(
+            f"The data directory {paths.data} is {state}, and held memories.",
+            hint="Put it back, for example by mounting its disk. If it is lost: `folklore db start --new`, then "
+            "`folklore restore FILE` (`folklore backups list`).",
+        )
 
 
 def _refuse_version(paths: EnginePaths, version: str) -> None:
@@ -153,10 +162,7 @@ def _create(paths: EnginePaths, binaries: Binaries, account: Account | None) -> 
         fresh.rename(paths.data)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    if os.name != "nt":  # make the rename survive a power failure, as initdb did for the contents
-        descriptor = os.open(paths.engine, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+    sync(paths.engine)  # the rename, as initdb did for the contents
 
 
 def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from folklore.errors import EngineFailed
+from folklore.engine.disk import LEAST_FREE, free_space
+from folklore.errors import DiskFull, EngineFailed
 
 # A process id that no system assigns. Postgres takes a lock file with this id for the file of a dead server.
 _UNUSED_PID = 2**31 - 1
@@ -19,8 +20,9 @@ _SHOWN_LINES = 15
 _SHOWN_BYTES = 8_192
 _ROTATE_AT_BYTES = 10 * 1024 * 1024
 
+_NO_SPACE = "No space left"
 _HINTS = (
-    (("No space left", "File too large", "Disk quota"), "Free some disk space, then start again."),
+    ((_NO_SPACE, "File too large", "Disk quota"), "Free some disk space, then start again."),
     (("shared memory", "Cannot allocate memory"), "Give the machine more memory, then start again."),
 )
 _OTHER_HINT = (
@@ -101,6 +103,14 @@ def invalidate_pid(data: Path) -> None:
         return
 
 
+def sync(path: Path) -> None:
+    """Make a change of a file or folder survive a power failure."""
+    if os.name != "nt":
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
 def append_to_log(paths: EnginePaths, text: str) -> None:
     """Write an action of the launcher into the log, in the format of Postgres' lines."""
     with paths.log.open("a", encoding="utf-8", errors="surrogateescape") as file:
@@ -120,6 +130,8 @@ def engine_failure(reason: str, paths: EnginePaths, output: str = "") -> EngineF
     message = f"{reason}{shown}\nThe log {paths.log} ends with:\n{_tail(paths.log)}\n"
     for signs, hint in _HINTS:
         if any(sign in message for sign in signs):
+            if _NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:
+                return DiskFull(f"The disk of {paths.home} is full: {free / 2**20:,.0f} MB free. {message}", hint=hint)
             return EngineFailed(message, hint=hint)
     return EngineFailed(message, hint=_OTHER_HINT)
 

@@ -83,12 +83,14 @@ class Engine:
     """Embedded Postgres below `home`, shared by all processes with the same `home`.
 
     It outlives the process that started it, and stops after `idle_minutes` without a session (0: never). The settings
-    of the process that started it apply. Every method blocks, so call it in a thread, and raises EngineFailed.
+    of the process that started it apply. Every method blocks, so call it in a thread, and raises EngineFailed. Without
+    `may_create` it is an engine that was started before: an empty one in its place would go unnoticed.
     """
 
     home: Path
     idle_minutes: float = 30.0
     shared_buffers: str = "256MB"
+    may_create: bool = True
 
     def start(self, *, new: bool = False) -> str:
         """Join the running engine, or create the data directory and start it; return the DSN of its database.
@@ -96,6 +98,8 @@ class Engine:
         `new` accepts that the data which was here is missing, or that other data is in its place.
         """
         with self._server() as server:
+            if not self.may_create:
+                cluster.refuse_lost_data(server.paths, may_create=False)
             create_files(server)
             with phase("Starting the embedded Postgres"), locked(server.paths.lock, LOCK_SECONDS):
                 settle(server)
@@ -198,7 +202,7 @@ class Engine:
         """Give the server; turn errors of files and programs within the block into EngineFailed."""
         paths = EnginePaths(self.home)
         try:
-            yield Server(paths, find_binaries(), account_for(paths))
+            yield Server(paths, find_binaries(), account_for(paths), may_create=self.may_create)
         except PermissionError as error:
             raise EngineFailed(
                 f"The embedded engine may not use its files: {error}.",
@@ -219,6 +223,7 @@ class Server:
     binaries: Binaries
     account: Account | None
     major: int = MAJOR
+    may_create: bool = True
 
     def probe(self, database: str = "postgres") -> Answer:
         """Return the server's state. Only a connection to the database `folklore` counts as use of the engine."""
@@ -296,6 +301,7 @@ class Server:
         The server and all its children inherit the descriptor of the lock `alive`, so the kernel holds that lock until
         the last of them ends. A reused process id cannot falsify this, and it works across containers.
         """
+        cluster.refuse_lost_data(self.paths, may_create=self.may_create)
         alive = try_lock(self.paths.alive)
         if alive is None:
             return False
@@ -325,7 +331,7 @@ class Server:
                 account.chown_tree(paths.engine)
             self._log_opened(make_programs_readable(self.binaries.folder, account))
             self._log_opened([*make_reachable(paths.engine, account), *make_reachable(paths.log, account)])
-        cluster.ensure_data(paths, self.binaries, account, self.major)
+        cluster.ensure_data(paths, self.binaries, account, self.major, may_create=self.may_create)
         listen = choose_endpoint(paths, account)
         if account:
             self._log_opened(make_reachable(Path(listen.host), account))
@@ -336,13 +342,18 @@ class Server:
     def _invalidate_stale_pids(self, sockets: Path) -> None:
         """Remove process ids from lock files, unless they are of a server that was started by hand.
 
-        No process of a server that we launched is alive here, so other ids belong to unrelated processes.
+        No process of a server that we launched is alive here, so other ids belong to unrelated processes. A power
+        failure leaves files without an id, which Postgres refuses; that of the data may also be of a server that is
+        being started by hand, and then Postgres refuses a second one by its shared memory.
         """
-        recorded, listening = read_pid(self.paths.data / "postmaster.pid"), read_pid(sockets / SOCKET_LOCK)
+        listening = read_pid(sockets / SOCKET_LOCK)
+        recorded = read_pid(self.paths.data / "postmaster.pid")
         if recorded is not None and not may_be_server(recorded, self.paths):
             invalidate_pid(self.paths.data)
-        if listening is not None and not may_be_server(listening, self.paths):
-            (sockets / SOCKET_LOCK).unlink()
+        elif recorded is None and not server_processes(self.paths):
+            (self.paths.data / "postmaster.pid").unlink(missing_ok=True)
+        if not server_processes(self.paths) if listening is None else not may_be_server(listening, self.paths):
+            (sockets / SOCKET_LOCK).unlink(missing_ok=True)
 
     def _log_opened(self, folders: list[Path]) -> None:
         for folder in folders:

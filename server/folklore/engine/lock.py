@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from folklore.errors import EngineFailed
@@ -36,6 +36,13 @@ def try_lock(path: Path) -> int | None:
             return None
         raise  # a file system without locks
     return descriptor
+
+
+def lock_open(descriptor: int) -> None:
+    """Lock an open file where another process could otherwise remove it: Windows removes no open file."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # a file system without locks, on which try_lock fails
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def release(descriptor: int) -> None:

@@ -8,7 +8,6 @@ data.16-TIME      the old data, kept until it is dropped
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -20,7 +19,7 @@ from folklore.engine.account import Account
 from folklore.engine.binaries import MAJOR, Binaries, find_binaries
 from folklore.engine.cluster import REPLACED_FILE, version_on_disk
 from folklore.engine.disk import free_space
-from folklore.engine.files import EnginePaths, append_to_log
+from folklore.engine.files import EnginePaths, append_to_log, sync
 from folklore.errors import DiskFull, EngineFailed
 
 # Bytes that the upgrade needs in addition to the size of the data: the write-ahead log, and what stays free.
@@ -98,10 +97,10 @@ def offer(paths: EnginePaths, room: Path, account: Account | None) -> None:
     record.write_text(f"{paths.identity.read_text('ascii').strip()}\n{_state(paths.data)}\n", "ascii")
     if account:
         account.chown(record)
-    _sync(record)
-    _sync(made)
+    sync(record)
+    sync(made)
     made.rename(paths.upgraded)
-    _sync(paths.engine)
+    sync(paths.engine)
 
 
 def complete(paths: EnginePaths) -> None:
@@ -120,7 +119,7 @@ def complete(paths: EnginePaths) -> None:
     elif paths.data.exists():
         paths.data.rmdir()
     paths.upgraded.rename(paths.data)
-    _sync(paths.engine)
+    sync(paths.engine)
     append_to_log(paths, f"upgraded the data to Postgres {MAJOR}")
 
 
@@ -160,11 +159,3 @@ def _size(folder: Path) -> int:
         with suppress(FileNotFoundError):  # a server that still runs has removed it
             total += path.lstat().st_size
     return total
-
-
-def _sync(path: Path) -> None:
-    """Make a change of a file or folder survive a power failure."""
-    if os.name != "nt":
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)

@@ -33,14 +33,13 @@ from folklore.http.console.routes import console_routes, is_console, missing_pag
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.exports import Exports
 from folklore.http.health import Health
-from folklore.http.limits import STREAM_PATH, Limits, limiting
+from folklore.http.limits import STREAM_PATH, BodyLimit, ConcurrencyLimit, Limits, RateLimit
 from folklore.http.local_servers import PROOF_PATH, Identity
 from folklore.http.metrics import Metrics
-from folklore.http.namespace import RequestedNamespace
 from folklore.http.oauth import JwtIssuer
 from folklore.http.request_log import RequestLog
+from folklore.http.requested import RequestedNames
 from folklore.http.team import Team
-from folklore.http.time_zone import RequestedTimeZone
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
 from folklore.memory.auth.console_sessions import ConsoleSessions
@@ -102,9 +101,10 @@ def build_app(
         Middleware(TrustedHosts, security=security),
         Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth), is_console=is_console),
         Middleware(ConsoleGuard, team=team, sessions=sessions, is_console=is_console),
-        Middleware(RequestedNamespace),
-        Middleware(RequestedTimeZone),
-        *limiting(limits, settings.http.rate_per_minute),
+        Middleware(RequestedNames),
+        Middleware(RateLimit, per_minute=settings.http.rate_per_minute),
+        Middleware(BodyLimit, limits=limits),
+        Middleware(ConcurrencyLimit, limits=limits),
     ]
     return Starlette(
         routes=routes, middleware=middleware, lifespan=lifespan, exception_handlers={404: missing_page(team.service)}

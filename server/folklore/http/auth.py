@@ -70,7 +70,7 @@ class AuthenticationMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, team: Team, *, metadata_url: str | None, is_console: Callable[[str], bool]
+        self, app: ASGIApp, team: Team, *, metadata_url: str | None, is_console: Callable[[Scope], bool]
     ) -> None:
         self._app = app
         self._team = team
@@ -81,8 +81,9 @@ class AuthenticationMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        token = _bearer(scope) if scope["type"] == "http" else None
-        if self._needs_no_caller(scope, token):
+        is_checked = scope["type"] == "http" and not self._is_console(scope)  # the console has sessions
+        token = _bearer(scope) if is_checked else None
+        if not is_checked or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"] == JOIN:
@@ -100,18 +101,13 @@ class AuthenticationMiddleware:
         with calling(found):
             await self._app(scope, receive, send)
 
-    def _needs_no_caller(self, scope: Scope, token: str | None) -> bool:
-        """Return True for what is no request, is open to all, or is the console's, which has sessions."""
-        if scope["type"] != "http" or self._is_console(scope["path"]):
-            return True
-        return _is_open(scope["method"], scope["path"], token)
-
     async def _caller(self, scope: Scope, token: str | None) -> Caller | Response:
         """Return the caller of a request, or the answer that refuses it."""
         address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
             await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
-            return _too_many_failures(wait)
+            message = f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address."
+            return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
         try:
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
@@ -153,11 +149,6 @@ def address_of(scope: Scope) -> str:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def _too_many_failures(wait: float) -> Response:
-    message = f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address."
-    return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
 
 
 def _is_open(method: str, path: str, token: str | None) -> bool:

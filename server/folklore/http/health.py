@@ -38,6 +38,8 @@ _MESSAGES = {
     "schema_ahead": "The database was migrated by a newer Folklore.",
     "database_unavailable": "The database does not answer.",
     "engine_failed": "The embedded Postgres does not start.",
+    "data_missing": "The data directory of the embedded Postgres was removed.",
+    "disk_full": "The disk of the embedded Postgres is full, and it does not start.",
     "start_broken": "The start fails with an unexpected error; the log shows more.",
     "database_broken": "The database fails with an unexpected error; the log shows more.",
     "model_broken": "The embedding model fails with an unexpected error; the log shows more.",
@@ -89,6 +91,7 @@ class Health:
                 async with asyncio.timeout(_TIMEOUT):
                     running = await self._app.ready()
                     part = "database"
+                    await running.database.confirm_data()
                     await check_schema(running.database)
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)

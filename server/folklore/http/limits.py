@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -45,15 +44,6 @@ class Limits:
     idle_seconds: float = 75.0  # longer than the 60 of common proxies, so that the proxy closes first
     unread_seconds: float = 30.0
     until_idle_seconds: float = 30 * 60.0  # after which a server of `folklore open` ends
-
-
-def limiting(limits: Limits, rate_per_minute: int) -> list[Middleware]:
-    """Return the middleware that applies the limits, in the order in which a request passes it."""
-    return [
-        Middleware(RateLimit, per_minute=rate_per_minute),
-        Middleware(BodyLimit, limits=limits),
-        Middleware(ConcurrencyLimit, limits=limits),
-    ]
 
 
 class Rate:
@@ -149,7 +139,9 @@ class BodyLimit:
             async with asyncio.timeout(self._limits.body_seconds):
                 await self._receive_chunks(receive, chunks)
         except TimeoutError:
-            raise _BodyRefused(self._too_slow()) from None
+            message = f"The request's body did not arrive within {self._limits.body_seconds:g} seconds."
+            hint = "Send it again, in smaller parts if the connection is slow."
+            raise _BodyRefused(refusal(408, "too_slow", message, hint)) from None
 
     async def _receive_chunks(self, receive: Receive, chunks: list[bytes]) -> None:
         size, more = 0, True
@@ -171,14 +163,6 @@ class BodyLimit:
         size = self._limits.body_size
         return refusal(
             413, "too_large", f"The request's body has more than {size} bytes.", "Send fewer memories in a call."
-        )
-
-    def _too_slow(self) -> Response:
-        return refusal(
-            408,
-            "too_slow",
-            f"The request's body did not arrive within {self._limits.body_seconds:g} seconds.",
-            "Send it again, in smaller parts if the connection is slow.",
         )
 
 

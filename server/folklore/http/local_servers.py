@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 import http.client
 import json
-import os
 import secrets
 import ssl
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from folklore.clients.whole_file import replace_file
 from folklore.config import Settings
 from folklore.log import get_logger
 
@@ -71,7 +71,9 @@ def registered(settings: Settings, identity: Identity, address: str, url: str | 
         address = address.replace(f"//{name}:", f"//{reachable}:")
     path = folder_of(settings.home) / f"{secrets.token_hex(8)}.json"
     try:
-        _write(path, json.dumps(asdict(LocalServer(address, url or address, identity.secret))))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = asdict(LocalServer(address, url or address, identity.secret))
+        replace_file(path, json.dumps(kept).encode(), 0o600)
     except OSError as error:
         log.info("server_not_registered", path=str(path), reason=error.strerror)
     try:
@@ -118,15 +120,6 @@ def _connection(address: str) -> http.client.HTTPConnection:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return http.client.HTTPSConnection(str(parts.hostname), parts.port, timeout=_SECONDS, context=context)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-    temporary.replace(path)
 
 
 def _read(path: Path) -> LocalServer | None:

@@ -177,14 +177,11 @@ class Metrics(CallMetrics):
         self._most.set(pool.maximum)
         if running.where == "embedded":
             self._free.set(free_space(self._app.settings.home))
-        self._read_dropped()
-        if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
-            self._counting = in_background(self._count_pending(), "folklore-metrics-pending")
-
-    def _read_dropped(self) -> None:
         if (queue := self._app.usage.queue) is not None:
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
+        if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
+            self._counting = in_background(self._count_pending(), "folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
         running = self._app.started

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
-from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
-from folklore.http.time_zone import requested_zone
+from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
@@ -122,6 +121,6 @@ def _ways(caller: Caller) -> str:
         if not where:
             return "Your token may only read."
     return (
-        f"Pass namespace ({where}), send the header {HEADER}, add ?{PARAMETER}=NAME to the server's URL,"
+        f"Pass namespace ({where}), send the header {NAMESPACE}, add ?{PARAMETER}=NAME to the server's URL,"
         " or use a token with a default (`folklore tokens create --namespace`)."
     )

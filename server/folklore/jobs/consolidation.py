@@ -175,8 +175,7 @@ async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str])
     if not words:
         return []
     scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
-    # BM25's constants have no effect on document frequencies.
-    query = LexemeQuery(words, (), namespace.languages, _MOST_DOCUMENTS, saturation=0.0, prior=0.0)
+    query = LexemeQuery(words, (), namespace.languages, _MOST_DOCUMENTS)
     lexemes, corpus = await run.context.statements.lexemes(scope, query, None)
     rarity: dict[str, float] = {}
     for lexeme, places in lexemes.places.items():

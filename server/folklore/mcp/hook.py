@@ -18,7 +18,7 @@ from folklore.memory.service import Operations
 
 # Events whose answers clients read as JSON, and the one that adds nothing: for no content at all, Claude Code shows the
 # assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
-_READ_AS_JSON, _SILENCE = ("UserPromptSubmit", "Stop"), "{}"
+_READ_AS_JSON, _SILENCE = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"), "{}"
 
 
 class HookArguments(Part):
@@ -29,6 +29,10 @@ class HookArguments(Part):
     session: str = ""
     cwd: str = ""
     message: str = ""
+    path: str = ""
+    text: str = ""
+    content: str = ""
+    command: str = ""
 
     model_config = ConfigDict(extra="ignore")
 

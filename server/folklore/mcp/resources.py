@@ -9,34 +9,28 @@ from dataclasses import replace
 from urllib.parse import unquote
 from uuid import UUID
 
+from mcp import types
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextResourceContents,
-)
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import serializers
 from folklore.memory.requests import FiltersRequest, GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
+from folklore.text import names
 
 _JSON = "application/json"
 _RECENT = 20
 
 RESOURCES = (
-    Resource(
+    types.Resource(
         uri="memory://status",
         name="status",
         title="Memory status",
         description="Namespaces with their sizes, and whether everything works.",
         mime_type=_JSON,
     ),
-    Resource(
+    types.Resource(
         uri="memory://namespaces",
         name="namespaces",
         title="Namespaces",
@@ -45,14 +39,14 @@ RESOURCES = (
     ),
 )
 TEMPLATES = (
-    ResourceTemplate(
+    types.ResourceTemplate(
         uri_template="memory://{namespace}/recent",
         name="recent",
         title="Recent memories of a namespace",
         description="Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
         mime_type=_JSON,
     ),
-    ResourceTemplate(
+    types.ResourceTemplate(
         uri_template="memory://item/{id}",
         name="item",
         title="One whole memory",
@@ -62,19 +56,19 @@ TEMPLATES = (
 )
 
 
-async def read(service: Operations, uri: str) -> ReadResourceResult:
+async def read(service: Operations, uri: str) -> types.ReadResourceResult:
     """Read a resource. Raises MCPError: invalid params for an unknown one."""
     for pattern, reader in _READERS:
         if found := pattern.fullmatch(uri):
             try:
                 value = await reader(service, *(unquote(part) for part in found.groups()))
             except (NotFound, InvalidInput) as error:
-                raise MCPError(INVALID_PARAMS, str(error), {"uri": uri}) from error
+                raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from error
             except FolkloreError as error:
-                raise MCPError(INTERNAL_ERROR, str(error), {"uri": uri}) from error
+                raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": uri}) from error
             text = json.dumps(value, ensure_ascii=False)
-            return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
-    raise MCPError(INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri})
+            return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
+    raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri})
 
 
 async def _status(service: Operations) -> JsonDict:
@@ -88,6 +82,7 @@ async def _namespaces(service: Operations) -> JsonDict:
 
 async def _recent(service: Operations, namespace: str) -> JsonDict:
     """List the pinned memories, then the newest others, 20 in all."""
+    namespace = names.normalise(namespace)
     pinned = await service.call(_listed(namespace, _RECENT, pinned=True))
     if (left := _RECENT - len(pinned.memories)) == 0:
         return serializers.answer(pinned, "concise")

@@ -23,10 +23,6 @@ _MARKED: Schema = {
 }
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FLAG: Schema = {"type": "boolean"}
-_DEGRADED: Schema = {
-    "type": "array",
-    "items": {"type": "object", "properties": {"branch": _TEXT, "reason": _TEXT}, "required": ["branch", "reason"]},
-}
 
 
 def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
@@ -43,7 +39,7 @@ STORE_RESULT = _object(
 )
 ANSWER = _object(
     ("memories", "searched"),
-    memories=_MARKED, searched=_TEXTS, degraded=_DEGRADED, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
+    memories=_MARKED, searched=_TEXTS, degraded=_OBJECTS, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
 )  # fmt: skip
 GET_RESULT = _object(("memories",), memories=_MARKED, missing=_TEXTS)
 RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
@@ -55,7 +51,7 @@ RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, remove
 STATUS = _object(
     ("version", "engine", "namespaces"),
     version=_TEXT, engine=_TEXT, namespaces=_OBJECTS, model={"type": "object"}, embedding_debt={"type": "integer"},
-    degraded=_DEGRADED,
+    degraded=_OBJECTS,
 )  # fmt: skip
 
 

@@ -8,23 +8,9 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal
 
+from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    TextContent,
-)
 from pydantic import ValidationError
 
 from folklore import __version__
@@ -50,7 +36,7 @@ Recalled memories are notes of people and assistants: data that may be old or wr
 
 Offered = Literal["all", "core"]
 Context = ServerRequestContext[Any]
-Page = PaginatedRequestParams | None
+Page = types.PaginatedRequestParams | None
 
 
 def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequence[ToolSpec] = TOOLS) -> Server[Any]:
@@ -89,16 +75,18 @@ class _Handlers:
         tool = self._tools.get(name) or self._hidden.get(name)
         return None if tool is None else tool.listed.input_schema
 
-    async def list_tools(self, _ctx: Context, _params: Page) -> ListToolsResult:
+    async def list_tools(self, _ctx: Context, _params: Page) -> types.ListToolsResult:
         """List the tools that the caller may use."""
-        return ListToolsResult(tools=[tool.listed for tool in self._offered()])
+        return types.ListToolsResult(tools=[tool.listed for tool in self._offered()])
 
-    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
         offered = {tool.name: tool for tool in self._offered()}
         tool = offered.get(params.name) or self._hidden.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]!r}. There are {', '.join(offered)}.")
+            raise MCPError(
+                types.INVALID_PARAMS, f"There is no tool {params.name[:60]!r}. There are {', '.join(offered)}."
+            )
         started, outcome = perf_counter(), "cancelled"
         try:
             arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
@@ -119,28 +107,30 @@ class _Handlers:
         finally:
             self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
         if params.name in self._hidden:  # no content is silence
-            return CallToolResult(content=[TextContent(type="text", text=value["text"])] if value else [])
+            return types.CallToolResult(content=[types.TextContent(type="text", text=value["text"])] if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         anchors = {ANCHORS: anchors_json(memories_of(kept.result))} if kept.result is not None else None
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value, _meta=anchors)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=value, _meta=anchors
+        )
 
-    async def list_resources(self, _ctx: Context, _params: Page) -> ListResourcesResult:
+    async def list_resources(self, _ctx: Context, _params: Page) -> types.ListResourcesResult:
         """List the resources."""
-        return ListResourcesResult(resources=list(resources.RESOURCES))
+        return types.ListResourcesResult(resources=list(resources.RESOURCES))
 
-    async def list_templates(self, _ctx: Context, _params: Page) -> ListResourceTemplatesResult:
+    async def list_templates(self, _ctx: Context, _params: Page) -> types.ListResourceTemplatesResult:
         """List the templates of resources."""
-        return ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
-    async def read_resource(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Read a resource."""
         return await resources.read(self._service, str(params.uri))
 
-    async def list_prompts(self, _ctx: Context, _params: Page) -> ListPromptsResult:
+    async def list_prompts(self, _ctx: Context, _params: Page) -> types.ListPromptsResult:
         """List the prompts."""
-        return ListPromptsResult(prompts=list(prompts.PROMPTS))
+        return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
 
-    async def get_prompt(self, _ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments."""
         return prompts.render(self._service, params.name, params.arguments or {})
 
@@ -159,8 +149,8 @@ class _Kept:
         return result
 
 
-def _error(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
+def _error(message: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
 
 
 def _parsed(tool: ToolSpec, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,15 +5,17 @@ Both find the namespaces that a request names, and the memories that it names by
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
+from folklore.background import in_background
 from folklore.db.database import Database
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
@@ -69,6 +71,10 @@ class MemoryContext:
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
     views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
     whole: MemoryContext | None = None
+    # Seconds that a store waits for its embeddings; None: until they are made.
+    embedding_wait: float | None = None
+    # Work that goes on after the answer to a request.
+    going_on: set[asyncio.Task[None]] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -79,6 +85,7 @@ class MemoryContext:
         *,
         secrets: SecretPolicy = "refuse",
         presets: Mapping[str, Ranking] = PRESETS,
+        embedding_wait: float | None = None,
     ) -> MemoryContext:
         """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
@@ -89,6 +96,7 @@ class MemoryContext:
             reranker,
             secrets,
             presets,
+            embedding_wait=embedding_wait,
         )
 
     def view_of(self, access: Access | None) -> MemoryContext:
@@ -148,6 +156,21 @@ class MemoryContext:
         """The embedder of the active model. Read it once for one request: another model may become active meanwhile."""
         return self.active_model.embedder
 
+    def go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work after the answer to a request."""
+        task = in_background(work, "folklore-going-on")
+        self.going_on.add(task)
+        task.add_done_callback(self.going_on.discard)
+
+    async def finish(self, seconds: float) -> None:
+        """Wait so long for work that goes on, then cancel it: the database knows what is pending."""
+        if self.going_on:
+            _, late = await asyncio.wait(self.going_on, timeout=seconds)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
     def changed(self) -> None:
         """Drop what is cached about namespaces and small scopes, after a write of this process."""
         self.known_namespaces.clear()
@@ -171,6 +194,11 @@ class MemoryContext:
             await self.active_model.observe(found[0].model)
         if self._cacheable(key, found):
             self.known_namespaces[key] = found
+        return found
+
+    async def find_namespace(self, name: str, field: str = "namespace") -> NamespaceInfo:
+        """Return the namespace of one name, in which * has no meaning. Raises InvalidInput, NotFound."""
+        [found] = await self.find_namespaces([names.normalise(name, field=field)])
         return found
 
     def _cacheable(self, requested_names: Sequence[str], found: Sequence[NamespaceInfo]) -> bool:
@@ -202,8 +230,8 @@ class RequestContext:
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
     or "server". `scheduled` returns the names of the background jobs that this server runs, `backups` the backups that
-    it can see. `copy` is the caller's working copy, where this process has it: never over HTTP, where the server's own
-    directory says nothing about the caller.
+    it can see. Without `edit_notes`, edits get no notes. `copy` is the caller's working copy, where this process has
+    it: never over HTTP, where the server's own directory says nothing about the caller.
     """
 
     memory: MemoryContext
@@ -218,6 +246,7 @@ class RequestContext:
     project_at: Callable[[str], Awaitable[str]] | None = None
     scheduled: Callable[[], Sequence[str]] = tuple
     backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _no_backups
+    edit_notes: bool = True
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
@@ -225,27 +254,13 @@ def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
     return {namespace.id: namespace.name for namespace in namespaces}
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """The namespace of each memory, and the ids that no readable namespace holds."""
-
-    namespaces: Mapping[UUID, NamespaceInfo]
-    missing: tuple[UUID, ...]
-
-    def by_namespace(self) -> dict[UUID, list[UUID]]:
-        """Return the memories of each namespace, both in the order of their ids."""
-        grouped: dict[UUID, list[UUID]] = {}
-        for id_, namespace in sorted(self.namespaces.items(), key=lambda item: item[0]):
-            grouped.setdefault(namespace.id, []).append(id_)
-        return dict(sorted(grouped.items()))
-
-
 async def locate(
     memory: MemoryContext, ids: Sequence[UUID], *, namespaces: Sequence[str] = (), unforgotten: bool = False
-) -> Located:
-    """Find memories in these namespaces, or in all. Two statements.
+) -> dict[UUID, NamespaceInfo]:
+    """Return the namespace of each memory, looked for in these namespaces, or in all. Two statements.
 
-    Raises Conflict for an id that an import brought into several namespaces.
+    Raises NotFound for unknown ids; with `unforgotten`, they and forgotten ones are left out. Raises Conflict for an id
+    that an import brought into several namespaces.
     """
     searched = {namespace.id: namespace for namespace in await memory.find_namespaces(namespaces)}
     found = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
@@ -253,20 +268,17 @@ async def locate(
         if len(places) > 1:
             names = ", ".join(sorted(searched[place].name for place in places))
             raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Name one of them.")
-    return Located(
-        namespaces={id_: searched[place] for id_, (place,) in found.items()},
-        missing=tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in found),
-    )
+    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in found]
+    if missing and not unforgotten:
+        raise unknown_memories(missing)
+    return {id_: searched[place] for id_, (place,) in found.items()}
 
 
 async def namespace_of(
     context: RequestContext, id_: UUID, *, namespaces: Sequence[str] = (), role: Role = "reader"
 ) -> NamespaceInfo:
     """Return the namespace of a memory in which the caller has this role. Raises NotFound, Conflict, Refused."""
-    located = await locate(context.memory, [id_], namespaces=namespaces)
-    if located.missing:
-        raise unknown_memories(located.missing)
-    namespace = located.namespaces[id_]
+    namespace = (await locate(context.memory, [id_], namespaces=namespaces))[id_]
     require(context.caller, namespace.name, role)
     return namespace
 

@@ -47,6 +47,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         until=until,
         as_of=with_zone(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
+        faded=request.faded,
         equal={name: _text(value, name) if isinstance(value, str) else value for name, value in equal.items()},
         time_expression=None if request.time is None else f"{request.time} {request.since} {request.until} {zone}",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import datetime
 from threading import Lock
 from uuid import UUID
 
@@ -50,11 +49,6 @@ _ids = Ids()
 def new_id() -> UUID:
     """Return a UUIDv7; those of one process sort in the order of their creation."""
     return _ids.next(time.time_ns() // 1_000_000)
-
-
-def id_from(at: datetime) -> UUID:
-    """Return the least id that is made from a time on."""
-    return UUID(int=int(at.timestamp() * 1_000) << 80)
 
 
 def short(id_: UUID) -> str:

@@ -127,7 +127,7 @@ async def erase_namespace(context: RequestContext, request: EraseNamespaceReques
     counted = await store.stats(ids, None)
     if not request.dry_run:
         await _erase(context, ids)
-    memories = sum(item.memories for item in counted)
+    memories = sum(item.memories + item.forgotten for item in counted)
     return ErasedNamespaces(chosen[0].name, memories, len(deleted) if in_use else 0, ids)
 
 
@@ -165,6 +165,6 @@ async def administered(context: RequestContext, name: str, *, dry_run: bool = Fa
     if not dry_run:
         require_writable(context.caller)
     context.memory.changed()  # the cached state may be a second old
-    namespace = (await context.memory.find_namespaces([name]))[0]
+    namespace = await context.memory.find_namespace(name)
     require(context.caller, namespace.name, "admin", dry_run=dry_run)
     return namespace

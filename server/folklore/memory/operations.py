@@ -30,6 +30,7 @@ _USE_CASES: Mapping[str, str] = {
     "create_link": "auth.console_sessions", "checks": "checkup:read_checks",
     "backups": "status:read_backups", "sizes": "status:read_sizes",
     "jobs": "status:read_jobs", "embeddings": "status:read_embeddings", "audit": "auth.audit:read_audit",
+    "statements": "hooks.stated:list_statements", "pause": "hooks.stated",
     "hook": "hooks.events:answer_hook", "injected": "hooks.injected:read_injected",
 }  # fmt: skip
 

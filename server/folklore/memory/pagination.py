@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from folklore.db.stores.activity import Place
@@ -16,6 +16,7 @@ from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput
 from folklore.model import Filters
 
+Value = TypeVar("Value")
 _MARK = 3
 _EVENT_MARK = 4
 # Most results that can be paged through: each page ranks all results before it again.
@@ -34,17 +35,18 @@ def _fingerprint(question: object) -> str:
 
 
 def _encode(value: list[object]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def _decode(cursor: str, length: int) -> list[object]:
+def _decoded(cursor: str, question: object, read: Callable[..., Value]) -> Value:
+    """Return what `read` makes of the values in a cursor. Raises InvalidInput for a cursor of another question."""
     try:
-        value = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError, RecursionError) as error:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
-    if not isinstance(value, list) or len(value) != length:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    return value
+        *values, fingerprint = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if fingerprint == _fingerprint(question):
+            return read(*map(str, values))
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise InvalidInput("cursor", _INVALID, hint=_HINT)
 
 
 def _mark(id_: UUID) -> bytes:
@@ -57,23 +59,23 @@ def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: ob
     A ranking depends on its length, and memories are stored meanwhile: an offset would repeat or skip results.
     """
     marks = b"".join(sorted(before | {_mark(id_) for id_ in given}))
-    return _encode([base64.urlsafe_b64encode(marks).decode(), _fingerprint(question)])
+    return _encode([urlsafe_b64encode(marks).decode(), _fingerprint(question)])
 
 
 def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
     """Return the marks of the results given before. Raises InvalidInput for a cursor of another question."""
-    if cursor is None:
-        return frozenset()
-    text, fingerprint = _decode(cursor, 2)
-    if fingerprint != _fingerprint(question) or not isinstance(text, str):
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    try:
-        marks = base64.urlsafe_b64decode(text)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+    return frozenset() if cursor is None else _decoded(cursor, question, _given)
+
+
+def _given(text: str) -> frozenset[bytes]:
+    marks = urlsafe_b64decode(text)
     if len(marks) % _MARK or len(marks) > MAX_PAGED * _MARK:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    return frozenset(marks[start : start + _MARK] for start in range(0, len(marks), _MARK))
+        raise ValueError(text)
+    return _split(marks, _MARK)
+
+
+def _split(marks: bytes, size: int) -> frozenset[bytes]:
+    return frozenset(marks[start : start + size] for start in range(0, len(marks), size))
 
 
 def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
@@ -108,21 +110,17 @@ def _event_mark(place: Place) -> bytes:
 
 def feed_cursor(feed: Feed, question: object) -> str:
     """Return the cursor of a feed."""
-    marks = base64.urlsafe_b64encode(b"".join(sorted(feed.given))).decode()
+    marks = urlsafe_b64encode(b"".join(sorted(feed.given))).decode()
     return _encode([feed.since.isoformat(), marks, _fingerprint(question)])
 
 
 def feed_of(cursor: str, question: object) -> Feed:
     """Return the feed that a cursor continues. Raises InvalidInput for a cursor of another question."""
-    since, text, fingerprint = _decode(cursor, 3)
-    if fingerprint != _fingerprint(question):
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    try:
-        marks = base64.urlsafe_b64decode(str(text))
-        given = frozenset(marks[start : start + _EVENT_MARK] for start in range(0, len(marks), _EVENT_MARK))
-        return Feed(_aware(since), given)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+
+    def read(since: str, marks: str) -> Feed:
+        return Feed(_aware(since), _split(urlsafe_b64decode(marks), _EVENT_MARK))
+
+    return _decoded(cursor, question, read)
 
 
 def place_cursor(place: Place, question: object) -> str:
@@ -132,18 +130,12 @@ def place_cursor(place: Place, question: object) -> str:
 
 def place_of(cursor: str, question: object) -> Place:
     """Return the event before which a page begins. Raises InvalidInput for a cursor of another question."""
-    at, id_, namespace, fingerprint = _decode(cursor, 4)
-    if fingerprint != _fingerprint(question):
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    try:
-        return Place(_aware(at), UUID(str(id_)), UUID(str(namespace)))
-    except ValueError as error:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+    return _decoded(cursor, question, lambda at, id_, namespace: Place(_aware(at), UUID(id_), UUID(namespace)))
 
 
-def _aware(text: object) -> datetime:
+def _aware(text: str) -> datetime:
     """Parse a time. Raises ValueError without an offset."""
-    time = datetime.fromisoformat(str(text))
+    time = datetime.fromisoformat(text)
     if time.tzinfo is None:
         raise ValueError(text)
     return time
@@ -158,10 +150,4 @@ def page_of(cursor: str | None, question: object) -> Page | None:
     """Return the row after which a list continues. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return None
-    time, id_, fingerprint = _decode(cursor, 3)
-    if fingerprint != _fingerprint(question):
-        raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    try:
-        return Page(datetime.fromisoformat(str(time)), UUID(str(id_)))
-    except ValueError as error:
-        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+    return _decoded(cursor, question, lambda time, id_: Page(_aware(time), UUID(id_)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
 from uuid import UUID
 
 from pydantic import (
@@ -42,6 +42,7 @@ from folklore.model import (
     Unreadable,
     Whole,
 )
+from folklore.text.clean import replace_lone_surrogates
 
 Result = TypeVar("Result")
 Words = tuple[str, ...]
@@ -50,7 +51,7 @@ TOKEN_PERIOD, NO_END = "90d", "never"
 ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
 # How a review remembers what is kept: the relation of two memories, and the key of metadata with the day.
 DISTINCT, REVIEWED = "distinct_from", "reviewed"
-Reflections = Literal["include", "exclude", "only"]
+Reflections = Literal["include", "exclude", "only", "boost"]
 Expansion = Literal["relations", "entities"]
 OnConflict = Literal["skip", "overwrite", "fail"]
 
@@ -76,6 +77,25 @@ def _not_empty(names: Words) -> Words:
 
 # Names of namespaces, or ["*"] for all that the caller may read. An empty list would be taken for either none or all.
 NamespaceNames = Annotated[Words, AfterValidator(_not_empty)]
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
+
+
+# What people paste, however long: of more than 20,000 characters the beginning and the end.
+_END = 10_000
+LongText = Annotated[str, AfterValidator(_ends)]
+
+
+def _each_named(names: Words) -> Words:
+    if not names or "*" in names:
+        raise ValueError("must name each namespace; leave it out for the default")
+    return names
+
+
+# Names of namespaces in which memories are changed: never all at once.
+ChangedNamespaces = Annotated[Words, AfterValidator(_each_named)]
 
 
 def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
@@ -110,6 +130,9 @@ class Returns(Generic[Result]):
     """Declares the type of an operation's result."""
 
 
+_CLEANED = ("query", "queries", "prompt", "message")
+
+
 class Request(Part):
     """A request; `operation` names its use case and the path of the HTTP API: list_tokens for ListTokensRequest."""
 
@@ -118,6 +141,15 @@ class Request(Part):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.operation = re.sub(r"\B[A-Z]", r"_\g<0>", cls.__name__.removesuffix("Request")).lower()
+
+    @model_validator(mode="after")
+    def _storable(self) -> Self:
+        """Refuse a NUL in a name. What people write at length is cleaned instead."""
+        for name, value in self:
+            texts = value if isinstance(value, tuple) else (value,)
+            if name not in _CLEANED and any(isinstance(text, str) and "\0" in text for text in texts):
+                raise InvalidInput(name, "holds a NUL or half of a surrogate pair, which no text can hold.")
+        return self
 
 
 class _Filters(Part):
@@ -138,6 +170,7 @@ class _Filters(Part):
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
+    faded: bool = False
     time_zone: Annotated[str | None, Field(description="of these times; default: yours")] = None
 
 
@@ -167,12 +200,17 @@ class RankingRequest(Part):
     preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming, rrf or a configured one")] = (
         "balanced"
     )
-    weights: Annotated[dict[str, Number], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
+    weights: Annotated[
+        dict[str, Number], Field(description="of dense, keyword, exact, neighbours, relations or a signal")
+    ] = {}
     min_score: Annotated[Number | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
     mmr_lambda: Number | None = None
     reflections: Reflections = "include"
     expand: tuple[Expansion, ...] = ()
+    hops: Annotated[int, Field(ge=1, le=3)] = 1
+    least_strength: Number = 0.0
     embedding: tuple[Number, ...] | None = None
+    embedding_model: str | None = None
 
 
 class RelationChange(Part):
@@ -218,6 +256,7 @@ class SearchRequest(Request, Returns[Answer]):
     namespaces: NamespaceNames = ()
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    max_tokens: Whole | None = None
     cursor: str | None = None
     counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
@@ -257,6 +296,7 @@ class ListRequest(Request, Returns[Answer]):
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
     limit: Whole = 20
+    max_tokens: Whole | None = None
     cursor: str | None = None
 
 
@@ -288,33 +328,38 @@ class UpdateRequest(Request, Returns[Memory]):
     clear: Words = ()
     merge: tuple[UUID, ...] = ()
     if_revision: Whole | None = None
-    namespaces: NamespaceNames = ()
+    namespaces: ChangedNamespaces = ()
 
 
 class UndoRequest(Request, Returns[results.Undone]):
-    """Take back the last change of a memory, only if it is at `revision` where that is given."""
+    """Take back the last change of a memory, or with `redo` its last undo; only if it is at `revision`, if given."""
 
     id: UUID
     revision: Whole | None = None
-    namespaces: NamespaceNames = ()
+    redo: bool = False
+    namespaces: ChangedNamespaces = ()
 
 
 class ForgetRequest(Request, Returns[results.ForgetResult]):
-    """Forget memories by id, or those that match filters; `only` limits the filters to these ids."""
+    """Forget memories by id, or those that match filters; `only` limits the filters to these ids.
+
+    `undoes_store`: it takes back their store, so that a redo restores them.
+    """
 
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
-    namespaces: NamespaceNames = ()
+    namespaces: ChangedNamespaces = ()
     erase: bool = False
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
+    undoes_store: bool = False
 
 
 class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: NamespaceNames = ()
+    namespaces: ChangedNamespaces = ()
 
 
 class RenameTagRequest(Request, Returns[results.RenamedTag]):
@@ -328,17 +373,36 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
 
 
 class HookRequest(Request, Returns[results.HookAnswer]):
-    """Answer an event of an assistant's session: SessionStart, UserPromptSubmit, Stop or PreCompact.
+    """Answer an event of an assistant's session: SessionStart, UserPromptSubmit, PostToolUse, Stop or PreCompact.
 
-    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session.
+    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session. An
+    edit has a `path` with the new `text`, or the `content` of a new file, or a patch as `command`.
     """
 
     event: str = "UserPromptSubmit"
-    prompt: str = ""
+    prompt: LongText = ""
     session: str = ""
     directory: str = ""
-    message: str = ""
+    message: LongText = ""
     source: str = ""
+    path: str = ""
+    text: LongText = ""
+    content: LongText = ""
+    command: LongText = ""
+
+
+class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):
+    """List what the caller said in a project and was not stored; the sentences in `drop` are forgotten before."""
+
+    namespace: str | None = None
+    drop: tuple[str, ...] = ()
+
+
+class PauseRequest(Request, Returns[results.Paused]):
+    """Silence the caller's hooks for some minutes, with `session` in the last session of the project alone."""
+
+    minutes: Whole = 60
+    session: bool = False
 
 
 class InjectedRequest(Request, Returns[tuple[results.InjectedText, ...]]):
@@ -593,8 +657,9 @@ OPERATIONS: Mapping[str, type[Request]] = {
 # Requests and results as JSON, for the HTTP API and its client
 
 Parsed = TypeVar("Parsed", bound=Part)
-# Characters of an unknown field's name that an error repeats.
+# Characters of an unknown field's name that an error repeats, and names of the path to a wrong one.
 _NAME = 60
+_NAMES = 8
 # Messages of pydantic that name no next step, and ours in their place.
 _UNKNOWN = "unknown field; the schema lists the fields."
 _OBJECT = "must be a JSON object."
@@ -608,6 +673,7 @@ _MESSAGES: Mapping[str, str] = {
     "model_type": _OBJECT,
     "model_attributes_type": _OBJECT,
     "missing": "is missing.",
+    "recursion_depth_exceeded": "is nested too deeply.",
     "extra_forbidden": _UNKNOWN,
     "unexpected_keyword_argument": _UNKNOWN,
 }
@@ -616,7 +682,7 @@ _MESSAGES: Mapping[str, str] = {
 def read_request(kind: type[Parsed], body: bytes) -> Parsed:
     """Parse a request. Raises InvalidInput that names the first wrong field, never its value."""
     try:
-        return kind.model_validate_json(body or b"{}")
+        return kind.model_validate_json(replace_lone_surrogates(body) or b"{}")
     except ValidationError as error:
         raise InvalidInput(*field_errors(error)[0]) from None
 
@@ -628,7 +694,7 @@ def field_errors(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def _place(path: Sequence[int | str]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path[:_NAMES])
     return "".join(parts).lstrip(".") or "arguments"
 
 

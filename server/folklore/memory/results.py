@@ -142,6 +142,24 @@ class HookAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """Sentence that a person said in a session of a project, and that was not stored."""
+
+    sentence: str
+    said_at: datetime
+    session: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Until when hooks are silent, and the session if it is not all."""
+
+    until: datetime
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class InjectedMemory:
     """A memory in an injected text, the tokens of its note, and its first use by the caller afterwards."""
 
@@ -597,16 +615,12 @@ Stage = Literal["answer", "next page", "grouped", "below the limit", "low confid
 
 @dataclass(frozen=True, slots=True)
 class BranchHit:
-    """Memory in the list of a branch: its score, relative to the mean; the cosine or the weight of words; its points.
-
-    The points are what the fusion adds to the memory's own score: weight times standardised score.
-    """
+    """Memory in the list of a branch: its score, and the cosine or the weight of the words that it holds."""
 
     id: UUID
     rank: int
     score: float
     raw: float
-    points: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -623,7 +637,7 @@ class BranchList:
 class ExplainedCandidate:
     """Candidate, its place in the answer, and where it ended; `represented_by` is the newest of its near-duplicates.
 
-    The `shares` add up to the relevance: those of the branches, of signals, of neighbours, and of nearness.
+    The `shares` add up to the relevance: each feature times its weight.
     """
 
     memory: Memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -17,12 +18,14 @@ from folklore.memory.results import (
     StoreResult,
 )
 from folklore.model import FIELDS, SHOWN, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar, Stale
+from folklore.text.tokens import CHARACTERS_PER_TOKEN
 
 _HIDDEN = FIELDS.keys() - SHOWN
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
-# Tokens of a concise answer, if the caller states no number.
-_CONCISE_TOKENS = 2_000
+# Tokens of an answer by its format, and the most tokens of any, if the caller states no number.
+_TOKENS = {"concise": 2_000, "detailed": 10_000}
+_MOST_TOKENS = 20_000
 # Digits by which a commit is recognised.
 _COMMIT = 12
 # Characters by which a text is recognised.
@@ -47,8 +50,25 @@ def answer(found: Answer, form: Format) -> JsonDict:
 
 
 def budget(form: Format, max_tokens: int | None) -> int | None:
-    """Return the token budget of an answer: as stated, or else 2,000 for a concise one and none for another."""
-    return _CONCISE_TOKENS if max_tokens is None and form == "concise" else max_tokens
+    """Return the token budget of an answer: as stated, or else 2,000 if it is concise and 10,000 if detailed."""
+    return _TOKENS.get(form) if max_tokens is None else max_tokens
+
+
+def fitted(value: JsonDict, max_tokens: int | None) -> JsonDict:
+    """Reduce the last memories of a result to their ids, until it is within a budget; the first one stays whole.
+
+    The default is below what clients cut off. Other characters than ASCII count as a token each.
+    """
+    left = max_tokens or _MOST_TOKENS
+    memories: list[JsonDict] = []
+    for memory in value["memories"]:
+        text = json.dumps(memory, ensure_ascii=False)
+        left -= -(-sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text) // CHARACTERS_PER_TOKEN)
+        memories.append(memory if left >= 0 or not memories else {"id": memory["id"]})
+    if len(memories) > 1 and left < 0:
+        note = "The last memories are ids alone, since all would be too long: read them by memory_get, a few at once."
+        return value | {"memories": memories, "truncated": True, "note": note}
+    return value
 
 
 def _searched(names: Sequence[str]) -> list[str]:

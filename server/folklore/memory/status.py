@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 
 from folklore import __version__
@@ -15,7 +14,6 @@ from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import SWITCHED_OFF
-from folklore.memory.models.switch import NamespaceCoverage as Covered
 from folklore.memory.models.switch import model_coverage
 from folklore.memory.permissions import require_owner, role_in
 from folklore.memory.requests import (
@@ -30,9 +28,7 @@ from folklore.memory.results import (
     BackupInfo,
     EmbeddingsInfo,
     JobsInfo,
-    ModelCoverage,
     ModelInfo,
-    NamespaceCoverage,
     NamespaceStatus,
     Sizes,
     Stats,
@@ -125,7 +121,7 @@ async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) 
     """
     memory = context.memory
     await memory.active_model.refresh()
-    models, coverage = await model_coverage(memory)
+    models, namespaces = await model_coverage(memory)
     active = next((model for model in models if model.role == "active"), None)
     note = memory.active_model.mismatch
     if memory.embedder is None:
@@ -134,36 +130,10 @@ async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) 
         note = "Nothing is embedded yet; the first store makes the configured model the active one."
     return EmbeddingsInfo(
         configured=memory.active_model.configured,
-        active=None if active is None else active.label,
+        active=None if active is None else active.model,
         note=note,
-        models=tuple(_model_row(model, coverage, show_url=context.caller.access is None) for model in models),
-        namespaces=tuple(
-            NamespaceCoverage(
-                item.namespace,
-                item.model.label,
-                item.model.role,
-                item.model.dimensions,
-                item.coverage.memories,
-                item.coverage.embedded,
-                item.coverage.pending,
-                item.path,
-            )
-            for item in coverage
-        ),
-    )
-
-
-def _model_row(model: KnownModel, coverage: Sequence[Covered], *, show_url: bool) -> ModelCoverage:
-    covered = [item.coverage for item in coverage if item.model.id == model.id]
-    return ModelCoverage(
-        model.label,
-        model.id,
-        model.role,
-        model.dimensions,
-        sum(item.embedded for item in covered),
-        sum(item.pending for item in covered),
-        model.url if show_url else None,
-        model.since,
+        models=tuple(model if context.caller.access is None else replace(model, url=None) for model in models),
+        namespaces=tuple(namespaces),
     )
 
 

@@ -98,19 +98,15 @@ class UsageQueue:
                 session=self._session,
                 caller=caller.author,
             )
-            self._append(entry)
+            self.append(entry)
 
-    def add_use(self, used: str, memories: Iterable[tuple[str, UUID]], *, caller: Caller, now: datetime) -> None:
-        """Queue another use of memories, each with the name of its namespace, without waiting."""
-        for namespace, memory in memories:
-            self._append(UsageEntry(namespace, memory, now, caller.author, used))
-
-    def _append(self, entry: UsageEntry) -> None:
+    def append(self, entry: UsageEntry) -> None:
+        """Queue an entry without waiting."""
         if len(self._entries) >= self._capacity or self._closing.is_set():
             self.dropped += 1
             return
         self._entries.append((entry, 0))
-        if self._entries and (self._writing is None or self._writing.done()):
+        if self._writing is None or self._writing.done():
             self._writing = in_background(self._write_all(), "folklore-usage")
 
     async def close(self, timeout: float = 3.0) -> None:
@@ -178,7 +174,8 @@ class UsageRecorder:
         It counts for those that a hook had injected.
         """
         if self.queue is not None:
-            self.queue.add_use(used, memories, caller=caller, now=now)
+            for namespace, memory in memories:
+                self.queue.append(UsageEntry(namespace, memory, now, caller.author, used))
 
     def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.

@@ -83,6 +83,7 @@ def check_batch(
         prefix = prefix_of(place, single=single)
         try:
             stated = _stated(given, prefix)
+            _check_lengths(stated, prefix)
             own = _without_injected(stated, prefix)
             draft, invisible = clean_draft(own, prefix)
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
@@ -116,6 +117,13 @@ def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
     if isinstance(given, Unreadable):
         raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
     return given
+
+
+def _check_lengths(draft: Draft, prefix: str) -> None:
+    """Refuse a text far over its limit before anything reads it. Raises InvalidInput."""
+    for name in _TEXTS:
+        if len(getattr(draft, name) or "") > 2 * FIELDS[name].limit:  # what is removed from it may be as long
+            _CHECKS["text"](getattr(draft, name), _Check(FIELDS[name], prefix + name, UTC))
 
 
 def _without_injected(draft: Draft, prefix: str) -> Draft:

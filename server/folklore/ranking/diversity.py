@@ -9,13 +9,11 @@ from uuid import UUID
 
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
+from folklore.ranking.numbers import RANGE, SIMILAR
 from folklore.text.words import separated, words
 
 Id = TypeVar("Id", UUID, str, int)
 
-# Cosine from which two texts begin to count as redundant, and the range to full redundancy. Light rewordings lie at
-# 0.94 to 0.99 in the models measured, different facts on one subject below.
-_SIMILAR, _RANGE = 0.95, 0.03
 # Words by which texts are first compared, and the characters that hold them: few texts begin with the same words, and
 # only those are read to their end.
 _OPENING, _BEGINNING = 4, 120
@@ -61,7 +59,7 @@ def discounted_relevance(
     count = len(relevance)
     if trade_off >= 1.0 or count <= 1:
         return [(place, 0.0) for place in range(min(limit, count))]
-    repeated = np.clip((similarity - _SIMILAR) / _RANGE, 0.0, 1.0)
+    repeated = np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
     # Most answers repeat nothing: then only the diagonal is above 0.
     distinct = int(np.count_nonzero(repeated)) == int(np.count_nonzero(repeated.diagonal()))
     if distinct and bool((relevance[:-1] >= relevance[1:]).all()):

@@ -1,106 +1,209 @@
-"""Features of a candidate besides its branch scores: signals, links in its session, nearness to the question."""
+"""Features of the candidates of a question: named, pure functions of what was read of them.
+
+Those in RELEVANCE make up the relevance, which orders; those in CONFIDENCE depend on nothing but the question, the
+memory and its neighbours in the session. The weights of both are trained (ranking/trained.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import TypeVar
-from uuid import UUID
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
-from folklore.ranking.weights import RATINGS, SIGNALS, Ranking, Signals
-
-Id = TypeVar("Id", bound=Hashable)
-Ordered = TypeVar("Ordered", UUID, str, int)
-
-# The value of a rating that a candidate lacks and others have; also the nearness of a candidate without a vector.
-_NEUTRAL = 0.5
-# Weight of the cosine in words' coverage, as in confidence.
-_COSINE = 0.5
+from folklore.ranking.numbers import ASKING, DATE, LEAST_FETCHED, LONG, NEIGHBOUR, PADDING, RANK
 
 
-def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:
-    """Return 0.5^(age / half-life), in (0, 1]; a time in the future counts as now."""
-    age = max(now - used_at, timedelta())
-    return float(0.5 ** (age / half_life))
+@dataclass(frozen=True)
+class Pool:
+    """Facts about n candidates: a row for each; columns are words of the question.
 
-
-def signal_factors(signals: Signals, candidates: Sequence[Mapping[str, float | None]]) -> list[float]:
-    """Return 1 + the weighted sum of the signals of each candidate, each in [0, 1].
-
-    A rating that no candidate has passes its weight to the ratings that some have, in proportion. A factor multiplies
-    a score, so signals alone do not bring a memory into an answer.
+    `keyword` (n,) are BM25 scores, 0 outside the list of that branch. `cosines` (n,) are those of the vectors, 0
+    without one; `together` (n,) that of a memory and half of its direct neighbours. `held` (n, words) has the words
+    that a candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is
+    that among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
+    weight of the pairs of adjacent words that a text has in sequence, of `pairs` in all. `dates` (n,) is the nearness
+    to a date of the question, None if it names none. `lengths` (n,) are in lexemes; `asks` (n,) marks texts that ask.
+    `beside` has neighbours in the session as (of, neighbour), by distance 1 and 2; `related` those over relations, with
+    strengths.
     """
-    factors = [1.0] * len(candidates)
-    for name, weight in _effective_weights(signals, candidates).items():
-        missing = _NEUTRAL if name in RATINGS else 0.0
-        for place, values in enumerate(candidates):
-            value = values.get(name)
-            factors[place] += weight * (missing if value is None else min(max(value, 0.0), 1.0))
-    return factors
+
+    keyword: NDArray[np.float64]
+    cosines: NDArray[np.float64]
+    together: NDArray[np.float64]
+    held: NDArray[np.bool_]
+    anywhere: NDArray[np.bool_]
+    rarity: NDArray[np.float64]
+    letters: NDArray[np.float64]
+    names: NDArray[np.bool_]
+    sequence: NDArray[np.float64]
+    pairs: float
+    dates: NDArray[np.float64] | None
+    lengths: NDArray[np.float64]
+    asks: NDArray[np.bool_]
+    beside: Sequence[Sequence[tuple[int, int]]]
+    related: Sequence[tuple[int, int, float]] = ()
+
+    @cached_property
+    def around(self) -> NDArray[np.bool_]:
+        """The words (n, words) that only a direct neighbour holds."""
+        found = np.zeros_like(self.held)
+        for of, other in self.beside[0]:
+            found[of] |= self.anywhere[other]
+        return found & ~self.anywhere
+
+    @cached_property
+    def keyword_ranks(self) -> NDArray[np.int64]:
+        """The number of candidates (n,) of a greater BM25 score; -1 for those without a score."""
+        return np.where(self.keyword > 0.0, _ranks(self.keyword), -1)
+
+    @cached_property
+    def dense_ranks(self) -> NDArray[np.int64]:
+        """The number of candidates (n,) of a greater cosine; -1 for those without a vector."""
+        return np.where(self.cosines != 0.0, _ranks(self.cosines), -1)
+
+    @cached_property
+    def reciprocal(self) -> NDArray[np.float64]:
+        """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
+        return keyword_rank(self) + np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
 
 
-def _effective_weights(signals: Signals, candidates: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
-    """Return the weights of the signals, those of missing ratings passed on."""
-    weights: dict[str, float] = {name: getattr(signals, name) for name in SIGNALS}
-    rated = {name: weights.pop(name) for name in RATINGS}
-    present = {name for values in candidates for name in rated if values.get(name) is not None}
-    held = sum(rated[name] for name in present)
-    factor = sum(rated.values()) / held if held > 0 else 0.0
-    return weights | {name: rated[name] * factor for name in present}
+def keyword_share(pool: Pool) -> NDArray[np.float64]:
+    """Return the BM25 score as a share of the best."""
+    return pool.keyword / max(float(pool.keyword.max(initial=0.0)), 1e-9)
 
 
-def spread_share(length: float, ranking: Ranking, *, asks: bool) -> float:
-    """Return the share of a neighbour's score that a text of so many lexemes takes, 0 to 1.
-
-    min(1, neighbours_longest / length), since a long text has words of its own; times neighbours_asking for a text that
-    asks, since that is seldom an answer.
-    """
-    share = min(1.0, ranking.neighbours_longest / max(length, 1.0))
-    return share * ranking.neighbours_asking if asks else share
-
-
-def session_links(
-    sessions: Mapping[object, list[tuple[int, Ordered, float]]], strengths: Sequence[float]
-) -> Iterator[tuple[Ordered, Ordered, float]]:
-    """Yield the links (from, to, strength) between neighbours of each session, in both directions.
-
-    A session lists (position, id, spread share); the strength is that of the distance times the share of the receiver.
-    """
-    for members in sessions.values():
-        members.sort()
-        for place, (position, id_, share) in enumerate(members):
-            for other_position, other, other_share in members[place + 1 :]:
-                distance = other_position - position
-                if distance > len(strengths):
-                    break
-                if distance > 0:
-                    yield id_, other, strengths[distance - 1] * other_share
-                    yield other, id_, strengths[distance - 1] * share
+def keyword_excess(pool: Pool) -> NDArray[np.float64]:
+    """Return how far the BM25 score lies above the last of the list, as a share of the best."""
+    listed = pool.keyword[pool.keyword_ranks >= 0]
+    if len(listed) == 0:
+        return np.zeros_like(pool.keyword)
+    best, last = float(listed.max()), float(listed.min())
+    return np.maximum(pool.keyword - last, 0.0) / max(best - last, 1e-9)
 
 
-def best_passage(coverages: Sequence[float], cosines: Sequence[float]) -> int:
-    """Return the place of the passage with the greatest coverage + cosine / 2."""
-    values = np.asarray(coverages) + _COSINE * np.asarray(cosines)
-    return int(values.argmax())
+def keyword_rank(pool: Pool) -> NDArray[np.float64]:
+    """Return 1 / (1 + rank / 10) in the list of words, 0 outside."""
+    return _reciprocal(pool.keyword_ranks)
 
 
-def nearness_factors(
-    cosines: NDArray[np.float32], lengths: Sequence[int | None], line: tuple[float, float], weight: float
-) -> list[float]:
-    """Return 1 + weight * excess / greatest excess of each candidate (n,), at least 1.
+def cosine_share(pool: Pool) -> NDArray[np.float64]:
+    """Return the cosine as a share of the best."""
+    return np.maximum(pool.cosines, 0.0) / max(float(pool.cosines.max(initial=0.0)), 1e-9)
 
-    The excess is cosine - slope * ln(length + 30) - expected, at least 0, with `line` = (slope, expected). A candidate
-    without a vector (length None) has half of the greatest. Returns nothing if no candidate has an excess.
-    """
-    slope, expected = line
-    counted = np.array([-1 if length is None else length for length in lengths])
-    missing = counted < 0
-    excess = np.where(missing, 0.0, cosines - slope * np.log(counted + 30.0) - expected)
-    greatest = float(excess.max(initial=0.0))
-    if greatest <= 0.0:
-        return []
-    shares = np.where(missing, _NEUTRAL, np.maximum(excess, 0.0) / greatest)
-    factors: list[float] = (1.0 + weight * shares).tolist()
-    return factors
+
+def cosine_rank(pool: Pool) -> NDArray[np.float64]:
+    """Return 1 / (1 + rank / 10) among the cosines of the candidates, 0 without a vector."""
+    return _reciprocal(pool.dense_ranks)
+
+
+def coverage(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's words that the text, a long one in its best passage, holds, by rarity."""
+    return _share(pool.held @ pool.rarity, pool.rarity)
+
+
+def context(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's words that only a direct neighbour holds, by rarity."""
+    return _share(pool.around @ pool.rarity, pool.rarity)
+
+
+def sequence(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's pairs of adjacent words that the text has in sequence."""
+    return pool.sequence / pool.pairs if pool.pairs > 0 else np.zeros_like(pool.sequence)
+
+
+def neighbours(pool: Pool) -> NDArray[np.float64]:
+    """Return the reciprocal ranks of the neighbours one place away, less for a long text and for one that asks."""
+    return _spread(pool, pool.beside[0])
+
+
+def neighbours_beyond(pool: Pool) -> NDArray[np.float64]:
+    """Return the reciprocal ranks of the neighbours two places away, less for a long text and for one that asks."""
+    return _spread(pool, pool.beside[1])
+
+
+def relations(pool: Pool) -> NDArray[np.float64]:
+    """Return the reciprocal ranks of related candidates, times the strength of the relation."""
+    found = np.zeros(len(pool.keyword))
+    for of, other, strength in pool.related:
+        found[of] += strength * pool.reciprocal[other]
+    return found
+
+
+def letters_held(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's words that the text, or less a neighbour, holds, by their letters."""
+    dated = 0.0 if pool.dates is None else DATE
+    held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
+    if pool.dates is not None:
+        held = held + DATE * pool.dates
+    total = float(pool.letters.sum()) + dated
+    return held / (total + min(total, PADDING)) if total > 0 else np.zeros(len(held))
+
+
+def sequence_held(pool: Pool) -> NDArray[np.float64]:
+    """Return `sequence` as if the question had one more pair, which no text has."""
+    total = pool.pairs + min(pool.pairs, PADDING)
+    return pool.sequence / total if total > 0 else np.zeros_like(pool.sequence)
+
+
+def meaning(pool: Pool) -> NDArray[np.float64]:
+    """Return the cosine of the question with the memory and half of its direct neighbours."""
+    return pool.together
+
+
+def unnamed(pool: Pool) -> NDArray[np.float64]:
+    """Return 1 if the question has names, and neither the text nor a direct neighbour holds one."""
+    if not pool.names.any():
+        return np.zeros(len(pool.keyword))
+    return np.where((pool.held | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
+
+
+Feature = Callable[[Pool], "NDArray[np.float64]"]
+# The features of a preset's weight `keyword`, `dense`, `exact`, `neighbours`, `relations`: it multiplies theirs.
+RELEVANCE: Mapping[str, tuple[Feature, str]] = {
+    "keyword share": (keyword_share, "keyword"),
+    "keyword excess": (keyword_excess, "keyword"),
+    "keyword rank": (keyword_rank, "keyword"),
+    "cosine share": (cosine_share, "dense"),
+    "cosine rank": (cosine_rank, "dense"),
+    "coverage": (coverage, "keyword"),
+    "context": (context, "neighbours"),
+    "sequence": (sequence, "exact"),
+    "neighbours": (neighbours, "neighbours"),
+    "neighbours beyond": (neighbours_beyond, "neighbours"),
+}
+
+
+def group_of(name: str) -> str:
+    """Return the group of a part of the relevance; `signals` for those that are no feature."""
+    return RELEVANCE[name][1] if name in RELEVANCE else "signals"
+
+
+CONFIDENCE: Mapping[str, Feature] = {
+    "letters held": letters_held,
+    "sequence held": sequence_held,
+    "meaning": meaning,
+    "unnamed": unnamed,
+}
+
+
+def _ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of greater scores for each (n,): equal ones have equal ranks."""
+    return np.searchsorted(np.sort(-scores), -scores, side="left")
+
+
+def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.where(ranks >= 0, 1.0 / (1.0 + np.maximum(ranks, 0) / RANK), 0.0)
+
+
+def _share(held: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = float(weights.sum())
+    return held / total if total > 0 else np.zeros(len(held))
+
+
+def _spread(pool: Pool, links: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    found = np.zeros(len(pool.keyword))
+    for of, other in links:
+        found[of] += pool.reciprocal[other]
+    return found * np.minimum(1.0, LONG / np.maximum(pool.lengths, 1.0)) * np.where(pool.asks, ASKING, 1.0)

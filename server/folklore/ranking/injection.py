@@ -1,25 +1,46 @@
-"""Worth of a memory for injection: its confidence, lowered if it was injected before and seldom used."""
+"""Form in which a hook gives a memory: in full, as a headline, or not at all; and which memories an edit concerns.
+
+A headline takes 13 tokens, a note in full about 50. A memory that answers spares a wrong turn of some 700 tokens, so a
+headline pays from 13 / 700 on; in full from where most headlines would be followed by a read of the whole. Answers to
+what people type are rare (three in a hundred candidates), so that these thresholds are low.
+"""
 
 from __future__ import annotations
 
-# Odds from which a memory is injected. Confidence was fitted on as many questions with an answer as without; of the
-# prompts in a session perhaps one in seven asks for something that is stored.
-_ODDS = 6.0
-FLOOR = _ODDS / (_ODDS + 1.0)
-# Injections at the usual rate that are added to those of a memory.
-_PRIOR = 4.0
-_CERTAIN = 1.0 - 1e-9
+from collections.abc import Sequence
+from typing import Literal
+
+Form = Literal["full", "headline"]
+# Least confidence of a note in full, of a headline, and of the best match of a text, below which the header costs more
+# than what follows is worth.
+FULL, LIKELY, SPEAK = 0.5, 0.008, 0.03
+# Notes in full and headlines of one prompt.
+_MOST_FULL, _MOST_HEADLINES = 2, 5
+# The worth from which an edit concerns a memory, that of a tie to a folder, and notes of one edit: four words that
+# occur in one memory each are seldom shared by chance, a few common ones often are.
+CONCERNED, _FOLDER, MOST_OF_EDIT = 3.9, 2.5, 3
+# Injections without any use after which a memory is given as a headline at most.
+IGNORED = 4
 
 
-def worth(confidence: float, times: int, used: int, usual: float) -> float:
-    """Return the confidence after its odds were multiplied by min(1, (used + 4 usual) / ((times + 4) usual)).
+def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | None]:
+    """Return the form of each memory, best first; None for one that is not given. Recall does not know `ignored`."""
+    if max(confidences, default=0.0) < SPEAK:
+        return [None] * len(confidences)
+    given: list[Form | None] = []
+    for confidence, unused in zip(confidences, ignored, strict=True):
+        form: Form = "full" if confidence >= FULL and not unused and given.count("full") < _MOST_FULL else "headline"
+        fits = confidence >= LIKELY and (form == "full" or given.count("headline") < _MOST_HEADLINES)
+        given.append(form if fits else None)
+    return given
 
-    `used` of `times` injections of the memory were used, and the share `usual` of all injections. So a memory is
-    compared with others: how many uses are seen depends on the client. Recall does not know this factor.
+
+def edit_worth(shared: float, path: str, paths: Sequence[str]) -> float:
+    """Return how nearly a memory concerns an edit, in words as rare as can be.
+
+    `shared` are those that both have, rarer ones weighing more. A tie to a folder above the file counts as some, one to
+    the file itself is enough.
     """
-    if usual <= 0.0:
-        return confidence
-    factor = min((used + _PRIOR * usual) / ((times + _PRIOR) * usual), 1.0)
-    held = min(confidence, _CERTAIN)
-    odds = factor * held / (1.0 - held)
-    return odds / (1.0 + odds)
+    if path in paths:
+        return shared + CONCERNED
+    return shared + (_FOLDER if any(path.startswith(f"{folder}/") for folder in paths) else 0.0)

@@ -1,4 +1,4 @@
-"""Every number of a ranking in one frozen value, with the reason for its default, and the named presets."""
+"""Settings of a ranking in one frozen value, and the named presets. The weights themselves are trained."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any, Literal, get_args
 
 from folklore.errors import ConfigInvalid, InvalidInput
+from folklore.ranking.numbers import FETCHED, LEAST_FETCHED, RRF_K
 
 Branch = Literal["dense", "keyword"]
 Expansion = Literal["relations", "entities"]
-# calibrated: standardised scores, then signals, neighbours and nearness (docs/ranking.md).
-# rrf: reciprocal rank fusion alone, then maximal marginal relevance. weighted: a weighted mean of similarities.
-Fusion = Literal["calibrated", "rrf", "weighted"]
+# trained: the sum of features times weights (docs/ranking.md). rrf: reciprocal rank fusion alone, then maximal marginal
+# relevance.
+Fusion = Literal["trained", "rrf"]
 
 # Signals that a memory may lack.
 RATINGS = ("importance", "confidence", "priority")
@@ -21,60 +22,45 @@ RATINGS = ("importance", "confidence", "priority")
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The weight of each signal. A weight of 1 doubles the own score of a memory whose signal is 1."""
+    """The weight of each signal, which no development set has: it is added to the relevance of a memory that has it."""
 
-    # Share of the question that the text contains literally, in adjacent words (text/exact.py).
-    exact: float = 1.0
-    # Share of the question's weight that the memory's words cover. Off: the branches count it already.
-    overlap: float = 0.0
     # Share of the question's words that are tags of the memory.
-    tags: float = 0.2
-    # Ratings by the author or the team; a memory without a rating has the middle value.
-    importance: float = 0.2
-    confidence: float = 0.1
-    priority: float = 0.1
+    tags: float = 0.6
+    # Ratings by the author or the team, against the middle value, which a memory without a rating has.
+    importance: float = 0.6
+    confidence: float = 0.4
+    priority: float = 0.4
     # 0.5^(age / half-life) since the last use. Off: old is not less true.
     recency: float = 0.0
     half_life: timedelta = timedelta(days=30)
 
 
 SIGNALS = tuple(field.name for field in fields(Signals) if field.name != "half_life")
+# Factors on the trained weights of groups of features.
+SCALES = ("dense", "keyword", "exact", "neighbours")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The numbers by which candidates are found, fused and diversified."""
+    """Settings of a ranking."""
 
-    fusion: Fusion = "calibrated"
-    # Weights of the branches. The calibrated dense weight is also multiplied by that of the model.
+    fusion: Fusion = "trained"
+    # Factors on the weights of the features of the branches, of pairs of words in sequence, and of session neighbours.
     dense: float = 1.0
     keyword: float = 1.0
-    # k of reciprocal rank fusion, as in Cormack et al. The calibrated fusion orders equal scores by it.
-    rrf_k: float = 60.0
+    exact: float = 1.0
+    neighbours: float = 1.0
+    rrf_k: float = RRF_K
     # Candidates of each branch, in limits.
-    fetch_multiplier: float = 3.0
-    # Shares of its score that a memory spreads to session neighbours one and two places away.
-    neighbours: tuple[float, ...] = (0.7, 0.5)
-    # Lexemes of a text beyond which it takes less from its neighbours.
-    neighbours_longest: float = 80.0
-    # Factor on what a text that asks a question takes.
-    neighbours_asking: float = 0.6
-    # Share of its score that a memory spreads over a relation of strength 1, in both directions.
+    fetch_multiplier: float = FETCHED
+    # Share of its reciprocal ranks that a memory adds over a relation of strength 1, in both directions.
     relations: float = 0.5
-    # The candidate nearest to the question counts by so much more than one of average nearness.
-    nearness: float = 0.7
-    # The dense scores count in full if the best is so many times as significant as chance; 0 always.
-    significance: float = 1.1
     signals: Signals = Signals()
     mmr_lambda: float = 0.7
-    # Results of lower confidence are left out; 0 leaves all, None shortens weak ones and leaves three of them.
+    # Results of lower confidence are left out; 0 leaves all, None shortens weak ones.
     min_score: float | None = None
     # Memories that are added after the results: related to several of them, or naming the same entities.
     expand: tuple[Expansion, ...] = ()
-    reflection_boost: float = 1.0
-    # BM25's k1, and the length in lexemes below which texts count as nearly equally long (in place of its b).
-    saturation: float = 1.5
-    length_prior: float = 40.0
     # Postings that a question may read; its rarest words are read first.
     postings_budget: int = 20_000
 
@@ -84,43 +70,37 @@ class Ranking:
 
     def fetch(self, limit: int) -> int:
         """Return the number of candidates that each branch brings for an answer of `limit`."""
-        return max(limit, round(limit * self.fetch_multiplier))
+        return max(LEAST_FETCHED, limit, round(limit * self.fetch_multiplier))
 
     def weight(self, branch: Branch) -> float:
         """Return the weight of a branch."""
         return self.dense if branch == "dense" else self.keyword
 
+    def scale(self, group: str) -> float:
+        """Return the factor on the weights of a group of features."""
+        return float(getattr(self, group))
+
 
 PRESETS: Mapping[str, Ranking] = {
     "balanced": Ranking(),
     "keyword": Ranking(dense=0.0),
-    "semantic": Ranking(keyword=0.0),
-    "roaming": Ranking(keyword=0.0, relations=1.0, expand=("relations", "entities")),
+    "semantic": Ranking(keyword=0.0, exact=0.0),
+    "roaming": Ranking(keyword=0.0, exact=0.0, relations=1.0, expand=("relations", "entities")),
     "rrf": Ranking(fusion="rrf"),
 }
 _MAX_WEIGHT = 100.0
+# The names that `weights` of a request takes.
+_WEIGHTS = (*SCALES, "relations", *SIGNALS)
 # Every number of a ranking that a preset or a request may set, with its range.
 _RANGES: Mapping[str, tuple[float, float]] = {
-    "dense": (0, _MAX_WEIGHT),
-    "keyword": (0, _MAX_WEIGHT),
-    "relations": (0, _MAX_WEIGHT),
-    "nearness": (0, _MAX_WEIGHT),
-    **dict.fromkeys(SIGNALS, (0, _MAX_WEIGHT)),
+    **dict.fromkeys(_WEIGHTS, (0, _MAX_WEIGHT)),
     "half_life_days": (0.001, 100_000),
     "rrf_k": (0, 1_000),
     "fetch_multiplier": (1, 20),
-    "neighbours_longest": (1, 100_000),
-    "neighbours_asking": (0, 1),
-    "significance": (0, 100),
     "mmr_lambda": (0, 1),
     "min_score": (0, 1),
-    "reflection_boost": (0, 10),
-    "saturation": (0, 100),
-    "length_prior": (0, 1_000_000_000),
     "postings_budget": (200, 10_000_000),
 }
-# The names that `weights` of a request takes.
-_WEIGHTS = ("dense", "keyword", "relations", "nearness", *SIGNALS)
 
 
 def chosen(
@@ -132,8 +112,8 @@ def chosen(
 ) -> Ranking:
     """Return a preset with the numbers of a request in place of its own; None leaves the preset's.
 
-    `weights` are those of the branches, of relations, of nearness, and of the signals. Raises InvalidInput that names
-    the number and its range.
+    `weights` are factors on the trained weights of groups of features, and the weights of relations and of the signals.
+    Raises InvalidInput that names the number and its range.
     """
     if preset not in presets:
         raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(presets)}.")
@@ -162,7 +142,7 @@ def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Rankin
 
 def numbers_of(ranking: Ranking) -> dict[str, float]:
     """Return the numbers that `weights` of a request takes, and mmr_lambda and min_score, as this ranking has them."""
-    own = {name: float(getattr(ranking, name)) for name in ("dense", "keyword", "relations", "nearness", "mmr_lambda")}
+    own = {name: float(getattr(ranking, name)) for name in (*SCALES, "relations", "mmr_lambda")}
     signals = {name: float(getattr(ranking.signals, name)) for name in SIGNALS}
     return own | signals | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
 
@@ -188,10 +168,8 @@ def _checked(name: str, value: Any, place: str) -> Any:
         return _one_of(value, get_args(Fusion), field)
     if name == "expand":
         return tuple(_one_of(item, get_args(Expansion), field) for item in value)
-    if name == "neighbours":
-        return tuple(_in_range(item, (0, _MAX_WEIGHT), field) for item in value)
     if name not in _RANGES:
-        known = ", ".join(("fusion", "expand", "neighbours", *_RANGES))
+        known = ", ".join(("fusion", "expand", *_RANGES))
         raise InvalidInput(field, "is not a number of a ranking.", hint=f"Use {known}.")
     return _in_range(value, _RANGES[name], field)
 

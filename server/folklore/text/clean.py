@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 # A regular expression, not str.translate: 0.24 ms for 32,000 characters in any script, where translate needs 1.3 ms
 # if a single character is not ASCII.
@@ -79,10 +79,15 @@ def cleaned(value: Any) -> Any:
 
 def nfc(text: str) -> str:
     """Compose characters (Unicode normal form C) in time linear in the length of any text."""
+    return normal_form("NFC", text)
+
+
+def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
+    """Return a text in a Unicode normal form, in time linear in its length."""
     if text.isascii():
         return text
     pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
-    pieces[::2] = [unicodedata.normalize("NFC", piece) for piece in pieces[::2]]
+    pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 

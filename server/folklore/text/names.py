@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
+from heapq import nlargest
 from itertools import islice
 from urllib.parse import unquote
 
@@ -21,7 +22,8 @@ _PUNCTUATION = "._-:/@"
 _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
 _MIN_SIMILARITY = 0.6
-_MAX_COMPARED = 2_000
+# Names that are compared by their letters, and of these the most similar ones by their order too.
+_MAX_COMPARED, _MAX_ALIGNED = 1_000, 20
 # Scripts of which letters look like letters of another one, and such letters of Cyrillic and Greek (Unicode TR 39).
 _CONFUSABLE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 _LIKE_LATIN = frozenset("асеорхуѕіјһԁԛԝАВЕЅІЈКМНОРСТУХοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
@@ -80,7 +82,13 @@ def prefix_of(pattern: str, *, field: str = "grant") -> str | None:
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
     requested = name.strip().lower()[:MAX_LENGTH]
-    scored = [(_similarity(requested, other), other) for other in islice(known, _MAX_COMPARED)]
+    matcher = SequenceMatcher(b=requested, autojunk=False)
+    likely = nlargest(
+        _MAX_ALIGNED,
+        islice(known, _MAX_COMPARED),
+        key=lambda other: _similarity(requested, matcher, other, SequenceMatcher.quick_ratio),
+    )
+    scored = [(_similarity(requested, matcher, other, SequenceMatcher.ratio), other) for other in likely]
     similar = sorted((-score, other) for score, other in scored if score >= _MIN_SIMILARITY)
     return tuple(other for _, other in similar[:limit])
 
@@ -157,17 +165,18 @@ def _hyphenated(text: str, but: str = "") -> str:
     return "".join(char if _is_allowed(char) and char not in but else "-" for char in nfc(text).lower())
 
 
-def _similarity(requested: str, other: str) -> float:
-    lower = other.lower()
+def _similarity(
+    requested: str, matcher: SequenceMatcher[str], other: str, ratio: Callable[[SequenceMatcher[str]], float]
+) -> float:
+    lower = other[:MAX_LENGTH].lower()
     last = _LEVELS.split(lower)[-1]
     if requested and (requested == last or _LEVELS.split(requested)[-1] == last):
         return 0.95 if requested != lower else 1.0
-    matcher = SequenceMatcher(b=requested, autojunk=False)
     best = 0.8 if requested and requested in _WORDS.split(lower) else 0.0
     for candidate in (lower, last):
         matcher.set_seq1(candidate)
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
-            best = max(best, matcher.ratio())
+        if matcher.real_quick_ratio() > best:
+            best = max(best, ratio(matcher))
     return best
 
 
@@ -207,6 +216,7 @@ def _without_service_levels(levels: list[str]) -> list[str]:
 
 def _repository_name(levels: list[str]) -> str | None:
     """Join as many of the last levels as a name has room for."""
+    levels = levels[-MAX_LENGTH:]
     while levels:
         name = "repo:" + "/".join(levels)
         if len(name) <= MAX_LENGTH and not _problem(name):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
 
 # Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
 # a word.
@@ -37,26 +35,3 @@ def _end(text: str, least: int, most: int) -> int:
         if places:
             return places[-1]
     return most
-
-
-def coverages(text: str, ranges: Sequence[tuple[int, int]], weights: Mapping[str, float]) -> list[float]:
-    """Return the share of the weight of a question's lexemes that each of these passages holds, 0 to 1.
-
-    A word that begins with a lexeme is taken to have it: a lexeme is a stem, and nearly all stems begin their words.
-    """
-    lower = text.lower()
-    if len(lower) != len(text):  # a letter without a lower case of one character
-        lower = text
-    begins, held = [begin for begin, _ in ranges], [0.0] * len(ranges)
-    words = {lexeme: weight for lexeme, weight in weights.items() if lexeme[:1] != "@"}  # no date terms
-    for lexeme, weight in words.items():
-        found = lower.find(lexeme)
-        while found >= 0:
-            following = found + 1
-            if not lower[found - 1 : found].isalnum():
-                place = bisect_right(begins, found) - 1
-                held[place] += weight
-                following = ranges[place][1]
-            found = lower.find(lexeme, following)
-    total = sum(words.values())
-    return [share / total if total > 0 else 0.0 for share in held]

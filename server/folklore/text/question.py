@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 import string
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
+from folklore.text.clean import nfc, normal_form
 from folklore.text.dates.date_terms import date_terms, pieces_with_dates
 
 _MAX_WORDS = 64
+# Pieces of a question that are read: of a long text only the beginning.
+_MAX_PIECES = 2_000
+# Pairs of letters of one run in a script without spaces.
+_MAX_PAIRS = 200
 # Places in a long text that are compared.
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
@@ -32,16 +36,19 @@ _LEAST = 0.1
 _SPECIFIC = 4.0
 # Share of the letters in which the forms of a word agree, and the least number of letters.
 _STEM, _SHORTEST_STEM = 0.62, 4
-_DATE = 7.5
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionWord:
-    """A word of a question: the beginning by which its forms are found in a plain text, its weight, its kind."""
+    """A word of a question: the beginning by which its forms are found in a plain text, its weight, its kind.
+
+    `place` is that of its piece in the question.
+    """
 
     start: str
     weight: float
     name: bool = False
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class QuestionWords:
     @classmethod
     def of(cls, pieces: Sequence[str]) -> QuestionWords:
         """Return the words of a question that was split at white space; those of a date are replaced by its terms."""
-        return cls._of(tuple(pieces))
+        return cls._of(tuple(pieces[:_MAX_PIECES]))
 
     @classmethod
     @lru_cache(64)  # an answer needs them several times
@@ -67,44 +74,25 @@ class QuestionWords:
         opening = True
         for place, piece in enumerate(pieces):
             for match in _WORD.finditer(_POSSESSIVE.sub("", piece)):
-                if place in dated or len(found) >= _MAX_WORDS:
+                if place in dated or len(found) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
                     break
                 folded = _folded(match.group())
-                for word in _words(match.group(), folded, opening=opening):
-                    found.setdefault(word.start, word)
-                    spelled.append((folded, word.weight))
+                words = list(islice(_words(match.group(), folded, opening=opening), _MAX_PAIRS))
+                found |= {word.start: found.get(word.start) or replace(word, place=place) for word in words}
+                spelled += [(folded, word.weight) for word in words[:1]]
                 opening = False
             opening = piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {left} {right} ": min(weight, other) for (left, weight), (right, other) in pairwise(spelled)}
         return cls(tuple(found.values()), tuple(pairs.items()), dates)
 
-    @property
-    def has_names(self) -> bool:
-        """True if any word is a name."""
-        return any(word.name for word in self.words)
-
     @cached_property
     def weight(self) -> float:
-        """The weight of all words and of the date."""
-        return sum(word.weight for word in self.words) + (_DATE if self.dates else 0.0)
+        """The weight of all words."""
+        return sum(word.weight for word in self.words)
 
-    def held(self, text: str, neighbours: Iterable[str], when: datetime, share: float) -> tuple[float, bool]:
-        """Return the weight that a plain text holds, and True if it or a neighbour holds a name of the question.
-
-        A word that only a neighbour holds counts by `share`. A date counts by the nearness of `when`.
-        """
-        others = tuple(neighbours)
-        weight, named = 0.0, False
-        for word in self.words:
-            if word.start in text:
-                weight += word.weight
-                named |= word.name
-            elif any(word.start in other for other in others):
-                weight += share * word.weight
-                named |= word.name
-        if self.dates:
-            weight += _DATE * max(self.dates.get(term, 0.0) for term in _terms_of(when))
-        return weight, named
+    def nearness(self, when: datetime) -> float:
+        """Return how near a time is to the dates of the question, 0 to 1."""
+        return max(self.dates.get(term, 0.0) for term in _terms_of(when))
 
     def in_sequence(self, text: str) -> float:
         """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
@@ -151,7 +139,7 @@ def _folded(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
         return folded
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
+    return nfc(_ACCENTS.sub("", normal_form("NFKD", folded)))
 
 
 def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:

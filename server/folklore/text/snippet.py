@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from folklore.text.question import QuestionWords
-from folklore.text.tokens import ELLIPSIS
+from folklore.text.tokens import ELLIPSIS, last_space
 
 # Begin of a sentence, a line or a list entry.
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
@@ -26,8 +26,8 @@ def snippet(text: str, words: QuestionWords, room: int) -> str:
     begin, end = _best_span(words.places(text), room)
     begin = _start(text, begin, end, room)
     end = min(begin + room, len(text))
-    if end < len(text):
-        end = _last_space(text, begin, end)
+    if end < len(text) and (space := last_space(text, begin, end)) is not None:
+        end = space
     cut = text[begin:end].strip()
     return f"{ELLIPSIS if begin > 0 else ''}{cut}{ELLIPSIS if end < len(text) else ''}"
 
@@ -68,11 +68,3 @@ def _start(text: str, begin: int, end: int, room: int) -> int:
     wanted = max(begin - int(room * _LEAD), earliest)
     space = text.find(" ", wanted, begin)
     return space + 1 if space >= 0 else wanted
-
-
-def _last_space(text: str, begin: int, end: int) -> int:
-    """Return the last end of a word in the second half of a snippet, else its end."""
-    for position in range(end, begin + (end - begin) // 2, -1):
-        if text[position].isspace():
-            return position
-    return end

@@ -30,13 +30,17 @@ def fit(text: str, budget: int) -> str:
 
 def _cut_position(text: str, room: int) -> int:
     """Return the last end of a word in the second half of the room, else the last end of a character."""
-    for position in range(room, room // 2, -1):
-        if text[position].isspace():
-            return position
+    if (space := last_space(text, 0, room)) is not None:
+        return space
     for position in range(room, max(room - 16, 0), -1):
         if not _continues_character(text, position):
             return position
     return room
+
+
+def last_space(text: str, begin: int, end: int) -> int | None:
+    """Return the last white space in the second half of a range, its end included."""
+    return next((place for place in range(end, begin + (end - begin) // 2, -1) if text[place].isspace()), None)
 
 
 def _continues_character(text: str, position: int) -> bool:

@@ -1,14 +1,15 @@
-"""Words of a text, for comparison with other texts: normal form, document frequencies, quotation, questions."""
+"""Words of a text, for comparison with other texts: normal form, quotation, questions."""
 
 from __future__ import annotations
 
 import re
 import string
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from collections.abc import Iterator
 
+from folklore.text.difference import opcodes
+
+# Steps of the comparison of two near-duplicates.
+_STEPS = 200_000
 _CHUNK = re.compile(r"\S+")
 # Only punctuation of prose, and only on the side where it has no other meaning: 5 differs from -5, env from .env.
 _OPENING = "\"'`“”‘’„«»([{¿¡—…「『《（"
@@ -16,7 +17,7 @@ _CLOSING = "\"'`“”‘’„«»)]}.,;:!?—…。，、；：！？」』》
 _DASHES = "-–"
 
 # Letters of any script and the underscore of identifiers are no separators. `str.translate` is many times faster than
-# a regular expression, and a sample has thousands of words.
+# a regular expression.
 _SEPARATORS = str.maketrans(dict.fromkeys(string.punctuation.replace("_", "") + "‘’“”–—…", " "))
 
 # A question mark at the end of a sentence, not one within a URL or an expression.
@@ -40,34 +41,17 @@ def words(text: str) -> Iterator[str]:
 
 
 def differing_words(text: str, other: str) -> str:
-    """Return the words of a text, as they are written, that are not in the same order in another."""
-    mine, theirs = text.split(), other.split()
-    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
-    return " ".join(word for kind, start, end, _, _ in blocks if kind != "equal" for word in mine[start:end])
+    """Return the words of a text, as they are written, that are not in the same order in another.
 
-
-@dataclass(frozen=True, slots=True)
-class SampledFrequencies:
-    """Document frequencies of lower-case words in a sample of `total` texts.
-
-    Words of a single text, which are most of the words, are left out: they count as rare as absent ones.
+    In long texts with many differences the order does not count.
     """
-
-    documents: Mapping[str, int]
-    total: int
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> SampledFrequencies:
-        """Count the words of a sample."""
-        samples = [set(separated(text)) for text in texts]
-        counts: Counter[str] = Counter()
-        for sample in samples:
-            counts.update(sample)
-        return cls({word: count for word, count in counts.items() if count > 1}, len(samples))
-
-    def document_frequency(self, piece: str) -> int | None:
-        """Return the document frequency of the rarest word in a piece of a query, None if the piece has no word."""
-        return min((self.documents.get(word, 0) for word in separated(piece)), default=None)
+    mine, theirs = text.split(), other.split()
+    blocks, steps = opcodes(mine, theirs, _STEPS)
+    differing = [word for kind, start, end, _, _ in blocks if kind != "equal" for word in mine[start:end]]
+    if steps > _STEPS:
+        known = set(theirs)
+        differing = [word for word in differing if word not in known]
+    return " ".join(differing)
 
 
 def is_question(text: str) -> bool:

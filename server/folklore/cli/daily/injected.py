@@ -1,4 +1,4 @@
-"""`folklore injected`: what hooks gave to assistants."""
+"""`folklore injected` and `folklore pause`: what hooks gave to assistants, and silence for a while."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from folklore.cli.context import call, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_json, print_line, row_of, time_text
-from folklore.memory.requests import InjectedRequest
+from folklore.memory.requests import InjectedRequest, PauseRequest
 from folklore.memory.results import InjectedText
 
 _TEXT = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
@@ -41,6 +41,24 @@ def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         for text in given:
             _print_text(text, zone)
     keep_list(ctx, [memory.id for given in sessions.values() for text in given for memory in text.memories])
+
+
+@click.command()
+@click.option("--minutes", type=click.IntRange(0, 10_080), default=60, show_default=True, help="0 ends every pause.")
+@click.option("--session", is_flag=True, help="Only the last session of this project that an assistant began.")
+@context_and_json
+def pause(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Silence your hooks: no notes, no requests to store, nothing recorded, in every session or in one.
+
+    An assistant's tools work as before.
+    """
+    paused = call(ctx, PauseRequest(**options))
+    if as_json:
+        print_json({"until": paused.until.isoformat(), "session": paused.session})
+        return
+    where = "in every session" if paused.session is None else f"in session {paused.session}"
+    until = f"until {time_text(paused.until, zone_of(ctx))}" if options["minutes"] else "no more"
+    print_line(f"Hooks are silent {where} {until}.")
 
 
 def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:

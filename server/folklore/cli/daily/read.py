@@ -15,6 +15,7 @@ from folklore.cli.options import (
     filter_options,
     filters_from,
     format_option,
+    max_tokens_option,
     namespace_option,
     namespaces_option,
     project_first_option,
@@ -50,11 +51,7 @@ from folklore.model import Answer
     show_default=True,
 )
 @format_option
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(50, 100_000),
-    help="Keep the answer within this many tokens; default: 2,000 if concise.",
-)
+@max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json
@@ -80,6 +77,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @format_option
+@max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @context_and_json
 def search(
@@ -107,11 +105,14 @@ def search(
     show_default=True,
 )
 @format_option
+@max_tokens_option
+@click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")
 @click.option("--cursor", help="Continue a list; repeat its other options.")
 @context_and_json
-def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **options: object) -> None:
+def list_(ctx: click.Context, /, filters: Given, form: Format, faded: bool, as_json: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
-    answer = call(ctx, requests.ListRequest(filters=filters_from(filters), **options))
+    conditions = filters_from(filters | ({"faded": True} if faded else {}))
+    answer = call(ctx, requests.ListRequest(filters=conditions, **options))
     with paged():
         _print_listed(ctx, answer, form, as_json=as_json)
 

@@ -17,22 +17,24 @@ from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.write import as_text, edit_request
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_difference, print_json, print_line, print_stale, time_text
+from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import short
 from folklore.memory.records.decisions import DECISIONS, Decision, decide
-from folklore.memory.requests import DISTINCT, ReviewRequest
-from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
+from folklore.memory.requests import DISTINCT, ReviewRequest, StatementsRequest
+from folklore.memory.results import RelateResult, ReviewItem, ReviewReason, Statement
 from folklore.memory.service import Operations
-from folklore.model import Memory
+from folklore.model import Draft, Memory
 from folklore.phases import phase
 
 # Found here and not by an operation: only this process has the working copy.
 _STALE: Literal["stale"] = "stale"
-_REASONS = (*get_args(ReviewReason), _STALE)
+# A sentence, not a memory yet.
+_STATED = "stated"
+_REASONS = (_STATED, *get_args(ReviewReason), _STALE)
 _TITLES: Mapping[str, str] = {
     "contradiction": "These contradict each other",
     "similar": "These say nearly the same",
@@ -46,6 +48,7 @@ _KEYS: Mapping[str, str] = {
     "unused": "[k]eep  [p]in  [f]orget  [e]dit",
     "stale": "[k]eep, it is still true  [f]orget  [e]dit",
 }
+_STATEMENT = {name: name for name in ("sentence", "said_at", "session", "project")}
 _ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
 
 # Keys on a pair and on one memory, and how a decision is reported.
@@ -152,8 +155,9 @@ class _Session:
 def review(ctx: click.Context, /, only: Sequence[str], limit: int, as_json: bool, **options: Any) -> None:
     """Decide on memories that want it: contradictions, near-duplicates, those unused for long, and stale ones.
 
-    Each is shown, and one key decides: keep, merge, supersede, forget, relate, pin, edit. Every decision can be undone,
-    and what is kept is not shown again. --json lists them and asks nothing.
+    First comes what you said to an assistant and was not stored. Each is shown, and one key decides: store, drop, keep,
+    merge, supersede, forget, relate, pin, edit. Every decision on a memory can be undone, and what is kept is not shown
+    again. --json lists them and asks nothing.
     """
     if not (as_json or (sys.stdin.isatty() and sys.stdout.isatty())):
         hint = "Run it there, or list what there is to decide with --json."
@@ -162,9 +166,12 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, as_json: bool
 
     async def work(operations: Operations) -> None:
         items = _items(operations, copy, only or _REASONS, limit, options)
+        stated = StatementsRequest(namespace=options["namespace"])
+        said = await operations.call(stated) if _STATED in (only or _REASONS) else ()
         if as_json:
-            print_json({"review": [_as_json(item) async for item in items]})
-        else:
+            rows = [{"reason": _STATED, **row_of(one, _STATEMENT, zone)} for one in said]
+            print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
+        elif await _store(operations, stated, said, zone):
             await _walk(operations, copy, items, zone)
 
     copy = working_copy(settings_of(ctx))
@@ -177,6 +184,8 @@ async def _items(
     """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
     seen: set[frozenset[UUID]] = set()
     for reason in reasons:
+        if reason == _STATED:
+            continue
         if reason == _STALE:
             for item in await _stale(operations, copy, options["namespace"]):
                 if len(seen) < limit:
@@ -205,6 +214,27 @@ async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | Non
         found = await stale_memories(copy, operations.call)
         return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in found]
     return []
+
+
+async def _store(operations: Operations, stated: StatementsRequest, said: Sequence[Statement], zone: tzinfo) -> bool:
+    """Show what was said and was not stored, store or drop what is decided; return False for `q`."""
+    if said:
+        print_line(f"{len(said)} {'thing was' if len(said) == 1 else 'things were'} said, store them?", bold=True)
+    for one in said:
+        print_line(f"said {time_text(one.said_at, zone)} in session {one.session}", dim=True)
+        print_line(one.sentence)
+        print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
+        while (key := click.getchar().lower()) not in ("s", "d", "n", "q"):
+            pass
+        if key == "q":
+            return False
+        if key == "s":
+            request = requests.StoreRequest(memories=(Draft(one.sentence),), namespace=one.project, single=True)
+            id_ = short((await operations.call(request)).stored[0].id)
+            print_line(f"stored {id_}; `folklore undo {id_}` takes it back", fg="green")
+        if key in ("s", "d"):
+            await operations.call(stated.model_copy(update={"drop": (one.sentence,)}))
+    return True
 
 
 async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:

@@ -99,8 +99,8 @@ def _print_log(entries: Sequence[LogEntry], listed: list[UUID], zone: tzinfo) ->
         if at.date() != day:
             print_line(("\n" if day else "") + _day(at, datetime.now(zone)), bold=True)
             day = at.date()
-        amount = "" if entry.amount == 1 else f" {entry.amount:,} memories"
-        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]}{amount} in {entry.namespace}")
+        amount = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
+        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {amount} in {entry.namespace}")
         for memory in entry.memories[:_SHOWN]:
             listed.append(memory.id)
             print_line(one_line(len(listed), memory, None))
@@ -133,8 +133,8 @@ async def _here(settings: Settings) -> Overview:
         ]
         where = "embedded Postgres" if settings.database_url is None else "Postgres of database_url"
         where += f", home {settings.home}"
-        # The bundled model needs no check, and loading it takes longer than everything else here.
-        check = settings.embedding.provider != "bundled"
+        # A model of this machine needs no check, and loading it takes longer than everything else here.
+        check = settings.embedding.provider not in ("auto", "bundled")
         return await _overview(app.service, app.namespace(), where, failed, check_model=check)
 
 

@@ -1,11 +1,10 @@
-"""Commands that change memories: store, edit, forget, undo, merge, pin, relate."""
+"""Commands that change memories: store, edit, forget, merge, pin, relate; undo.py has undo and redo."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from uuid import UUID
 import click
 import yaml
 
-from folklore.cli.context import call, with_operations, zone_of
+from folklore.cli.context import call
 from folklore.cli.ids import call_with_ids, ids_of, with_ids
 from folklore.cli.options import (
     Given,
@@ -29,11 +28,11 @@ from folklore.cli.options import (
     namespace_option,
     several_namespaces,
 )
-from folklore.cli.output import paint, print_either, print_json, print_line, time_text
-from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, error_from_code
+from folklore.cli.output import paint, print_either, print_json, print_line
+from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import requests, serializers
 from folklore.memory.requests import ForgetRequest
-from folklore.memory.results import ForgetResult, History, LogEntry, StoreResult, Undone
+from folklore.memory.results import ForgetResult, StoreResult
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
 from folklore.text.entities.finder import find_entities
@@ -184,9 +183,9 @@ def _parse_edited(text: str) -> tuple[dict[str, Any], str]:
         texts = yaml.load(head, Loader=yaml.BaseLoader) if head.strip() else {}  # noqa: S506 - it makes only text
         values = yaml.safe_load(head) if head.strip() else {}
     except yaml.YAMLError as error:
-        raise InvalidInput("fields", "above the text are not valid YAML.", hint=_NOTHING) from error
+        raise InvalidInput("fields", "the lines above the text are not valid YAML.", hint=_NOTHING) from error
     if not isinstance(texts, dict) or not isinstance(values, dict):
-        raise InvalidInput("fields", "above the text must be `name: value` lines.", hint=_NOTHING)
+        raise InvalidInput("fields", "the lines above the text must be `name: value`.", hint=_NOTHING)
     return {name: texts[name] if name.endswith("_at") else values.get(name, texts[name]) for name in texts}, body
 
 
@@ -232,23 +231,23 @@ def forget(
     if as_json:
         print_json(serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run))
     elif request.dry_run:
-        _print_forgotten(result, "would be forgotten")
+        print_forgotten(result, "would be forgotten")
     else:
-        _print_forgotten(result, "erased" if request.erase else "forgotten")
+        print_forgotten(result, "erased" if request.erase else "forgotten")
 
 
 def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> tuple[ForgetRequest, bool]:
     """Ask on the terminal; return the request limited to the memories shown, and True if more match its filters."""
     preview = call(ctx, request.model_copy(update={"dry_run": True}))
     if not as_json:
-        _print_forgotten(preview, "would be forgotten")
+        print_forgotten(preview, "would be forgotten")
     click.confirm("Erase these permanently?" if request.erase else "Forget these?", abort=True, err=True)
     if not request.ids:  # the filters may match further memories now
         request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
     return request, preview.more
 
 
-def _print_forgotten(result: ForgetResult, outcome: str) -> None:
+def print_forgotten(result: ForgetResult, outcome: str) -> None:
     for memory in result.memories:
         text = "" if outcome == "erased" else "  " + serializers.beginning(memory.content).replace("\n", " ")
         print_line(f"{memory.id}{paint(text, dim=True)}")
@@ -258,126 +257,6 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
     for memory in result.restored:
         text = serializers.beginning(memory.content).replace("\n", " ")
         print_line(f"superseded until now, in force again: {memory.id}{paint('  ' + text, dim=True)}")
-
-
-@click.command()
-@click.argument("memories", nargs=-1, metavar="[ID…]")
-@namespace_option
-@click.option(
-    "--revision",
-    type=click.IntRange(min=1),
-    help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
-)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@context_and_json
-def undo(
-    ctx: click.Context,
-    memories: tuple[str, ...],
-    namespaces: Names,
-    revision: int | None,
-    yes: bool,
-    as_json: bool,
-) -> None:
-    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change.
-
-    Without ID: your own last change, of all memories that it concerned; stored memories are forgotten (the next undo
-    restores them). On a terminal it asks first.
-    """
-    if revision is not None and len(set(memories)) != 1:
-        raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
-    if not memories:
-        _undo_own(ctx, namespaces, ask=not yes and sys.stdin.isatty(), as_json=as_json)
-        return
-
-    async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
-        undos = [requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision) for id_ in dict.fromkeys(ids)]
-        await _undo_all(operations, undos, as_json=as_json)
-
-    with_ids(ctx, memories, work)
-
-
-async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest], *, as_json: bool) -> None:
-    """Undo changes one by one, and print each as it is done: a later one may fail."""
-    undone: list[Undone] = []
-    for request in undos:
-        item = await operations.call(request)
-        undone.append(item)
-        if not as_json:
-            print_line(f"undone: {item.revision.action} of {item.memory.id}, by {item.revision.author}")
-            for old in item.superseded:
-                print_line(f"superseded again: {old}")
-    if as_json:
-        changes = [
-            {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
-            | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
-            for item in undone
-        ]
-        print_json({"undone": changes})
-
-
-# Of one moment, the write that the others follow from: a store may supersede, a forget restores.
-_ORDER = ("store", "merge", "forget", "update", "retag", "supersede")
-_OWN_WRITES = 100  # the latest ones, in which the last change is looked for
-
-
-def _undo_own(ctx: click.Context, namespaces: Names, *, ask: bool, as_json: bool) -> None:
-    """Take back the caller's last write that was not taken back. Raises NotFound, Conflict."""
-    names = {} if namespaces is None else {"namespaces": namespaces}
-    entry, current = with_operations(ctx, lambda operations: _own_change(operations, names))
-    if ask:
-        for memory in current:
-            text = serializers.beginning(memory.content).replace("\n", " ")
-            click.echo(f"{memory.id}  {text}", err=True)
-        noun = "this memory" if len(current) == 1 else f"these {len(current):,} memories"
-        asked = f"Forget {noun}, stored" if entry.action == "store" else f"Undo the {entry.action} of {noun}, done"
-        click.confirm(f"{asked} {time_text(entry.at, zone_of(ctx))}?", abort=True, err=True)
-    only = {"namespaces": (entry.namespace,)}
-    if entry.action == "store":
-        result = call(ctx, ForgetRequest(ids=tuple(memory.id for memory in current), **only))
-        if as_json:
-            print_json(serializers.forgotten(result, erase=False, dry_run=False))
-        else:
-            _print_forgotten(result, "forgotten")
-        return
-
-    undos = [requests.UndoRequest(id=memory.id, revision=memory.revision, **only) for memory in current]
-    with_operations(ctx, lambda operations: _undo_all(operations, undos, as_json=as_json))
-
-
-async def _own_change(operations: Operations, names: dict[str, Any]) -> tuple[LogEntry, list[Memory]]:
-    """Return the caller's last write that can be taken back, and its memories as they are now."""
-    entries = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
-    undoable = [entry for entry in entries if entry.action in _ORDER]
-    for entry in sorted(undoable, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))):
-        only = {"namespaces": (entry.namespace,)}
-        current = []
-        for id_ in entry.ids:
-            with suppress(NotFound):  # erased since
-                found = await operations.call(requests.HistoryRequest(id=id_, **only))
-                if _in_force(found, entry):
-                    current.append(found.memory)
-        if current:
-            return entry, current
-    raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
-
-
-def _in_force(found: History, entry: LogEntry) -> bool:
-    """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
-    if entry.action == "store" and (found.memory.created_at != entry.at or found.memory.forgotten_at is not None):
-        return False
-    undone = {item.undoes for item in found.revisions}
-    rest = [item for item in found.revisions if item.undoes is None and item.revision not in undone]
-    rest = [item for item in rest if item.action != "move"]
-    if entry.action == "store" or entry.at in [item.changed_at for item in rest]:
-        followed = next((item for item in rest if item.changed_at > entry.at), None)
-    else:
-        return False
-    if followed is not None:
-        raise Conflict(
-            f"After your last change, {followed.author} changed the memory {found.memory.id}.",
-            hint=f"`folklore history {found.memory.id}` shows it; `folklore undo {found.memory.id}` undoes that first.",
-        )
-    return True
 
 
 @click.command()
@@ -397,7 +276,7 @@ def merge(
     def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
         id_, *others = dict.fromkeys(ids)
         if not others:
-            raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
+            raise InvalidInput("ID", "at least two ids are needed.", hint="Name first the memory that remains.")
         return requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
 
     now = call_with_ids(ctx, memories, request)

@@ -22,6 +22,8 @@ from folklore.db.migrate import migrate
 from folklore.errors import Refused
 from folklore.runtime import backed_up_store, backup_folder
 
+_UNVERIFIED = {False: "no", True: "changed since"}
+
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
@@ -109,12 +111,30 @@ def list_(ctx: click.Context, as_json: bool) -> None:
             "created": archive.manifest.created_at.astimezone(zone),
             "memories": archive.manifest.contents.memories,
             "MB": f"{archive.size / 2**20:,.1f}",
-            "verified": verified.astimezone(zone) if (verified := archive.verified_at) else "no",
+            "verified": verified.astimezone(zone)
+            if (verified := archive.verified_at)
+            else _UNVERIFIED[archive.changed],
             "file": str(archive.path),
         }
         for archive in found
     ]
     print_rows(rows, ["created", "memories", "MB", "verified", "file"])
+
+
+@backups.command("verify")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@context_and_json
+def verify_(ctx: click.Context, /, file: Path, as_json: bool) -> None:
+    """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
+    settings = local_settings(ctx)
+    archive = Archive.read(file.absolute())
+    with _phases() as report:
+
+        async def work() -> None:
+            await compare(await _store(settings), archive, report)
+
+        asyncio.run(work())
+    print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same", as_json=as_json)
 
 
 @backups.command("new-key")
@@ -135,7 +155,7 @@ def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
 @click.option("--keep", type=click.IntRange(1), help="Keep so many. Default: the setting backup.keep.")
 @context_and_json
 def prune_(ctx: click.Context, /, keep: int | None, as_json: bool) -> None:
-    """Delete all backups but the newest; the newest verified one stays in any case."""
+    """Delete all backups but the newest, those before restores apart; the newest verified one stays in any case."""
     settings = local_settings(ctx)
     deleted = [str(path) for path in prune(backup_folder(settings), keep or settings.backup.keep)]
     text = "\n".join(f"deleted {path}" for path in deleted) or "There is nothing to delete."
@@ -172,5 +192,6 @@ def _document(archive: Archive) -> dict[str, object]:
         "model": manifest.model,
         "schema": manifest.contents.migrations[-1],
         "verified_at": verified.isoformat() if verified else None,
+        "changed": archive.changed,
         "encrypted": manifest.encrypted,
     }

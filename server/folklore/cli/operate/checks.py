@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from folklore.cli import screen
 from folklore.cli.output import paint, print_json, print_line
 from folklore.memory.requests import without_nulls
 from folklore.memory.results import Check
 
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
+_INDENT = 19
 
 
 def print_checks(checks: Sequence[Check], *, as_json: bool, ok: bool) -> None:
@@ -19,6 +21,11 @@ def print_checks(checks: Sequence[Check], *, as_json: bool, ok: bool) -> None:
         return
     for check in checks:
         status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
-        print_line(f"{status}{check.name:<10} {check.detail}")
+        first, *rest = (
+            screen.wrapped(check.detail, screen.columns() - _INDENT) if screen.is_terminal() else [check.detail]
+        )
+        print_line(f"{status}{check.name:<10} {first}")
+        for line in rest:
+            print_line(f"{'':<{_INDENT}}{line}")
         if check.hint:
-            print_line(f"{'':<19}→ {check.hint}")
+            print_line(f"{'':<{_INDENT}}→ {check.hint}")

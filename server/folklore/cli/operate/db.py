@@ -17,6 +17,7 @@ from folklore.config import Settings
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
+from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput
 from folklore.runtime import start_engine
 
@@ -129,6 +130,8 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
         return {"engine": "server", "running": True, "url": masked(address)}, address
     found = _engine(settings).status()
     value = {"engine": "embedded", "running": found.running, "data_directory": str(found.data_directory)}
+    if (free := free_space(settings.home)) < LEAST_FREE:
+        value |= {"disk": f"full: {free / 2**20:,.0f} MB free"}
     value |= {"log": str(found.log), "version": found.version, "pid": found.pid}
     value |= {"old_data": [str(path) for path in old] if (old := _engine(settings).old_data()) else None}
     value |= {"sessions": found.sessions if found.running else None, "url": found.dsn and masked(found.dsn)}

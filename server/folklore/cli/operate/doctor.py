@@ -136,8 +136,10 @@ async def _model(found: Examination) -> str:
     configured = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
     if active is None or active == model:
         return configured
-    named = f"{active.provider}/{active.name}, {active.dimensions} dimensions"
-    return f"{named}, is the active model; the settings name {configured}"
+    named = f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model"
+    if found.settings.embedding.provider == "auto":
+        return f"{named}; `folklore embeddings switch` would switch to {configured}"
+    return f"{named}; the settings name {configured}"
 
 
 async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
@@ -149,7 +151,8 @@ async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
     await database.open()
     try:
         to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
-        source = ModelSource(Models(database), configured_choice(settings.embedding), to_build)
+        choice = configured_choice(settings.embedding, settings.home)
+        source = ModelSource(Models(database), choice, to_build, settings.embedding.provider == "auto")
         active_model = ActiveModel(embedder, source)
         await active_model.refresh()
         if active_model.mismatch is not None:

@@ -17,16 +17,19 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line, print_rows, progress
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.stores.models import Models
-from folklore.embedding import fastembed
-from folklore.embedding.factory import build_embedder, configured_choice, key_for, models_folder
+from folklore.embedding import factory, fastembed
+from folklore.embedding.protocol import ModelChoice
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.memory.models.switch import ModelSwitch, Switched, target_of
+from folklore.memory.models.recommend import Recommendation
+from folklore.memory.models.recommend import recommend as measured_switch
+from folklore.memory.models.switch import ModelSwitch, Switched, Target, target_of
 from folklore.memory.requests import EmbeddingsRequest, result_json
 from folklore.runtime import Runtime
 
 Result = TypeVar("Result")
 
+_PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
 # For an embedding service with a rate limit.
 rate_option = click.option(
     "--rate", type=click.FloatRange(min=0, min_open=True), help="Most memories to embed in a second."
@@ -83,29 +86,32 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
 
 
 @embeddings.command()
-@click.option("--provider", type=click.Choice(["bundled", "openai", "ollama", "fastembed"]))
+@click.argument("to", metavar="[PROVIDER]", required=False, type=_PROVIDER)
+@click.option("--provider", type=_PROVIDER, help="The same as PROVIDER.")
 @click.option("--model", help="The model's name at the provider.")
 @click.option("--url", help="The address of the endpoint.")
 @click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
 @rate_option
 @context_and_json
-def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool, **named: str | None) -> None:
-    """Switch to another model: the one that the options name, or else the settings.
+def switch(
+    ctx: click.Context, /, to: str | None, force: bool, rate: float | None, as_json: bool, **named: str | None
+) -> None:
+    """Switch to another model: that of PROVIDER (bundled, minilm) and the options, or else of the settings.
 
     Makes the new model's embeddings while recall and store go on with the active ones. When all are made and the new
     model finds a sample as well, it becomes active on every running server. Ctrl-C pauses; run the same command again
     to continue. `folklore embeddings rollback` switches back.
     """
     settings = local_settings(ctx)
+    named["provider"] = to or named["provider"]
     target_settings = settings.model_copy(update={"embedding": _target_settings(settings.embedding, named)})
 
     async def work(app: App, running: Runtime) -> Switched:
-        choice = configured_choice(target_settings.embedding)
+        choice = factory.configured_choice(target_settings.embedding, target_settings.home)
         if choice is None:
             raise InvalidInput("--provider", "cannot be none.", hint="Set embedding.provider: none in the settings.")
-        if choice.provider == "fastembed":
-            await _fetch(target_settings, choice.name)
-        to_build = partial(build_embedder, settings=target_settings.embedding, home=target_settings.home)
+        await _fetch(target_settings, choice)
+        to_build = partial(factory.build_embedder, settings=target_settings.embedding, home=target_settings.home)
         target = await target_of(choice, Models(running.database), to_build)
         try:
             _, pending = await _pending(running, target.model.id)
@@ -119,6 +125,57 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
 
 
 @embeddings.command()
+@click.option("--sample", type=click.IntRange(1, 2000), default=200, help="Most memories to measure with.")
+@click.option("--seconds", type=click.FloatRange(min=0), default=60.0, help="Stop measuring after this time.")
+@context_and_json
+def recommend(ctx: click.Context, sample: int, seconds: float, as_json: bool) -> None:
+    """Measure on your memories what a switch to MiniLM would gain and cost; from MiniLM, to the bundled model.
+
+    The questions are titles, first sentences and halves of memories; the answers the rest of them. Changes nothing.
+    """
+    settings = local_settings(ctx)
+
+    async def work(app: App, running: Runtime) -> Recommendation:
+        memory, models = running.memory, Models(running.database)
+        known = await memory.active_model.known()
+        if known is None or memory.embedder is None:
+            raise NotFound("There is no active model to compare with.", hint="Store something first.")
+        to = EmbeddingSettings(provider="bundled" if known.provider == "minilm" else "minilm")
+        choice = factory.configured_choice(to)
+        assert choice is not None
+        other = await target_of(choice, models, partial(factory.build_embedder, settings=to, home=settings.home))
+        namespaces = [namespace.id for namespace in await memory.namespaces.find(None)]
+        try:
+            with progress(f"Comparing with {choice.label}", sample) as report:
+                found = await measured_switch(
+                    memory.embeddings,
+                    namespaces,
+                    Target(known, memory.embedder),
+                    other,
+                    most=sample,
+                    seconds=seconds,
+                    report=report,
+                )
+        finally:
+            await other.embedder.close()
+        if found is None:
+            raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
+        return found
+
+    found = with_app(ctx, work)
+    if as_json:
+        print_json(asdict(found) | {"recommended": found.recommended})
+        return
+    print_line(f"Of {found.sample} questions made of your memories, the right memory is among the first five for:")
+    for model in (found.active, found.other):
+        print_line(f"  {model.model:<45}{model.hit_at_5:>6.0%}{model.milliseconds:>8.1f} ms a text")
+    print_line(f"A switch of {found.memories:,} memories takes {found.seconds:,.0f} s and {found.bytes / 1e6:,.1f} MB.")
+    provider = found.other.model.split("/")[0]
+    advice = f"Worth it: `folklore embeddings switch {provider}`." if found.recommended else "Not worth it."
+    print_line(advice)
+
+
+@embeddings.command()
 @click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
 @rate_option
 @context_and_json
@@ -126,7 +183,7 @@ def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: boo
     """Switch back to the previous model, after making the embeddings that it lacks."""
 
     async def work(app: App, running: Runtime) -> Switched:
-        to_build = partial(build_embedder, settings=app.settings.embedding, home=app.settings.home)
+        to_build = partial(factory.build_embedder, settings=app.settings.embedding, home=app.settings.home)
         with progress("Rollback", None) as report:
             switching = ModelSwitch(running.memory, now=app.now, pace=Pace(per_second=rate), report=report)
             return await switching.back(to_build, at_once=at_once)
@@ -164,17 +221,24 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
 @click.argument("model", required=False)
 @click.pass_context
 def fetch(ctx: click.Context, model: str | None) -> None:
-    """Download a fastembed MODEL to this machine; without MODEL, the one that the settings name."""
+    """Download MODEL to this machine: minilm, or one of fastembed; without MODEL, the one that the settings name."""
     settings = settings_of(ctx)
     name = model or (settings.embedding.model if settings.embedding.provider == "fastembed" else None)
     if name is None:
         raise InvalidInput("MODEL", "is missing, and the settings name no fastembed model.", hint="Name a model.")
-    asyncio.run(_fetch(settings, name))
-    print_line(f"{name} is downloaded.")
+    choice = ModelChoice("minilm", factory.MINILM) if name == "minilm" else ModelChoice("fastembed", name)
+    asyncio.run(_fetch(settings, choice))
+    print_line(f"{choice.name} is on this machine.")
 
 
-async def _fetch(settings: Settings, name: str) -> None:
-    await asyncio.to_thread(fastembed.load, name, models_folder(settings.home), fetch=True)
+async def _fetch(settings: Settings, choice: ModelChoice) -> None:
+    """Download the model of a choice, unless it is here or another machine runs it."""
+    if choice.provider == "fastembed":
+        await asyncio.to_thread(fastembed.load, choice.name, factory.models_folder(settings.home), fetch=True)
+    elif choice.provider == "minilm" and factory.minilm_folder(settings.home) is None:
+        from folklore.embedding.minilm import fetch as fetch_minilm  # imports numpy
+
+        await asyncio.to_thread(fetch_minilm, factory.fetched_minilm(settings.home))
 
 
 def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]) -> EmbeddingSettings:
@@ -188,7 +252,7 @@ def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]
     target = EmbeddingSettings(**kept | given)
     # A key without an address was set for this call; a key for another address must not be sent to this one.
     if configured.url is not None and target.url is not None and target.url != configured.url:
-        target = target.model_copy(update={"api_key": key_for(target.url, configured)})
+        target = target.model_copy(update={"api_key": factory.key_for(target.url, configured)})
     return target
 
 
@@ -223,4 +287,4 @@ def _print_switched(done: Switched, as_json: bool) -> None:
     if done.old is not None:
         back = "`folklore embeddings rollback` switches back to"
         print_line(f"{back} {done.old.label}, until its embeddings are dropped.")
-        print_line("Name the new model in the settings of every server; until then servers use it anyway.")
+        print_line("Servers whose settings name another model use it too; name this one there, or `auto`.")

@@ -37,7 +37,7 @@ def hook() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON object that some clients demand.")
 @click.pass_context
 def session_start(ctx: click.Context, /, as_json: bool) -> None:
-    """Print what an assistant should know when a session starts, in less than 400 tokens.
+    """Print what an assistant should know when a session starts, in at most 350 tokens.
 
     Reads the client's JSON from standard input (session_id, cwd, source). Ends within four seconds with exit code 0:
     without an answer if there is no memory yet, with one line if the memory cannot be reached.
@@ -97,7 +97,7 @@ async def _answer(settings: Settings) -> HookAnswer:
 
 def _given() -> dict[str, Any]:
     """Return the JSON object on standard input; without one, nothing is given."""
-    with suppress(ValueError, OSError):
+    with suppress(ValueError, OSError, RecursionError):
         if not sys.stdin.isatty() and isinstance(given := json.loads(sys.stdin.read()), dict):
             return given
     return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,20 +17,13 @@ import click
 from folklore.cli.context import quick_settings
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line
+from folklore.clients import plugin
 from folklore.clients.changes import Change, changed_lines, is_ours, write
 from folklore.clients.changes import install as planned
 from folklore.clients.changes import uninstall as planned_removal
 from folklore.clients.credentials import normalised, read_token, save_token
 from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
-from folklore.clients.plugin import (
-    FolderChange,
-    files_of,
-    hooks_of,
-    install_folder,
-    uninstall_folder,
-    write_folder,
-)
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.project import project_namespace, repository_root
@@ -62,7 +56,7 @@ _scope = click.option(
     show_default=True,
     help="Settings of the user, for every repository, or of the repository around this directory.",
 )
-_dry_run = click.option("--dry-run", is_flag=True, help="Show the changes as a diff and write nothing.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Show the files that would change, and how; write nothing.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +66,7 @@ class _Outcome:
     client: Client
     path: Path | None = None
     change: Change | None = None
-    folder: FolderChange | None = None
+    folder: plugin.FolderChange | None = None
     error: str | None = None
     left_out: str | None = None
 
@@ -90,7 +84,7 @@ class _Outcome:
         return self.folder.left if self.folder is not None else ()
 
 
-_Plan = Callable[[Client, Path], tuple[Change | None, FolderChange | None]]
+_Plan = Callable[[Client, Path], tuple[Change | None, plugin.FolderChange | None]]
 
 
 @click.command()
@@ -128,10 +122,10 @@ def install(
     if only_print:
         for client in chosen:
             print_line(f"{client.title}: {_shown(client.file(machine, project))}", bold=True)
-            print_line(client.section.snippet(entry_of(client)))
+            print_line(client.section.put("", entry_of(client)))
         return 0
 
-    def plan(client: Client, path: Path) -> tuple[Change | None, FolderChange | None]:
+    def plan(client: Client, path: Path) -> tuple[Change | None, plugin.FolderChange | None]:
         if project is not None or client.folder is None:
             return planned(path, client.section, entry_of(client), force=force), None
         former: Mapping[str, Any] = {}
@@ -140,9 +134,9 @@ def install(
         else:  # an entry of an earlier installation would start a second server
             former = _our_entry(client, path)
             change = planned_removal(path, client.section) if former else None
-        files = files_of(client.parts, command)
+        files = plugin.files_of(client.parts, command)
         place = client.folder(machine)
-        return change, install_folder(place, files, server_in=client.in_folder, former=former, force=force)
+        return change, plugin.install_folder(place, files, server_in=client.in_folder, former=former, force=force)
 
     kept = None if dry_run or project is not None else _keep_token(settings)
     outcomes = [*_carry_out(chosen, machine, project, plan, dry_run=dry_run), *left_out]
@@ -171,11 +165,11 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if named else list(CLIENTS.values())
     chosen, _ = _usable(candidates, named=named, project=project, remote=None)
 
-    def plan(client: Client, path: Path) -> tuple[Change, FolderChange | None]:
+    def plan(client: Client, path: Path) -> tuple[Change, plugin.FolderChange | None]:
         change = planned_removal(path, client.section)
         if project is not None or client.folder is None:
             return change, None
-        return change, uninstall_folder(client.folder(machine), client.in_folder)
+        return change, plugin.uninstall_folder(client.folder(machine), client.in_folder)
 
     outcomes = _carry_out(chosen, machine, project, plan, dry_run=dry_run)
     if not named:
@@ -282,7 +276,7 @@ def _entry(client: Client, *, command: Sequence[str], remote: Remote | None, pro
     entry = client.local([*command, "serve"])
     if project is not None:
         return entry | ({"env": {"FOLKLORE_NAMESPACE": project_namespace(project)}} if client.starts_elsewhere else {})
-    return entry | ({HOOKS: hooks_of(client.hooks, command)} if client.hooks else {})
+    return entry | ({HOOKS: plugin.hooks_of(client.hooks, command)} if client.hooks else {})
 
 
 def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
@@ -306,7 +300,7 @@ def _carry_out(
             if change is not None and change.writes and not dry_run:
                 write(change)
             if folder is not None and folder.writes and not dry_run:
-                write_folder(folder)
+                plugin.write_folder(folder)
             outcomes.append(_Outcome(client, path, change, folder))
         except (FolkloreError, OSError) as error:
             if len(chosen) == 1:
@@ -329,12 +323,25 @@ def _report(
     else:
         for one in outcomes:
             changes = [*([one.change] if one.change else []), *(one.folder.files if one.folder else [])]
-            diffs = [changed_lines(change) for change in changes if change.writes]
-            if dry_run and diffs:
-                click.echo("".join(diffs), nl=False)
+            written = [change for change in changes if change.writes]
+            if dry_run and written:
+                _show_planned(one.client, written)
             else:
                 _show(one, following)
+        if dry_run:
+            print_line("Nothing was written. Leave out --dry-run to make these changes.")
     return int(any(one.error for one in outcomes))
+
+
+def _show_planned(client: Client, changes: Sequence[Change]) -> None:
+    """Print the files that would be made or deleted, and the differences of those that would change."""
+    counts = Counter(change.planned for change in changes)
+    print_line(f"{client.title}: {', '.join(f'{count} to {verb}' for verb, count in counts.items())}", bold=True)
+    for change in changes:
+        if change.planned == "change":
+            click.echo(changed_lines(change), nl=False)
+        else:
+            print_line(f"  {change.planned} {_shown(change.path)}")
 
 
 def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,19 +11,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from folklore.cli.team.claude_projects import ClaudeProjects, encoded
+from folklore.cli.team.web_pages import web_pages
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
 from folklore.memory.service import Operations
+from folklore.memory.transfer.formats.commits import commit_lines
 from folklore.memory.transfer.formats.conversations import conversation_lines, is_conversations
 from folklore.memory.transfer.formats.files import (
+    DECISION_FOLDERS,
     MARKDOWN,
     PERSONAL_RULES,
     claude_files,
+    contributing_files,
+    decision_files,
     is_rule_file,
     markdown_files,
     rule_files,
 )
-from folklore.memory.transfer.formats.line import Lines
+from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
 from folklore.model import Token
 from folklore.project import project_namespace, repository_root
@@ -38,7 +44,8 @@ class Target:
     """A part of a source, with its lines and its namespace; without one, it is left out for a reason.
 
     `stored` is the number of memories in the namespace, None if it does not exist. `readers` are the names that have a
-    grant for it besides the author, `owners` those that may read everything.
+    grant for it besides the author, `owners` those that may read everything. `titles` are shown before an import of
+    what no person wrote down as a note.
     """
 
     source: str
@@ -46,6 +53,7 @@ class Target:
     lines: Lines = iter(())
     pages: Pages | None = None
     reason: str = ""
+    titles: tuple[str, ...] = ()
     stored: int | None = None
     readers: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
@@ -53,25 +61,30 @@ class Target:
     @property
     def memories(self) -> int | None:
         """The number of memories in the source, None before they were read."""
-        return None if self.pages is None else self.pages.count
+        return len(self.titles) or None if self.pages is None else self.pages.count
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Choices of the user: one namespace for all, a namespace by folder of a project.
 
-    `project` is the namespace of the project that the command works in.
+    `project` is the namespace of the project that the command works in. `private_hosts` may be read by `web`.
     """
 
     author: str
     project: str
     namespace: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
+    private_hosts: tuple[str, ...] = ()
 
 
 def found_format(file: str) -> str:
     """Return the format of a file or a folder, by its name and what is in it; `jsonl` if nothing else is known."""
     path = Path(file)
+    if file.startswith(("https://", "http://")):
+        return "web"
+    if file == "git" and not path.exists():
+        return "git"
     if not (path.is_file() or path.is_dir()):  # stdin, or a pipe, which can be read once
         return "jsonl"
     if is_conversations(path):
@@ -88,8 +101,14 @@ def found_format(file: str) -> str:
     return "rules" if ruled else "markdown"
 
 
-def targets_of(form: str, path: Path, options: Options) -> list[Target]:
-    """Return the targets of a source in one of the formats of a path. Raises InvalidInput."""
+def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
+    """Return the targets of a source, or of several pages, in one of the formats of a path. Raises InvalidInput."""
+    if form == "web":
+        namespace = options.namespace or options.project
+        return [_target(pages.origin, namespace, pages) for pages in web_pages(sources, options.private_hosts)]
+    path = Path(sources[0])
+    if form == "git" and str(path) == "git" and not path.exists():
+        path = Path()
     if not path.exists():
         raise InvalidInput("FILE", f"{path} does not exist.")
     real, private = path.resolve(), names.private(options.author)
@@ -99,7 +118,8 @@ def targets_of(form: str, path: Path, options: Options) -> list[Target]:
         base, origin = _origin("markdown", real, options.author)
         pages = Pages("markdown", origin, markdown_files(real, base), _below(real, base))
         return [_target(path, options.namespace or options.project, pages)]
-    found = list(_rules(real, private, options) if form == "rules" else _claude(real, private, options))
+    readers = {"rules": _rules, "git": _git, "claude-memory": _claude}
+    found = list(readers[form](real, private, options))
     if not found:
         raise InvalidInput("FILE", f"{path} has no files of the format {form}.", hint="--format names another one.")
     return [replace(target, namespace=options.namespace or target.namespace) for target in found]
@@ -155,6 +175,24 @@ def _rules(path: Path, private: str, options: Options) -> Iterator[Target]:
             yield _target(path, None, pages, f"{path} is in no git repository")
         else:
             yield _target(path, namespace, pages)
+
+
+def _git(path: Path, _private: str, _options: Options) -> Iterator[Target]:
+    """Yield what the history of a repository gives reasons for, its decision records, and how to contribute to it."""
+    folder = path if path.is_dir() else path.parent
+    namespace, root = project_namespace(folder), repository_root(folder)
+    if namespace == names.DEFAULT:
+        raise InvalidInput("FILE", f"{path} is in no git repository.", hint="Run it in one, or name its folder.")
+    if commits := commit_lines(root):
+        titles = tuple(json.loads(line)["content"].partition("\n")[0] for line in commits)
+        yield Target("git log", namespace, numbered(commits), titles=titles)
+    decisions, contributing = decision_files(root), contributing_files(root)
+    if decisions:
+        pages = Pages("decisions", f"decisions {namespace}", decisions, DECISION_FOLDERS)
+        yield _target("decision records", namespace, pages)
+    if contributing:
+        pages = Pages("rules", f"rules {namespace}", contributing, [file.name for file in contributing])
+        yield _target(contributing[0].name, namespace, pages)
 
 
 def _claude_root(path: Path) -> Path | None:

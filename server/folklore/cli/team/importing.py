@@ -28,6 +28,8 @@ from folklore.text import names
 
 # Characters of a source in a table. The end of a folder's name says more than its beginning.
 _SOURCE = 28
+# Titles of a target that are shown.
+_TITLES = 20
 
 
 def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -38,7 +40,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(allow_dash=True))
+@click.argument("files", metavar="FILE", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("-n", "--namespace", help="Put every memory here, whatever its source says.")
 @click.option(
     "--format",
@@ -55,6 +57,13 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
     help="The namespace for a project of Claude Code whose folder is not found on this machine; repeatable.",
 )
 @click.option(
+    "--private-host",
+    "private_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="A host of pages that may have a private or local address, and http; repeatable.",
+)
+@click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "fail"]),
     help="What to do if a memory's id or text exists. Default: overwrite for pages, else skip.",
@@ -65,14 +74,18 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
 def import_(
     ctx: click.Context,
     /,
-    file: str,
+    files: tuple[str, ...],
     form: str | None,
     mapping: dict[str, str],
+    private_hosts: tuple[str, ...],
     as_json: bool,
     yes: bool,
     **options: Any,
 ) -> None:
     """Read memories from FILE (- for stdin): an export of folklore, pages, conversations, or another system's export.
+
+    FILE may be the address of a web page, or of several, and `git` for the history and the decision records of this
+    repository.
 
     Rules and notes of assistants go to the namespace of their repository; your own notes and conversations to a private
     one. The targets are shown first. Without a terminal, several targets, or one that others can read, need --yes.
@@ -81,7 +94,10 @@ def import_(
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
     settings = local_settings(ctx)
+    file = files[0]
     form = form or found_format(file)
+    if form != "web" and len(files) > 1:
+        raise InvalidInput("FILE", f"one file or folder is imported at a time, got {len(files)}.")
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])
@@ -89,7 +105,9 @@ def import_(
     if form in PATH_FORMATS:
         project = settings.namespace or project_namespace(working_directory(os.environ))
         with progress("Reading", None):
-            targets = targets_of(form, Path(file), Options(settings.author, project, request.namespace, mapping))
+            targets = targets_of(
+                form, files, Options(settings.author, project, request.namespace, mapping, private_hosts)
+            )
 
     async def work(app: App, _runtime: Runtime) -> None:
         if form in PATH_FORMATS:
@@ -121,6 +139,8 @@ async def _import_targets(app: App, targets: Sequence[Target], request: ImportRe
     with _bar(report, _lines_of(targets), by_line=True) as show:
         for target in targets:
             each = request.model_copy(update={"namespace": target.namespace})
+            if target.titles:  # commits do not change, people may have changed their memories
+                each = each.model_copy(update={"on_conflict": "skip"})
             if target.pages is not None:
                 await forget_removed(await app.service.open(), target.pages, each, report)
             await import_lines(await app.service.open(), target.lines, each, report, show)
@@ -156,6 +176,10 @@ def _show(targets: Sequence[Target]) -> None:
     ]
     if rows:
         print_table(("source", "into namespace", "memories", "stored", "readers"), rows)
+    for title in (title for target in targets for title in target.titles[:_TITLES]):
+        print_line(f"  {title}")
+    if hidden := sum(len(target.titles[_TITLES:]) for target in targets):
+        print_line(f"  and {hidden:,} more; --dry-run --json names all")
     for target in targets:
         if target.namespace is None:
             count = target.memories or 0
@@ -174,7 +198,7 @@ def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bo
     chosen = [target for target in targets if target.namespace is not None]
     if not chosen:
         hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
-        raise InvalidInput("namespace", f"of {targets[0].source} is not known: {targets[0].reason}.", hint=hint)
+        raise InvalidInput("namespace", f"none is known for {targets[0].source}: {targets[0].reason}.", hint=hint)
     if yes or request.dry_run:
         return chosen
     shared = sorted({str(target.namespace) for target in chosen if target.readers})
@@ -185,7 +209,7 @@ def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bo
         click.confirm(f"Import into {into}?{readable}", abort=True, err=True)
     elif shared or several[1:]:
         problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
-        raise InvalidInput("yes", f"is needed: {problem}.", hint="See them with --dry-run, then repeat with --yes.")
+        raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
     return chosen
 
 
@@ -204,6 +228,7 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
         "targets": [
             {name: getattr(target, name) for name in shown} for target in targets if target.namespace is not None
         ],
+        "titles": [title for target in targets for title in target.titles],
         "left_out": [
             {name: getattr(target, name) for name in ("source", "memories", "reason")}
             for target in targets
@@ -221,7 +246,11 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
     try:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
-        hint = f"A folder has the format {', '.join(PATH_FORMATS)}." if Path(file).is_dir() else None
+        hint = (
+            f"A folder has the format {', '.join(name for name in PATH_FORMATS if name != 'web')}."
+            if Path(file).is_dir()
+            else None
+        )
         raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
     with source:
         yield source, os.fstat(source.fileno()).st_size or None

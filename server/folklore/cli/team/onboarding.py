@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from folklore import pip_install
 from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, quick_settings, settings_of, zone_of
 from folklore.cli.operate.checks import print_checks
@@ -81,7 +82,7 @@ def invite(
     print_line(line)
     until = absolute_time(made.valid_until, zone_of(ctx))
     _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
-    _say("A machine without Folklore needs `pip install folklore-mcp` before it.")
+    _say(f"A machine without Folklore needs before it: {pip_install()}")
     if made.expires_at:
         _say(f"The token ends {absolute_time(made.expires_at, zone_of(ctx))}.")
     else:
@@ -217,7 +218,7 @@ def _public_address(settings: Settings, url: str | None) -> str:
     if known is None:
         raise InvalidInput(
             "url",
-            "of this server is not known.",
+            "the address of this server is not known.",
             hint="Pass --url https://folklore.example.com, or name it in http.allowed_hosts.",
         )
     return normalised(known)

@@ -7,7 +7,7 @@ may read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -121,89 +121,76 @@ class ActivityStatements:
         limit: int,
     ) -> list[ActivityEvent]:
         """Return the events before a place, newest first, of recalls those since a time."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "activity/events",
-                namespaces=list(namespaces),
-                actions=list(actions),
-                author=author,
-                before_at=before.at,
-                before_id=before.id,
-                before_namespace=before.namespace,
-                recalled_since=recalled_since,
-                fetch=limit,
-            )
-        return [made(ActivityEvent, row) for row in rows]
+        return await self._database.all(
+            ActivityEvent,
+            "activity/events",
+            namespaces=namespaces,
+            actions=actions,
+            author=author,
+            before_at=before.at,
+            before_id=before.id,
+            before_namespace=before.namespace,
+            recalled_since=recalled_since,
+            fetch=limit,
+        )
 
     async def events_since(
         self, namespaces: Sequence[UUID], actions: Sequence[str], *, author: str | None, since: datetime, limit: int
     ) -> list[ActivityEvent]:
         """Return the first events from a time on, oldest first."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "activity/events_since",
-                namespaces=list(namespaces),
-                actions=list(actions),
-                author=author,
-                since=since,
-                fetch=limit,
-            )
-        return [made(ActivityEvent, row) for row in rows]
+        return await self._database.all(
+            ActivityEvent,
+            "activity/events_since",
+            namespaces=namespaces,
+            actions=actions,
+            author=author,
+            since=since,
+            fetch=limit,
+        )
 
     async def written(
         self, namespaces: Sequence[UUID], actions: Sequence[str], starts: Sequence[datetime]
     ) -> list[Written]:
         """Count the memories that were written, by day, author and action; `starts` are the beginnings of the days."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "activity/written", namespaces=list(namespaces), actions=list(actions), starts=list(starts)
-            )
-        return [made(Written, row) for row in rows]
+        return await self._database.all(
+            Written, "activity/written", namespaces=namespaces, actions=actions, starts=starts
+        )
 
     async def recalled(self, namespaces: Sequence[UUID], starts: Sequence[datetime]) -> dict[int, int]:
         """Count the memories that were recalled on each day, by its place in `starts`."""
-        async with self._database.session() as session:
-            rows = await session.rows("activity/recalled", namespaces=list(namespaces), starts=list(starts))
+        rows = await self._database.rows("activity/recalled", namespaces=namespaces, starts=starts)
         return {row["day"]: row["memories"] for row in rows}
 
     async def attention(
         self, namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
     ) -> list[NamespaceAttention]:
         """Count what wants attention in each namespace; without a model, no pending embeddings are counted."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "activity/attention:no_vectors" if model is None else "activity/attention",
-                namespaces=list(namespaces),
-                contradicts=rules.contradicts,
-                kept=rules.kept,
-                reviewed=rules.reviewed,
-                before=rules.unused_since,
-                day=rules.unused_since.date().isoformat(),
-                most=rules.most,
-                now=now,
-                **({} if model is None else {"model": model}),
-            )
-        return [made(NamespaceAttention, row) for row in rows]
+        return await self._database.all(
+            NamespaceAttention,
+            "activity/attention:no_vectors" if model is None else "activity/attention",
+            namespaces=namespaces,
+            contradicts=rules.contradicts,
+            kept=rules.kept,
+            reviewed=rules.reviewed,
+            before=rules.unused_since,
+            day=rules.unused_since.date().isoformat(),
+            most=rules.most,
+            now=now,
+            **({} if model is None else {"model": model}),
+        )
 
     async def newest_similar(
         self, namespaces: Sequence[UUID], model: UUID, rules: SimilarRules, now: datetime
     ) -> dict[str, int]:
         """Count the newest memories that are near-duplicates of older ones, by the name of their namespace."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "activity/newest_similar",
-                namespaces=list(namespaces),
-                model=model,
-                distance=rules.distance,
-                settled=list(rules.settled),
-                newest=rules.newest,
-                compared=rules.compared,
-                now=now,
-            )
+        rows = await self._database.rows(
+            "activity/newest_similar", namespaces=namespaces, model=model, now=now, **asdict(rules)
+        )
         return {row["namespace"]: row["similar"] for row in rows}
 
     async def uses(self, namespace: UUID, memory: UUID, *, caller: str | None, limit: int) -> list[MemoryUse]:
         """Return the latest uses of a memory, newest first; injections of one caller, or of all."""
-        async with self._database.session() as session:
-            rows = await session.rows("activity/uses", namespace=namespace, memory=memory, caller=caller, fetch=limit)
+        rows = await self._database.rows(
+            "activity/uses", namespace=namespace, memory=memory, caller=caller, fetch=limit
+        )
         return [made(MemoryUse, row, score=short(row["score"])) for row in rows]

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 from uuid import UUID, uuid4
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import made
 from folklore.model import Caller
 
 # For entries that concern no namespace: denied accesses, tokens.
@@ -69,7 +68,7 @@ async def log_entry(session: Session, entry: NewEntry, *, caller: Caller, now: d
         action=entry.action,
         outcome=entry.outcome,
         amount=len(entry.memories) if entry.amount is None else entry.amount,
-        ids=list(entry.memories[:_NAMED]),
+        ids=entry.memories[:_NAMED],
         detail=entry.detail,
     )
 
@@ -100,24 +99,23 @@ class Audit:
         after: tuple[datetime, UUID] | None = None,
     ) -> list[Entry]:
         """Return the latest entries, newest first, `after` the one with this time and id. One statement."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "audit/read",
-                namespaces=list(namespaces),
-                principal=principal,
-                refused=refused,
-                action=action,
-                since=since,
-                after_at=None if after is None else after[0],
-                after_id=None if after is None else after[1],
-                fetch=limit,
-            )
-        return [made(Entry, row) for row in rows]
+        return await self._database.all(
+            Entry,
+            "audit/read",
+            "fresh",
+            namespaces=namespaces,
+            principal=principal,
+            refused=refused,
+            action=action,
+            since=since,
+            after_at=None if after is None else after[0],
+            after_id=None if after is None else after[1],
+            fetch=limit,
+        )
 
     async def time_of(self, namespaces: Sequence[UUID], entry: UUID) -> datetime | None:
         """Return the time of an entry; None if these namespaces have no such entry. One statement."""
-        async with self._database.session("fresh") as session:
-            row = await session.row("audit/time", namespaces=list(namespaces), id=entry)
+        row = await self._database.row("audit/time", "fresh", namespaces=namespaces, id=entry)
         return None if row is None else row["at"]
 
     async def changes(
@@ -131,19 +129,18 @@ class Audit:
         until: datetime | None,
     ) -> list[Entry]:
         """Return the latest writes of memories, newest first. One statement."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "audit/changes",
-                namespaces=list(namespaces),
-                actions=list(actions),
-                principal=principal,
-                since=since,
-                until=until,
-                fetch=limit,
-            )
-        return [made(Entry, row) for row in rows]
+        return await self._database.all(
+            Entry,
+            "audit/changes",
+            "fresh",
+            namespaces=namespaces,
+            actions=actions,
+            principal=principal,
+            since=since,
+            until=until,
+            fetch=limit,
+        )
 
     async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Delete at most `batch` entries from before a time and return how many. One statement."""
-        async with self._database.session("fresh") as session:
-            return len(await session.rows("audit/delete", namespace=namespace, before=before, batch=batch))
+        return len(await self._database.rows("audit/delete", "fresh", namespace=namespace, before=before, batch=batch))

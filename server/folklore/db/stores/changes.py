@@ -10,7 +10,7 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Database, Row, Session
 from folklore.db.rows import as_json, columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.maintenance import erase
@@ -119,14 +119,16 @@ class NamespaceTransaction:
             for place, item in enumerate(batch)
         ]
 
+    async def _rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return all rows of a statement in this namespace."""
+        return await self._session.rows(name, namespace=self.namespace, **values)
+
     async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
         """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
         await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
-        rows = await self._session.rows(
-            "memories/insert", namespace=self.namespace, drafts=self._drafts(batch), now=self.now
-        )
+        rows = await self._rows("memories/insert", drafts=self._drafts(batch), now=self.now)
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self.now)
+            await self._rows("reflections/adopt", ids=derived, now=self.now)
         return {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
@@ -153,7 +155,7 @@ class NamespaceTransaction:
         given = sorted({key for key in keys if key is not None})
         if not given:
             return [None] * len(keys)
-        rows = await self._session.rows("keys/find", namespace=self.namespace, keys=given)
+        rows = await self._rows("keys/find", keys=given)
         known: dict[str | None, KeyAnswer] = {}
         forgotten = []
         for row in rows:
@@ -162,7 +164,7 @@ class NamespaceTransaction:
             else:
                 known[row["key"]] = KeyAnswer(row["id"], row["request"])
         if forgotten:
-            await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
+            await self._rows("keys/release", keys=forgotten)
         return [known.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
@@ -171,9 +173,8 @@ class NamespaceTransaction:
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
-            await self._session.rows(
+            await self._rows(
                 "keys/insert",
-                namespace=self.namespace,
                 keys=list(answers),
                 ids=[answer.id for answer in answers.values()],
                 requests=[answer.request.hex() for answer in answers.values()],
@@ -181,25 +182,19 @@ class NamespaceTransaction:
 
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
-        rows = await self._session.rows("memories/states", namespace=self.namespace, ids=list(ids), whole=whole)
+        rows = await self._rows("memories/states", ids=ids, whole=whole)
         return {row["id"]: made(State, row, held=json.loads(row["held"] or "{}")) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
-        rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=list(ids))
+        rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=ids)
         found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
         statement, values = filtered("memories/match", filters, self.now)
-        rows = await self._session.rows(
-            statement,
-            namespace=self.namespace,
-            fetch=limit,
-            shown=None if only is None else list(only),
-            **values,
-        )
+        rows = await self._session.rows(statement, namespace=self.namespace, fetch=limit, shown=only, **values)
         return [row["id"] for row in rows]
 
     async def superseded_by(self, leading: Sequence[UUID], leaving: Sequence[UUID]) -> dict[UUID, UUID]:
@@ -207,30 +202,23 @@ class NamespaceTransaction:
 
         `leading` are those of `leaving` that are in force.
         """
-        rows = await self._session.rows(
-            "memories/superseded_by", namespace=self.namespace, leading=list(leading), leaving=list(leaving)
-        )
+        rows = await self._rows("memories/superseded_by", leading=leading, leaving=leaving)
         return {row["id"]: row["superseded_by"] for row in rows}
 
     async def restored(self, forgotten: Revision) -> list[Revision]:
         """Read the revisions that restored what a memory superseded when it was forgotten. One statement."""
-        rows = await self._session.rows(
-            "revisions/restored",
-            namespace=self.namespace,
-            successor=forgotten.memory_id,
-            at=forgotten.changed_at,
-        )
+        rows = await self._rows("revisions/restored", successor=forgotten.memory_id, at=forgotten.changed_at)
         return [revision_of(row) for row in rows]
 
     async def in_force(self, *digests: bytes) -> UUID | None:
         """Return a memory of one of these texts that is neither forgotten nor superseded. One statement."""
-        row = await self._session.row("memories/in_force", namespace=self.namespace, digests=list(digests))
-        return None if row is None else row["id"]
+        rows = await self._rows("memories/in_force", digests=digests)
+        return rows[0]["id"] if rows else None
 
-    async def last_revision(self, id_: UUID) -> Revision | None:
-        """Read the last change of a memory that was not undone. One statement."""
-        row = await self._session.row("revisions/last", namespace=self.namespace, id=id_)
-        return None if row is None else revision_of(row)
+    async def last_revision(self, id_: UUID, *, redo: bool = False) -> Revision | None:
+        """Read the last change of a memory that was not undone, or the undo that is redone. One statement."""
+        rows = await self._rows("revisions/last", id=id_, redo=redo)
+        return revision_of(rows[0]) if rows else None
 
     async def record(
         self,
@@ -245,110 +233,99 @@ class NamespaceTransaction:
 
         `reasons` and `undoes`, the number of the revision that is undone, are by memory.
         """
-        await self._session.rows(
+        await self._rows(
             "revisions/insert",
-            namespace=self.namespace,
-            ids=list(ids),
+            ids=ids,
             action=action,
             author=self._caller.author,
             agent=self._caller.agent,
             now=self.now,
             reasons=json.dumps({str(id_): reason for id_, reason in (reasons or {}).items()}),
             undoes=json.dumps({str(id_): revision for id_, revision in (undoes or {}).items()}),
-            fields=list(fields),
+            fields=fields,
         )
         await self.audit(action, ids)
 
     async def patch(self, patches: Sequence[Patch]) -> None:
         """Change columns; the revision of each memory increases by one. One statement."""
-        await self._session.rows("memories/update", namespace=self.namespace, now=self.now, changes=as_json(patches))
+        await self._rows("memories/update", now=self.now, changes=as_json(patches))
 
     async def close(self, closings: Sequence[Closing]) -> None:
         """Forget or supersede; the revision of each memory increases by one. One statement."""
-        await self._session.rows("memories/close", namespace=self.namespace, now=self.now, closings=as_json(closings))
+        await self._rows("memories/close", now=self.now, closings=as_json(closings))
 
     async def add_language(self, language: str) -> None:
         """Add a language to the namespace, so that queries are read in it too. One statement."""
-        await self._session.rows("namespaces/add_language", namespace=self.namespace, language=language)
+        await self._rows("namespaces/add_language", language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
-        await self._session.rows("postings/delete", namespace=self.namespace, ids=list(ids))
+        await self._rows("postings/delete", ids=ids)
 
     async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
-            await self._session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=[id_])
+            await self._rows("embeddings/delete_by_id", ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self.now)
         if not content_changed:
-            await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=[id_])
+            await self._rows("embeddings/update_length", ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
-        rows = await self._session.rows(
-            "relations/insert",
-            namespace=self.namespace,
-            author=self._caller.author,
-            now=self.now,
-            relations=as_json(relations),
+        rows = await self._rows(
+            "relations/insert", author=self._caller.author, now=self.now, relations=as_json(relations)
         )
         await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
 
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
-        rows = await self._session.rows("relations/delete", namespace=self.namespace, relations=as_json(relations))
+        rows = await self._rows("relations/delete", relations=as_json(relations))
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def copy_relations(self, ids: Sequence[UUID], to: UUID) -> None:
         """Copy the relations of memories to another one, but those between them. Two statements."""
-        rows = await self._session.rows(
-            "relations/copy",
-            namespace=self.namespace,
-            ids=list(ids),
-            to=to,
-            author=self._caller.author,
-            now=self.now,
-        )
+        rows = await self._rows("relations/copy", ids=ids, to=to, author=self._caller.author, now=self.now)
         await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
 
     async def unrelate_since(self, id_: UUID, change: Revision) -> None:
         """Remove the relations of a memory that a change of it wrote. Two statements."""
-        rows = await self._session.rows(
-            "relations/delete_written", namespace=self.namespace, id=id_, author=change.author, at=change.changed_at
-        )
+        rows = await self._rows("relations/delete_written", id=id_, author=change.author, at=change.changed_at)
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
 
     async def superseded_at(self, by: UUID, at: datetime, *, reason: str) -> list[Superseded]:
         """Return the memories that a memory superseded at a time, and still does. One statement."""
-        rows = await self._session.rows("revisions/superseded", namespace=self.namespace, by=by, at=at, reason=reason)
+        rows = await self._rows("revisions/superseded", by=by, at=at, reason=reason)
         return [made(Superseded, row) for row in rows]
+
+    async def merged_at(self, at: datetime) -> list[UUID]:
+        """Return the memories that a merge of this time superseded, unless erased. One statement."""
+        return [row["id"] for row in await self._rows("revisions/merged", at=at)]
 
     async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
         """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
-        rows = await self._session.rows("memories/tagged", namespace=self.namespace, tag=tag)
+        rows = await self._rows("memories/tagged", tag=tag)
         return [row["id"] for row in rows], sorted({held for row in rows for held in row["held"]})
 
     async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
         """Rename tags of memories; the revision of each increases by one. Four statements."""
-        names: dict[str, object] = {"old": list(renamed), "new": list(renamed.values())}
-        await self._change_tags("memories/retag", ids, **names)
+        await self._change_tags("memories/retag", ids, old=renamed.keys(), new=renamed.values())
 
     async def retagged(self, reason: str) -> list[Retagged]:
         """Return the memories that the last renaming of a tag for this reason changed. One statement."""
-        rows = await self._session.rows("revisions/retagged", namespace=self.namespace, reason=reason)
+        rows = await self._rows("revisions/retagged", reason=reason)
         return [made(Retagged, row) for row in rows]
 
     async def restore_tags(self, revisions: Mapping[UUID, int]) -> None:
         """Give memories the tags that a revision of each kept; the revision increases by one. Four statements."""
-        await self._change_tags("memories/restore_tags", list(revisions), revisions=list(revisions.values()))
+        await self._change_tags("memories/restore_tags", list(revisions), revisions=revisions.values())
 
     async def _change_tags(self, statement: str, ids: Sequence[UUID], **values: object) -> None:
         await self.unindex(ids)
-        await self._session.rows(statement, namespace=self.namespace, ids=list(ids), now=self.now, **values)
+        await self._rows(statement, ids=ids, now=self.now, **values)
         await index(self._session, self.namespace, ids, None, self.now)
-        await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=list(ids))
+        await self._rows("embeddings/update_length", ids=ids)
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
@@ -400,10 +377,7 @@ class Changes:
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], *, unforgotten: bool = False
     ) -> dict[UUID, tuple[UUID, ...]]:
         """Return the namespaces, of those given, that hold each memory. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "memories/locate", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
-            )
+        rows = await self._database.rows("memories/locate", namespaces=namespaces, ids=ids, unforgotten=unforgotten)
         found: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
             found[row["id"]] = (*found.get(row["id"], ()), row["namespace_id"])
@@ -411,27 +385,23 @@ class Changes:
 
     async def history(self, namespace: UUID, id_: UUID) -> list[Revision]:
         """Read the changes of a memory, the last one first. One statement."""
-        async with self._database.session() as session:
-            return [revision_of(row) for row in await session.rows("revisions/read", namespace=namespace, id=id_)]
+        return [revision_of(row) for row in await self._database.rows("revisions/read", namespace=namespace, id=id_)]
 
-    async def last_revision(self, namespace: UUID, id_: UUID) -> Revision | None:
-        """Read the last change of a memory that was not undone. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("revisions/last", namespace=namespace, id=id_)
+    async def last_revision(self, namespace: UUID, id_: UUID, *, redo: bool = False) -> Revision | None:
+        """Read the last change of a memory that was not undone, or the undo that is redone. One statement."""
+        row = await self._database.row("revisions/last", namespace=namespace, id=id_, redo=redo)
         return None if row is None else revision_of(row)
 
     async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("revisions/count", namespaces=list(namespaces), ids=list(ids))
+        rows = await self._database.rows("revisions/count", namespaces=namespaces, ids=ids)
         return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
 
     async def relations(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int
     ) -> list[tuple[UUID, Relation]]:
         """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("relations/read", namespaces=list(namespaces), ids=list(ids), fetch=limit)
+        rows = await self._database.rows("relations/read", namespaces=namespaces, ids=ids, fetch=limit)
         return [(row["namespace_id"], relation_of(row)) for row in rows]
 
     async def refresh_planner_samples(self) -> None:

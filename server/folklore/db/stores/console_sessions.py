@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -47,21 +47,13 @@ class ConsoleSessionStore:
         """Insert a session (`sign_in`) or a link (`link_create`), with an entry in the audit log. One transaction."""
         async with self._database.transaction() as transaction:
             await transaction.rows(
-                "console_sessions/insert",
-                digest=session.digest,
-                token=session.token,
-                sealed_key=session.sealed_key,
-                anonymous=session.anonymous,
-                now=now,
-                begun_at=now if action == "sign_in" else None,
-                expires_at=session.expires_at,
+                "console_sessions/insert", now=now, begun_at=now if action == "sign_in" else None, **asdict(session)
             )
             await log_entry(transaction, NewEntry(NOWHERE, action, amount=1), caller=caller, now=now)
 
     async def find(self, digest: bytes) -> KnownSession | None:
         """Return the session of this digest, valid or not. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("console_sessions/find", digest=digest)
+        row = await self._database.row("console_sessions/find", digest=digest)
         return None if row is None else made(KnownSession, row)
 
     async def exchange(
@@ -97,10 +89,8 @@ class ConsoleSessionStore:
 
     async def delete(self, digest: bytes) -> None:
         """Delete a session. One statement."""
-        async with self._database.session() as session:
-            await session.rows("console_sessions/delete", digest=digest)
+        await self._database.rows("console_sessions/delete", digest=digest)
 
     async def drop_expired(self, now: datetime, batch: int) -> int:
         """Delete at most `batch` sessions and links that expired, and return how many. One statement."""
-        async with self._database.session("fresh") as session:
-            return len(await session.rows("console_sessions/delete_expired", now=now, batch=batch))
+        return len(await self._database.rows("console_sessions/delete_expired", "fresh", now=now, batch=batch))

@@ -11,7 +11,6 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from folklore.db.database import Database
-from folklore.db.rows import made
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import Refused
@@ -59,9 +58,9 @@ class Embeddings:
 
         A text that no embedding can be made of stays pending: a caller that always begins at FIRST reads it forever.
         """
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("embeddings/pending", namespace=namespace, model=model, after=after, most=most)
-        return [made(PendingMemory, row) for row in rows]
+        return await self._database.all(
+            PendingMemory, "embeddings/pending", "fresh", namespace=namespace, model=model, after=after, most=most
+        )
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
         """Write the embeddings of a batch in one transaction and return how many memories have one now.
@@ -89,8 +88,7 @@ class Embeddings:
 
     async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
         """Count memories and embeddings in a model exactly; a namespace without memories is left out."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("embeddings/coverage", namespaces=list(namespaces), model=model)
+        rows = await self._database.rows("embeddings/coverage", "fresh", namespaces=namespaces, model=model)
         return {row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows}
 
     async def similar(
@@ -100,16 +98,16 @@ class Embeddings:
 
         Compares with the `newest` memories of the namespace, and with older ones that share a rare word.
         """
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "embeddings/similar",
-                namespace=namespace,
-                ids=list(ids),
-                model=model,
-                distance=1 - nearest,
-                newest=newest,
-                now=now,
-            )
+        rows = await self._database.rows(
+            "embeddings/similar",
+            "fresh",
+            namespace=namespace,
+            ids=ids,
+            model=model,
+            distance=1 - nearest,
+            newest=newest,
+            now=now,
+        )
         found: dict[UUID, tuple[Similar, ...]] = {}
         for row in rows:
             other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
@@ -118,18 +116,16 @@ class Embeddings:
 
     async def sample(self, namespace: UUID, one: UUID, other: UUID, *, most: int) -> list[tuple[UUID, str]]:
         """Return ids and texts of some memories with an embedding in both models, the same ones at every call."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "embeddings/sample", namespace=namespace, one=one, other=other, most=most, salt=str(one)
-            )
+        rows = await self._database.rows(
+            "embeddings/sample", "fresh", namespace=namespace, one=one, other=other, most=most, salt=str(one)
+        )
         return [(row["id"], row["content"]) for row in rows]
 
     async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], *, most: int) -> frozenset[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "embeddings/nearest", namespace=namespace, model=model, query=HalfVector(vector), most=most
-            )
+        rows = await self._database.rows(
+            "embeddings/nearest", "fresh", namespace=namespace, model=model, query=HalfVector(vector), most=most
+        )
         return frozenset(row["memory_id"] for row in rows)
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
@@ -154,20 +150,17 @@ class VectorIndexes:
 
     async def predicates(self) -> list[str]:
         """Return the predicate of every valid index, as Postgres prints it. One statement."""
-        async with self._database.session() as session:
-            return [row["predicate"] for row in await session.rows("embeddings/indexes") if row["valid"]]
+        return [row["predicate"] for row in await self._database.rows("embeddings/indexes") if row["valid"]]
 
     async def changes(self, threshold: int) -> IndexChanges:
         """Compare the indexes with the namespaces of at least `threshold` vectors (0: none). One statement."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("embeddings/index_changes", threshold=threshold)
+        rows = await self._database.rows("embeddings/index_changes", "fresh", threshold=threshold)
         drops = [row["command"] for row in rows if row["action"] == "drop"]
         return IndexChanges(drops, [row["command"] for row in rows if row["action"] == "build"])
 
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""
-        async with self._database.session("fresh") as session:
-            row = await session.row("server/info")
+        row = await self._database.row("server/info", "fresh")
         version = "" if row is None else row["pgvector"] or ""
         if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_PGVECTOR:
             raise Refused(

@@ -36,8 +36,7 @@ class Jobs:
 
         Of two claims at the same time, the second waits for the commit of the first and gets None.
         """
-        async with self._database.session() as session:
-            row = await session.row("jobs/claim", job=job, holder=holder, now=now, until=until, forced=forced)
+        row = await self._database.row("jobs/claim", job=job, holder=holder, now=now, until=until, forced=forced)
         if row is None:
             return None
         notes: dict[str, object] = {} if row["notes"] is None else json.loads(row["notes"])
@@ -46,29 +45,28 @@ class Jobs:
     async def renew(self, job: str, holder: str, *, until: datetime, done: Mapping[str, int]) -> bool:
         """Extend the lease of a job; return False if another process holds it by now."""
         # From another pool than the job's own transactions, which may have taken every connection of theirs.
-        async with self._database.session("fresh") as session:
-            row = await session.row("jobs/renew", job=job, holder=holder, until=until, done=json.dumps(dict(done)))
+        row = await self._database.row(
+            "jobs/renew", "fresh", job=job, holder=holder, until=until, done=json.dumps(dict(done))
+        )
         return row is not None
 
     async def finish(self, job: str, holder: str, record: RunRecord, *, now: datetime) -> bool:
         """Record a run and end its lease; return False and record nothing if another process holds it by now."""
-        async with self._database.session() as session:
-            row = await session.row(
-                "jobs/finish",
-                job=job,
-                holder=holder,
-                now=now,
-                seconds=record.seconds,
-                outcome=record.outcome,
-                done=json.dumps(dict(record.done)),
-                error=record.error,
-                next_due=record.next_due,
-                notes=json.dumps(dict(record.notes)),
-            )
+        row = await self._database.row(
+            "jobs/finish",
+            job=job,
+            holder=holder,
+            now=now,
+            seconds=record.seconds,
+            outcome=record.outcome,
+            done=json.dumps(dict(record.done)),
+            error=record.error,
+            next_due=record.next_due,
+            notes=json.dumps(dict(record.notes)),
+        )
         return row is not None
 
     async def all(self) -> dict[str, JobState]:
         """Return every job that ever ran, by name."""
-        async with self._database.session() as session:
-            rows = await session.rows("jobs/read")
+        rows = await self._database.rows("jobs/read")
         return {row["name"]: JobState(**dict(row) | {"done": json.loads(row["done"] or "{}")}) for row in rows}

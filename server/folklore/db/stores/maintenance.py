@@ -8,7 +8,6 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import made
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,9 @@ class Maintenance:
 
     async def forget_expired(self, namespace: UUID, now: datetime, batch: int) -> int:
         """Forget at most `batch` expired memories, which undo can restore, and return how many."""
-        async with self._database.session("fresh") as session:
-            return len(await session.rows("maintenance/forget_expired", namespace=namespace, now=now, batch=batch))
+        return len(
+            await self._database.rows("maintenance/forget_expired", "fresh", namespace=namespace, now=now, batch=batch)
+        )
 
     async def count_forgotten(self, namespace: UUID, before: datetime) -> int:
         """Count the memories forgotten before a time."""
@@ -69,32 +69,29 @@ class Maintenance:
 
     async def used_memories(self, namespace: UUID, *, after: UUID, batch: int) -> list[UsedMemory]:
         """Return the next memories by id that were recalled or confirmed at least once."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("maintenance/used_memories", namespace=namespace, after=after, batch=batch)
-        return [made(UsedMemory, row) for row in rows]
+        return await self._database.all(
+            UsedMemory, "maintenance/used_memories", "fresh", namespace=namespace, after=after, batch=batch
+        )
 
     async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[UsedMemory, float]]) -> int:
         """Write qualities in one statement and return how many rows took theirs."""
         if not scored:
             return 0
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "maintenance/write_quality",
-                namespace=namespace,
-                ids=[memory.id for memory, _ in scored],
-                uses=[memory.recalls + memory.confirmations for memory, _ in scored],
-                qualities=[quality for _, quality in scored],
-            )
+        rows = await self._database.rows(
+            "maintenance/write_quality",
+            namespace=namespace,
+            ids=[memory.id for memory, _ in scored],
+            uses=[memory.recalls + memory.confirmations for memory, _ in scored],
+            qualities=[quality for _, quality in scored],
+        )
         return len(rows)
 
     async def sizes(self) -> list[SizedTable]:
         """Return the tables, the largest first. One statement."""
-        async with self._database.session("fresh") as session:
-            return [made(SizedTable, row) for row in await session.rows("maintenance/sizes")]
+        return await self._database.all(SizedTable, "maintenance/sizes", "fresh")
 
     async def _count(self, name: str, **values: object) -> int:
-        async with self._database.session("fresh") as session:
-            row = await session.row(name, **values)
+        row = await self._database.row(name, "fresh", **values)
         return 0 if row is None else int(row["count"])
 
 
@@ -103,7 +100,7 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[
 
     Embeddings, postings, relations, usage and the reflections derived from them go too. Five statements.
     """
-    derived = await session.rows("memories/derived", namespace=namespace, ids=list(ids))
+    derived = await session.rows("memories/derived", namespace=namespace, ids=ids)
     every = sorted({*ids, *(row["id"] for row in derived)})
     # Postings are found by the words of the memory, so they are deleted before it.
     await session.rows("postings/delete", namespace=namespace, ids=every)

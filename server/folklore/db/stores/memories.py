@@ -118,8 +118,7 @@ class Memories:
         Unknown ids are left out. An id that an import brought into several namespaces comes once from each, in the
         order of their names.
         """
-        async with self._database.session() as session:
-            rows = await session.rows("memories/get", namespaces=list(namespaces), ids=list(ids))
+        rows = await self._database.rows("memories/get", namespaces=list(namespaces), ids=ids)
         places = {id_: place for place, id_ in enumerate(ids)}
         found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
         return sorted(found, key=lambda item: (places[item[1].id], item[1].namespace))
@@ -128,14 +127,13 @@ class Memories:
         self, namespaces: Iterable[UUID], endings: Sequence[str], *, limit: int
     ) -> dict[str, tuple[UUID, ...]]:
         """Find ids within these namespaces by their last hexadecimal digits, four or more. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "memories/ending",
-                namespaces=[*namespaces],
-                endings=[*endings],
-                tails=[ending[-4:] for ending in endings],
-                fetch=limit,
-            )
+        rows = await self._database.rows(
+            "memories/ending",
+            namespaces=list(namespaces),
+            endings=endings,
+            tails=[ending[-4:] for ending in endings],
+            fetch=limit,
+        )
         return {ending: tuple(row["id"] for row in rows if row["ending"] == ending) for ending in endings}
 
     async def list(
@@ -150,17 +148,17 @@ class Memories:
     ) -> Listing:
         """Read one page in order of time. One statement."""
         statement, values = filtered("memories/list", filters, now)
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                statement,
-                namespaces=list(namespaces),
-                by=order.by,
-                ascending=order.ascending,
-                after_time=None if after is None else after.time,
-                after_id=None if after is None else after.id,
-                fetch=limit + 1,
-                **values,
-            )
+        rows = await self._database.rows(
+            statement,
+            "fresh",
+            namespaces=list(namespaces),
+            by=order.by,
+            ascending=order.ascending,
+            after_time=None if after is None else after.time,
+            after_id=None if after is None else after.id,
+            fetch=limit + 1,
+            **values,
+        )
         shown = rows[:limit]
         return Listing(
             tuple(memory_of(row, namespaces[row["namespace_id"]]) for row in shown),
@@ -189,7 +187,7 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
     """Write postings and embeddings of memories within the caller's transaction; `vectors` are in the order of ids."""
     if not ids:
         return
-    await session.rows("postings/insert", namespace=namespace, ids=list(ids))
+    await session.rows("postings/insert", namespace=namespace, ids=ids)
     if vectors is None:
         return
     made = [(id_, item) for id_, item in zip(ids, vectors.vectors, strict=True) if item is not None]

@@ -63,7 +63,7 @@ class Merge:
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""
-        rows = await self._session.rows("merging/plan", **self._names, ids=None if only is None else list(only))
+        rows = await self._session.rows("merging/plan", **self._names, ids=only)
         return Plan(
             moved=[row["id"] for row in rows if row["state"] is None],
             duplicates={row["id"]: row["duplicate"] for row in rows if row["state"] is None and row["duplicate"]},
@@ -85,22 +85,22 @@ class Merge:
             await self._session.rows(
                 "merging/memories",
                 **self._names,
-                ids=list(batch),
-                duplicates=list(duplicates),
-                of=list(duplicates.values()),
+                ids=batch,
+                duplicates=duplicates.keys(),
+                of=duplicates.values(),
                 sessions=[row["session"] for row in sessions],
                 positions=[row["position"] for row in sessions],
             )
-            await self._session.rows("postings/insert", namespace=self._into.id, ids=list(batch))
+            await self._session.rows("postings/insert", namespace=self._into.id, ids=batch)
             for part in ("embeddings", "revisions", "keys", "usage", "injections"):
-                await self._session.rows(f"merging/{part}", **self._names, ids=list(batch))
+                await self._session.rows(f"merging/{part}", **self._names, ids=batch)
         for batch in batches:  # a relation needs both of its memories
-            await self._session.rows("merging/relations", **self._names, ids=list(batch))
+            await self._session.rows("merging/relations", **self._names, ids=batch)
         await self._session.rows("merging/clear_successors", namespace=self._into.id)
         for batch in batches:
-            await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=list(batch))
-            await self._session.rows("postings/delete", namespace=self._from.id, ids=list(batch))
-            await self._session.rows("memories/delete", namespace=self._from.id, ids=list(batch))
+            await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=batch)
+            await self._session.rows("postings/delete", namespace=self._from.id, ids=batch)
+            await self._session.rows("memories/delete", namespace=self._from.id, ids=batch)
         entry = NewEntry(self._into.id, "namespace_merge", amount=len(plan.moved), detail=self._from.name)
         await log_entry(self._session, entry, caller=self._caller, now=self._now)
 

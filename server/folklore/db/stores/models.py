@@ -55,14 +55,12 @@ class Models:
 
     async def active(self) -> UUID | None:
         """Return the id of the active model; None before the first embedding. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("models/active")
+        row = await self._database.row("models/active")
         return None if row is None else row["id"]
 
     async def learn_probe(self, model: UUID, probe: Sequence[float]) -> None:
         """Record a fingerprint for a model without one. One statement."""
-        async with self._database.session() as session:
-            await session.rows("models/set_probe", id=model, probe=probe)
+        await self._database.rows("models/set_probe", id=model, probe=probe)
 
     async def begin(self, model: KnownModel, *, now: datetime) -> Role:
         """Give a model the role `next`, unless it is next or active already, and return its role.
@@ -109,8 +107,7 @@ class Models:
 
     async def delete(self, model: UUID) -> None:
         """Delete a model without role and embeddings. One statement."""
-        async with self._database.session() as session:
-            await session.rows("models/delete", id=model)
+        await self._database.rows("models/delete", id=model)
 
 
 async def read_models(session: Session) -> list[KnownModel]:

@@ -8,7 +8,6 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, Shared
@@ -46,7 +45,7 @@ class NewNamespace:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceStatus:
-    """Number of memories in force, and of those without a vector; counted up to 50,000."""
+    """Number of memories without the forgotten ones, and of those without a vector; counted up to 50,000."""
 
     name: str
     memories: int
@@ -64,10 +63,7 @@ class Namespaces:
 
     async def find(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
         """Return the namespaces of these names, or all; unknown names are left out. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "namespaces/find", names=None if names is None else list(names), within=self._within
-            )
+        rows = await self._database.rows("namespaces/find", names=names, within=self._within)
         # Read by position, since there may be hundreds of rows in every recall.
         return [
             NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
@@ -76,21 +72,16 @@ class Namespaces:
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("namespaces/list", deleted=deleted, within=self._within)
-        return [made(Namespace, row) for row in rows]
+        return await self._database.all(Namespace, "namespaces/list", deleted=deleted, within=self._within)
 
     async def created_since(self, author: str, since: datetime) -> int:
         """Return how many namespaces a principal created since a time, deleted ones too. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("namespaces/created", author=author, since=since)
+        row = await self._database.row("namespaces/created", author=author, since=since)
         return 0 if row is None else int(row["created"])
 
     async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
         """Count the contents of namespaces exactly. One statement that reads them whole."""
-        async with self._database.session() as session:
-            rows = await session.rows("namespaces/stats", namespaces=list(ids), model=model)
-        return [made(NamespaceStats, row) for row in rows]
+        return await self._database.all(NamespaceStats, "namespaces/stats", namespaces=ids, model=model)
 
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement.
@@ -141,13 +132,11 @@ class Namespaces:
 
     async def deleted(self, name: str) -> list[Namespace]:
         """Return the deleted namespaces of this name, the last deleted one first."""
-        async with self._database.session() as session:
-            return [made(Namespace, row) for row in await session.rows("namespaces/deleted", name=name)]
+        return await self._database.all(Namespace, "namespaces/deleted", name=name)
 
     async def deleted_before(self, before: datetime) -> list[UUID]:
         """Return the namespaces that were deleted before a time."""
-        async with self._database.session() as session:
-            return [row["id"] for row in await session.rows("namespaces/deleted_before", before=before)]
+        return [row["id"] for row in await self._database.rows("namespaces/deleted_before", before=before)]
 
     async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
         """Restore a deleted namespace; return False if its name is in use by now."""
@@ -198,8 +187,8 @@ async def ensure_namespace(
             id=namespace.id,
             name=namespace.name,
             language=namespace.language,
-            languages=list(namespace.languages),
-            detected=list(namespace.detected),
+            languages=namespace.languages,
+            detected=namespace.detected,
             author=author,
             now=now,
         )

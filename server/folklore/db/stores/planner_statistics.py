@@ -36,8 +36,7 @@ class PlannerStatistics:
 
     async def analyze(self) -> None:
         """Analyze every large table now."""
-        async with self._database.session("fresh") as session:
-            await session.rows("server/analyze")
+        await self._database.rows("server/analyze", "fresh")
 
     async def _analyze(self) -> None:
         try:

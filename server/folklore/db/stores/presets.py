@@ -32,8 +32,7 @@ class Presets:
 
     async def all(self) -> list[SavedPreset]:
         """Return all saved presets by name. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("presets/list")
+        rows = await self._database.rows("presets/list")
         return [made(SavedPreset, row, numbers=json.loads(row["numbers"])) for row in rows]
 
     async def save(self, name: str, base: str, numbers: Mapping[str, float], *, caller: Caller, now: datetime) -> None:

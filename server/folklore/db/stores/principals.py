@@ -72,8 +72,7 @@ class Principals:
 
     async def find(self, digest: bytes) -> Known | None:
         """Return the token of this digest, valid or not. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("principals/find_token", digest=digest)
+        row = await self._database.row("principals/find_token", digest=digest)
         if row is None:
             return None
         opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
@@ -87,8 +86,7 @@ class Principals:
 
     async def any_token(self) -> bool:
         """Return True if a token was ever created. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("principals/any_token")
+        row = await self._database.row("principals/any_token")
         return row is not None and bool(row["there"])
 
     async def create(
@@ -159,16 +157,14 @@ class Principals:
 
     async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
         """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("principals/list_tokens", principal=principal, every=every, now=now)
-        return [made(Token, row) for row in rows]
+        return await self._database.all(Token, "principals/list_tokens", principal=principal, every=every, now=now)
 
     async def revoke(
         self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
     ) -> list[tuple[UUID, str]]:
         """Revoke tokens by id, or all of a principal; return the valid ones among them with their principals."""
         async with self._database.transaction() as session:
-            rows = await session.rows("principals/revoke_tokens", ids=list(ids), principal=principal, now=now)
+            rows = await session.rows("principals/revoke_tokens", ids=ids, principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
                 entry = NewEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
@@ -177,18 +173,15 @@ class Principals:
 
     async def valid(self, ids: Iterable[UUID], *, now: datetime) -> set[UUID]:
         """Return those of these tokens that are neither revoked nor expired. One statement."""
-        async with self._database.session() as session:
-            return {row["id"] for row in await session.rows("principals/valid_tokens", ids=list(ids), now=now)}
+        return {row["id"] for row in await self._database.rows("principals/valid_tokens", ids=list(ids), now=now)}
 
     async def used(self, token: UUID, now: datetime, address: str | None) -> None:
         """Write the last use of a token. One statement."""
-        async with self._database.session() as session:
-            await session.rows("principals/touch_token", id=token, now=now, address=address)
+        await self._database.rows("principals/touch_token", id=token, now=now, address=address)
 
     async def drop_expired(self, before: datetime) -> int:
         """Delete external tokens that expired before a time, and return their number. One statement."""
-        async with self._database.session() as session:
-            return len(await session.rows("principals/delete_expired", before=before))
+        return len(await self._database.rows("principals/delete_expired", before=before))
 
 
 async def _insert_grants(session: Session, token: NewToken) -> None:

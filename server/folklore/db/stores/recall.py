@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from math import hypot
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -21,19 +20,12 @@ from folklore.db.stores.recall_rows import (
     Hits,
     LexemeQuery,
     Lexemes,
-    Sample,
     Scope,
     TermForm,
 )
-from folklore.lazy import numpy as np
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text
 
-# Sampled vectors of a scope, and the least number of each of its namespaces: a line through fewer is hardly trusted.
-_VECTORS, _VECTORS_EACH = 600, 60
-# Sampled texts, the least number of each namespace, and the characters read of each. A scope of fewer memories is not
-# sampled.
-_TEXTS, _TEXTS_EACH, _CHARACTERS = 1_000, 20, 200
 # Relations followed from one memory.
 _RELATIONS = 5
 # Greatest number of hidden memories expected among the best.
@@ -42,20 +34,15 @@ _HIDDEN = 40
 # result, since some may be hidden.
 _INDEXED, _INDEXED_EACH = 200, 4
 # Among the best, at most so many passages of one memory are expected.
-_PASSAGES_OF_ONE = 4.0
+_PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
 _SMALL = 20_000
-# Vectors are sorted if their score is among this multiple of the wanted ones, and at least this share of all; where
-# that would be more than half of them, all are.
-_SPARE, _LEAST_SHARE, _GREATEST_SHARE = 4, 0.04, 0.5
 # Columns that postings and vectors are made of. With `as_of`, a memory in which one of them changed since is not found
 # by its present words or vector.
 _SEARCHED = [name for name, declared in FIELDS.items() if declared.indexed]
 _EMBEDDED: Sequence[str] | None = ["content"]
 # Changes of words since `as_of` whose former texts are searched: each text is made into words again.
 _FORMER = 1_000
-# The last number of a vector in the index is size times this, up to a constant (folklore_sized).
-_SIZE_SCALE = 2.0
 
 
 class RecallStatements:
@@ -94,41 +81,22 @@ class RecallStatements:
                 date_terms=list(query.date_terms),
                 languages=list(query.languages),
                 bound=query.bound,
-                saturation=query.saturation,
-                prior=query.prior,
-                mean_length=None if corpus is None else corpus.mean_length,
                 measure=corpus is None,
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
-        measured = corpus or CorpusStatistics(
-            whole["documents"], whole["mean_length"] or 0.0, whole["mean_size"] or 0.0, whole["size_variance"] or 0.0
-        )
+        measured = corpus or CorpusStatistics(whole["documents"], whole["mean_length"] or 0.0)
         return Lexemes.of(rows), measured
 
-    async def sample(self, scope: Scope, model: UUID, *, texts: bool) -> Sample:
-        """Draw a sample of the scope's vectors and, if it holds many memories, of its texts."""
-        namespaces = max(len(scope.namespaces), 1)
-        async with self._session("scan") as session:
-            rows = await session.rows(
-                "recall/sample",
-                namespaces=list(scope.namespaces),
-                model=model,
-                sample=_VECTORS,
-                share=max(_VECTORS // namespaces, _VECTORS_EACH),
-                many=_TEXTS,
-                texts=texts,
-                text_share=max(_TEXTS // namespaces, _TEXTS_EACH),
-                text_read=_CHARACTERS,
-            )
-        return Sample.of(rows[0])
+    async def indexed(self, namespace: UUID, model: UUID) -> bool:
+        """Return True if a valid HNSW index covers the vectors of a namespace in a model."""
+        async with self._session() as session:
+            row = await session.row("recall/indexed", namespace=namespace, model=model)
+        return row is not None and bool(row["indexed"])
 
     async def terms(
         self, scope: Scope, terms: Sequence[tuple[str, str]], languages: Sequence[str], bound: int
     ) -> tuple[list[TermForm], CorpusStatistics]:
-        """Read the terms of an expression, as (text, column or "" for any), and the number and mean length of memories.
-
-        The statistics have no sizes.
-        """
+        """Read the terms of an expression, as (text, column or "" for any), and the statistics of the scope."""
         async with self._session() as session:
             rows = await session.rows(
                 "recall/terms",
@@ -163,7 +131,6 @@ class RecallStatements:
                 expression=expression,
                 fetch=fetch,
                 bound=bound,
-                mean_length=bm25.query.corpus.mean_length,
                 **_weighed(bm25),
                 **filters,
             )
@@ -192,67 +159,56 @@ class RecallStatements:
         return Hits.of(rows)
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
-        """Find the nearest memories by cosine - slope * size, a long one by its best passage; raw is the cosine.
+        """Find the nearest memories by cosine, a long one by its best passage.
 
-        Two statements where hidden memories leave too few. A question without filters uses the index if there is one,
-        and a scan of all vectors if that brings too few.
+        Two statements where hidden memories, or several passages of one, leave too few. A question without filters uses
+        the index if there is one, and a scan of all vectors if that brings too few.
         """
         if query.indexed and scope.filters.empty:
             rows = await self._nearest(scope, query, fetch)
             if len(rows) >= fetch:
                 return Hits.of(rows, "hnsw")
-        total = None if query.total is None else round(query.total * query.passages)
-        plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
-        best = _best_to_check(scope, fetch, total, query.passages)
-        floor = _least_score(query, best, total)
+        plans: Plans = "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
+        best = _PASSAGES_OF_ONE * (fetch + _HIDDEN) if scope.filters.empty else None
         statement, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
-        values = {
-            "model": query.model,
-            "query": HalfVector(query.vector),
-            "slope": query.slope,
-            "deviation": query.deviation,
-            **filters,
-        }
+        rows = []
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
                 rows = await session.rows(
                     statement,
                     namespaces=list(scope.namespaces),
+                    model=query.model,
+                    query=HalfVector(query.vector),
                     fetch=fetch,
                     scan=checked,
-                    floor=None if checked is None else floor,
-                    **values,
+                    **filters,
                 )
-            if len(rows) >= fetch:
+            if len(rows) >= min(fetch, query.total or fetch):
                 break
         return Hits.of(rows)
 
     async def _nearest(self, scope: Scope, query: DenseQuery, fetch: int) -> list[Row]:
         [namespace] = scope.namespaces
-        sized = np.append(query.vector, np.float32(-query.slope * _SIZE_SCALE))
         _, filters = seen("recall/nearest", scope.filters, scope.now)
         async with self._session("fresh") as session:
             return await session.rows(
-                f"recall/nearest:{len(sized)}",
+                f"recall/nearest:{len(query.vector)}",
                 namespace=namespace,
                 model=query.model,
                 query=HalfVector(query.vector),
-                sized=HalfVector(sized),
-                slope=query.slope,
-                deviation=query.deviation,
                 fetch=fetch,
-                scan=round(max(_INDEXED, _INDEXED_EACH * fetch) * min(query.passages, _PASSAGES_OF_ONE)),
+                scan=max(_INDEXED, _INDEXED_EACH * fetch),
                 **filters,
             )
 
     async def keyword(self, scope: Scope, bm25: Bm25, fetch: int) -> Hits:
-        """Find the memories with the greatest BM25 score, with the effect of length removed.
+        """Find the memories with the greatest BM25 score.
 
         Two statements where hidden memories leave too few.
         """
         query = bm25.query
         postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
-        values = {**_weighed(bm25), **_lined(bm25)}
+        values = _weighed(bm25)
         name = "recall/keyword" if any(map(query.stems.get, bm25.weights)) else "recall/keyword:stems"
         statement, filters = seen(name, scope.filters, scope.now, _SEARCHED)
         for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
@@ -279,7 +235,6 @@ class RecallStatements:
                 bound=_FORMER,
                 fetch=fetch,
                 **_weighed(bm25),
-                **_lined(bm25),
                 **visibility(scope.filters, scope.now),
             )
         return hits.merged(Hits.of(rows), fetch)
@@ -306,9 +261,19 @@ class RecallStatements:
         return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
     async def expand(
-        self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], *, bridges: bool, limit: int
+        self,
+        scope: Scope,
+        ids: Sequence[UUID],
+        tags: Sequence[str],
+        *,
+        bridges: bool,
+        hops: int,
+        least_strength: float,
+        limit: int,
     ) -> list[Recalled]:
-        """Find memories related to several of these results (`bridges`), and those with one of these tags."""
+        """Find memories related to several of these results (`bridges`), at the end of chains of at most `hops`
+        relations if that is more than one, and those with one of these tags.
+        """
         statement, filters = filtered("recall/expand", scope.filters, scope.now)
         async with self._session("fresh") as session:
             rows = await session.rows(
@@ -316,6 +281,8 @@ class RecallStatements:
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 bridges=bridges,
+                hops=hops,
+                least_strength=least_strength,
                 entities=list(tags),
                 max_relations=_RELATIONS,
                 most=limit,
@@ -325,39 +292,18 @@ class RecallStatements:
 
 
 def _weighed(bm25: Bm25) -> dict[str, object]:
-    """Return the parameters that weigh lexemes."""
+    """Return the parameters of BM25."""
     return {
         "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.scored_weights.values()),
+        "weights": list(bm25.weights.values()),
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
-        "saturation": bm25.saturation,
-        "prior": bm25.prior,
+        "saturation": bm25.k1,
+        "flat": bm25.k1 * (1.0 - bm25.b),
+        "growth": bm25.k1 * bm25.b / max(bm25.query.corpus.mean_length, 1.0),
     }
 
 
-def _lined(bm25: Bm25) -> dict[str, object]:
-    """Return the parameters by which the score of a lexeme, and that of a memory, depend on length."""
-    corpus = bm25.query.corpus
-    return {
-        "damping": bm25.saturation / max(hypot(corpus.mean_length, bm25.prior), 1.0),
-        "mean_score": bm25.mean_score,
-        "score_slope": bm25.score_slope,
-        "mean_size": corpus.mean_size,
-    }
-
-
-def _least_score(query: DenseQuery, best: int | None, total: int | None) -> float | None:
-    """Return the score below which vectors are not sorted; None to sort all."""
-    if best is None or total is None or query.score_of_best is None:
-        return None
-    share = max(_SPARE * best / total, _LEAST_SHARE)
-    return query.score_of_best(share) if share <= _GREATEST_SHARE else None
-
-
-def _best_to_check(scope: Scope, fetch: int, total: int | None, passages: float = 1.0) -> int | None:
-    """Return how many of the best are checked for visibility; None for all, as where filters hide most.
-
-    Several of the best `passages`, so many in a memory, may be of one memory.
-    """
-    best = round((2 * fetch + _HIDDEN) * min(passages, _PASSAGES_OF_ONE))
-    return best if scope.filters.empty and total is not None and total > best else None
+def _best_to_check(scope: Scope, fetch: int, total: int) -> int | None:
+    """Return how many of the best are checked for visibility; None for all, as where filters hide most."""
+    best = 2 * fetch + _HIDDEN
+    return best if scope.filters.empty and total > best else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -18,8 +18,8 @@ from folklore.model import Filters
 class Hits:
     """The list of one branch, best first.
 
-    `scores` order the list; they are relative to the mean of the scope, with the effect of length removed. `raw` is the
-    cosine, or the weight of the question's words that a memory holds. `path` names the search over vectors. `words` has
+    `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
+    holds. `path` names the search over vectors. `words` has
     a bit for each of the first 62 lexemes, in the order of their weights, that a memory holds; for words only.
     """
 
@@ -55,99 +55,33 @@ NOTHING = Hits((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """The number of memories in a scope and their mean length in lexemes; size is ln(length + 30)."""
+    """The number of memories in a scope and their mean length in lexemes."""
 
     total: int
     mean_length: float
-    mean_size: float = 0.0
-    size_variance: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A sample of a scope's vectors (n, dimensions) in one model, with the sizes (n,) of their texts.
-
-    A long text has two: one of the whole and one of its first passage. `passages` estimates how many vectors a memory
-    has, `length_ratio` how long what is compared with a question is on average, against whole texts: 1 and 1 if no text
-    is long. `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are
-    many. `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
-    """
-
-    vectors: NDArray[np.float32]
-    sizes: NDArray[np.float32]
-    passages: float
-    length_ratio: float
-    many: bool
-    indexed: bool
-    texts: Sequence[str] | None
-
-    @classmethod
-    def of(cls, row: Row) -> Sample:
-        """Make it from the row of recall/sample.sql."""
-        sample: bytes = row["vectors"] or b""
-        # Six bytes; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
-        dimensions = int.from_bytes(sample[6:8], "big")
-        fields = [("passage", ">i2"), ("passages", ">i2"), ("length", ">i2"), ("head", ">i4")]
-        drawn = np.frombuffer(sample, dtype=[*fields, ("vector", ">f2", (dimensions,))])
-        length = drawn["length"].astype(np.float32)
-        passages, length_ratio = _passages(drawn["passage"] == 0, drawn["passages"], length)
-        return cls(
-            drawn["vector"].astype(np.float32),
-            np.log(length + 30),
-            passages,
-            length_ratio,
-            row["many"],
-            bool(row["indexed"]),
-            row["texts"],
-        )
-
-
-def _passages(
-    whole: NDArray[np.bool_], passages: NDArray[np.int16], length: NDArray[np.float32]
-) -> tuple[float, float]:
-    """Return the vectors of a memory, and the length of what is compared against that of whole texts, on average.
-
-    The rows (n,) are those of whole texts, and of the first passages of long ones.
-    """
-    if whole.all():
-        return 1.0, 1.0
-    long_ = whole & (passages > 0)
-    compared = length[whole & ~long_].sum() + long_.sum() * length[~whole].mean()
-    return float(1 + passages[whole].mean()), float(compared / max(length[whole].sum(), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class LexemeQuery:
-    """Pieces of a question and date terms to be read in these languages; documents are counted up to `bound`.
-
-    `saturation` and `prior` are BM25's constants, on which the sums of the lexemes depend.
-    """
+    """Pieces of a question and date terms to be read in these languages; documents are counted up to `bound`."""
 
     pieces: Sequence[str]
     date_terms: Sequence[str]
     languages: Sequence[str]
     bound: int
-    saturation: float
-    prior: float
 
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """A question's vector (dimensions,) in one model, and the line of similarities over size, if it was measured.
+    """A question's vector (dimensions,) in one model.
 
-    A memory scores cosine - slope * size; the best of its n passages, deviation * sqrt(2 ln n) less. `score_of_best`
-    returns the score that a share of all memories exceed. `indexed`: an HNSW index covers the scope. `total` is the
-    number of memories in scope, None if unknown, and `passages` the number of vectors that one has on average.
+    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown.
     """
 
     model: UUID
     vector: NDArray[np.float32]
-    slope: float = 0.0
-    deviation: float = 0.0
-    score_of_best: Callable[[float], float] | None = None
     indexed: bool = False
     total: int | None = None
-    passages: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +89,7 @@ class CandidateQuery:
     """Candidates to be read whole, `ids`, and the memories linked to any of `spreading`.
 
     Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. `near` gives
-    the model, the question's vector and the slope of the dense branch; without it, vectors are not read.
+    the model and the question's vector; without it, vectors are not read.
     """
 
     ids: Sequence[UUID]
@@ -190,14 +124,12 @@ class FunctionWords:
 class Lexemes:
     """The lexemes of some pieces of a question, with their document frequencies.
 
-    `places` are the pieces that a lexeme comes from, from 0. `sums` has for each lexeme the sum of its scores before
-    weighting over all memories, and of its scores times size. `spelled` has the other lexemes of the same words; the
+    `places` are the pieces that a lexeme comes from, from 0. `spelled` has the other lexemes of the same words; the
     numbers of their stems include theirs. `functions` has the pieces of function words.
     """
 
     documents: Mapping[str, int]
     places: Mapping[str, Sequence[int]]
-    sums: Mapping[str, tuple[float, float]]
     spelled: Mapping[str, Spelling] = field(default_factory=dict)
     functions: Mapping[int, FunctionWords] = field(default_factory=dict)
 
@@ -206,30 +138,28 @@ class Lexemes:
         """Make them from the rows of recall/lexemes.sql without that of the empty lexeme; it counts places from 1."""
         documents: dict[str, int] = {}
         places: dict[str, Sequence[int]] = {}
-        sums: dict[str, tuple[float, float]] = {}
         spelled: dict[str, Spelling] = {}
         functions: dict[int, FunctionWords] = {}
         for row in sorted(rows, key=lambda row: row["stem"] is not None):
             lexeme, stem, count = row["lexeme"], row["stem"], row["documents"]
-            scores, pieces = (row["evidence"] or 0.0, row["sized"] or 0.0), [place - 1 for place in row["places"]]
+            pieces = [place - 1 for place in row["places"]]
             if row["function_in"] is not None:
                 for piece in pieces:
                     words = functions[piece].words if piece in functions else ()
                     functions[piece] = FunctionWords((*words, lexeme), frozenset(row["function_in"]))
             elif stem is None:
-                documents[lexeme], sums[lexeme] = count, scores
+                documents[lexeme] = count
                 if pieces:
                     places[lexeme] = pieces
             elif lexeme not in documents:  # else another piece has this lexeme
                 spelled[lexeme] = Spelling(stem, pieces, count)
                 documents[stem] += count
-                sums[stem] = sums[stem][0] + scores[0], sums[stem][1] + scores[1]
-        return cls(documents, places, sums, spelled, functions)
+        return cls(documents, places, spelled, functions)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
-    """The lexemes of a question in a scope, with their document frequencies, places and sums (see Lexemes).
+    """The lexemes of a question in a scope, with their document frequencies and places (see Lexemes).
 
     `stems` has further lexemes of a word, with the stem that represents them. `functions` are the words of a question
     of function words alone, after '='.
@@ -238,7 +168,6 @@ class QueryStatistics:
     documents: Mapping[str, int]
     corpus: CorpusStatistics
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     stems: Mapping[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
 
@@ -247,24 +176,14 @@ class QueryStatistics:
 class Bm25:
     """A question as the keyword statements score it: weights by lexeme, spelled words among them, BM25's constants.
 
-    `total_weight` is the weight of the whole question, also of words that no memory holds. `mean_score` and
-    `score_slope` are the line of its scores over size. `repetitions` are factors on the weights of words that the
-    question repeats, contained in these three.
+    `total_weight` is the weight of the whole question, also of words that no memory holds.
     """
 
     weights: Mapping[str, float]
     total_weight: float
     query: QueryStatistics
-    saturation: float
-    prior: float
-    mean_score: float = 0.0
-    score_slope: float = 0.0
-    repetitions: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def scored_weights(self) -> dict[str, float]:
-        """The weights times the factors of repeated words."""
-        return {lexeme: weight * self.repetitions.get(lexeme, 1.0) for lexeme, weight in self.weights.items()}
+    k1: float
+    b: float
 
 
 @dataclass(frozen=True, slots=True)

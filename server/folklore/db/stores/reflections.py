@@ -65,14 +65,12 @@ class Reflections:
 
     async def fingerprint(self, namespace: UUID, model: UUID) -> str:
         """Return a text that differs whenever anything changed that reflections are made from."""
-        async with self._database.session("fresh") as session:
-            row = await session.row("reflections/fingerprint", namespace=namespace, model=model)
+        row = await self._database.row("reflections/fingerprint", "fresh", namespace=namespace, model=model)
         return "" if row is None else str(row["fingerprint"])
 
     async def sources(self, namespace: UUID, model: UUID, most: int) -> Sources:
         """Return the newest memories with an embedding, in order of id."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("reflections/sources", namespace=namespace, model=model, most=most)
+        rows = await self._database.rows("reflections/sources", "fresh", namespace=namespace, model=model, most=most)
         rows.reverse()
         # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
         raw = b"".join(row["vector"][4:] for row in rows)
@@ -83,14 +81,11 @@ class Reflections:
 
     async def existing(self, namespace: UUID) -> list[ExistingReflection]:
         """Return the stored reflections, forgotten ones too."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows("reflections/existing", namespace=namespace)
-        return [made(ExistingReflection, row) for row in rows]
+        return await self._database.all(ExistingReflection, "reflections/existing", "fresh", namespace=namespace)
 
     async def members(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Member]:
         """Return these memories as a reflection quotes them; erased ones are left out."""
-        async with self._database.session() as session:
-            rows = await session.rows("reflections/members", namespace=namespace, ids=list(ids))
+        rows = await self._database.rows("reflections/members", namespace=namespace, ids=ids)
         return {row["id"]: made(Member, row) for row in rows}
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:

@@ -173,7 +173,7 @@ class Snapshot:
 
     async def namespaces(self, names: Sequence[str] | None) -> list[TransferredNamespace]:
         """Read these namespaces, or all, ordered independently of the database's collation."""
-        rows = await self._session.rows("transfer/namespaces", names=None if names is None else list(names))
+        rows = await self._session.rows("transfer/namespaces", names=names)
         namespaces = [TransferredNamespace(**row) for row in rows]
         return sorted(namespaces, key=lambda namespace: namespace.name)
 
@@ -227,7 +227,9 @@ class ImportTransaction:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
         if not memories:
             return []
-        rows = await self.session.rows("transfer/insert", namespace=self.namespace, memories=self._json(memories))
+        rows = await self.session.rows(
+            "transfer/insert", namespace=self.namespace, memories=self._json(memories), now=self.now
+        )
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -295,32 +297,28 @@ class Transfers:
 
     async def namespace_id(self, name: str) -> UUID | None:
         """Return the id of the namespace of this name, if it exists. One statement."""
-        async with self._database.session() as session:
-            row = await session.row("transfer/namespaces", names=[name])
+        row = await self._database.row("transfer/namespaces", names=[name])
         return None if row is None else row["id"]
 
     async def create_namespace(self, namespace: TransferredNamespace) -> None:
         """Create a namespace with these properties, unless one of its name exists. One statement."""
-        async with self._database.session() as session:
-            await session.rows("namespaces/insert", **asdict(namespace))
+        await self._database.rows("namespaces/insert", **asdict(namespace))
 
     async def existing(self, namespace: UUID, batch: Iterable[TransferredMemory]) -> list[ExistingMemory]:
         """Return the stored memories with an id, text or key of this batch. One statement."""
         batch = list(batch)
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "transfer/existing",
-                namespace=namespace,
-                ids=[memory.id for memory in batch],
-                digests=[memory.digest for memory in batch],
-                keys=[key for memory in batch if (key := memory.draft.idempotency_key) is not None],
-            )
+        rows = await self._database.rows(
+            "transfer/existing",
+            namespace=namespace,
+            ids=[memory.id for memory in batch],
+            digests=[memory.digest for memory in batch],
+            keys=[key for memory in batch if (key := memory.draft.idempotency_key) is not None],
+        )
         return [ExistingMemory(**row) for row in rows]
 
     async def existing_ids(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
         """Return those of these ids that the namespace has. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("transfer/existing", namespace=namespace, ids=list(ids), digests=[], keys=[])
+        rows = await self._database.rows("transfer/existing", namespace=namespace, ids=ids, digests=[], keys=[])
         return {row["id"] for row in rows}
 
     async def imported(self, namespace: UUID, origin: str, below: Sequence[str]) -> list[tuple[UUID, str]]:
@@ -328,14 +326,12 @@ class Transfers:
 
         Only pages of these names, or in folders of these names (none: all).
         """
-        async with self._database.session() as session:
-            rows = await session.rows("transfer/imported", namespace=namespace, origin=origin, below=list(below))
+        rows = await self._database.rows("transfer/imported", namespace=namespace, origin=origin, below=below)
         return [(row["id"], row["document"]) for row in rows]
 
     async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
         """Read whole memories, by id. One statement."""
-        async with self._database.session() as session:
-            rows = await session.rows("transfer/memories", namespace=namespace, ids=list(ids), model=None)
+        rows = await self._database.rows("transfer/memories", namespace=namespace, ids=ids, model=None)
         return {row["id"]: _memory_of(row) for row in rows}
 
     async def write(self, batch: Batch, *, caller: Caller, now: datetime) -> set[UUID]:

@@ -48,26 +48,22 @@ class UsageStore:
         by_name: dict[str, list[UsageEntry]] = {}
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
-        async with self._database.session() as session:
-            rows = await session.rows("namespaces/find", names=list(by_name), within=None)
+        rows = await self._database.rows("namespaces/find", names=by_name.keys(), within=None)
         left: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
-            async with self._database.session() as session:
-                counted = await session.rows(
-                    "usage/record", namespace=row["id"], used=as_json(batch), within=USED_WITHIN
-                )
+            counted = await self._database.rows(
+                "usage/record", namespace=row["id"], used=as_json(batch), within=USED_WITHIN
+            )
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left
 
     async def count_before(self, namespace: UUID, before: datetime) -> int:
         """Count the entries from before a time."""
-        async with self._database.session("fresh") as session:
-            row = await session.row("usage/count", namespace=namespace, before=before)
+        row = await self._database.row("usage/count", "fresh", namespace=namespace, before=before)
         return 0 if row is None else int(row["count"])
 
     async def delete_before(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Delete at most `batch` entries from before a time and return how many."""
-        async with self._database.session("fresh") as session:
-            return len(await session.rows("usage/delete", namespace=namespace, before=before, batch=batch))
+        return len(await self._database.rows("usage/delete", "fresh", namespace=namespace, before=before, batch=batch))

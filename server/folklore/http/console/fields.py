@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2s
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -26,6 +28,7 @@ _HELP: Mapping[FieldType, str] = {
     "json": "A JSON object.",
 }
 _LONG = 1_000
+_DIGEST = re.compile(r'"(\w+)": "([0-9a-f]{16})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,22 @@ def given_texts(form: Mapping[str, str]) -> dict[str, str]:
     return {name: form.get(name, "") for name in CHANGEABLE if FIELDS[name].stated}
 
 
+def digests(texts: Mapping[str, str]) -> str:
+    """Return a short digest of each text, by which the fields that were touched in the form are found."""
+    return json.dumps({name: blake2s(text.strip().encode(), digest_size=8).hexdigest() for name, text in texts.items()})
+
+
+def untouched(form: Mapping[str, str], typed: Mapping[str, str]) -> set[str]:
+    """Return the fields of a form whose texts are those that it was filled with."""
+    shown = set(_DIGEST.findall(form.get("shown", "")))
+    return {name for name, digest in _DIGEST.findall(digests(typed)) if (name, digest) in shown}
+
+
 def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of all fields that are not empty. Raises InvalidInput that names the field."""
-    return _checked({name: _value(name, text) for name, text in texts.items() if text.strip()})
+    values = {name: _value(name, text) for name, text in texts.items() if text.strip()}
+    checked = _checked(values)
+    return {name: getattr(checked, name) for name in values}
 
 
 def changed_values(before: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Changes, tuple[str, ...]]:
@@ -81,8 +97,7 @@ def changed_values(before: Mapping[str, str], texts: Mapping[str, str]) -> tuple
         for name, text in changed.items()
         if text.strip() or (name not in clear and FIELDS[name].type != "language")
     }
-    _checked(values)
-    return Changes.model_validate(values), clear
+    return _checked(values), clear
 
 
 def _as_text(value: Any, type_: FieldType) -> str:
@@ -108,14 +123,13 @@ def _value(name: str, text: str) -> Any:
         return text if name == "content" else text.strip()
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput(name, "must be a JSON object.", hint='For example {"ticket": 42}.') from None
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _checked(values: dict[str, Any]) -> Changes:
     """Return the values in the types of the fields. Raises InvalidInput."""
     try:
-        checked = Changes.model_validate(values)
+        return Changes.model_validate(values)
     except ValidationError as error:
         raise InvalidInput(*field_errors(error)[0]) from None
-    return {name: getattr(checked, name) for name in values}

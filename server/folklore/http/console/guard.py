@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import ImmutableMultiDict, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.errors import FolkloreError, Refused, Unauthenticated
+from folklore.errors import FolkloreError, InvalidInput, Refused, Unauthenticated
 from folklore.http.auth import address_of
-from folklore.http.console.visit import address, error_page, is_from_script, open_page, redirection
+from folklore.http.console.visit import address, error_page, form_again, is_from_script, read_form, redirection
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import Rate
+from folklore.http.requested import TIME_ZONE
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
+from folklore.text.dates.zones import zone_named
 
 # Twelve hours, after which the database ends a session too.
 _COOKIE_SECONDS = 12 * 60 * 60
@@ -42,6 +43,8 @@ _HEADERS: Mapping[str, str] = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 _STATIC = "/static/"
+# Bytes of a form without a session that are kept for the next one: a long text, and its encoding.
+_KEPT = 200_000
 _OPEN = ("/sign-in", "/open")
 
 
@@ -60,7 +63,9 @@ class ConsoleGuard:
     a page of this server: its Origin is compared with its Host.
     """
 
-    def __init__(self, app: ASGIApp, team: Team, sessions: ConsoleSessions, is_console: Callable[[str], bool]) -> None:
+    def __init__(
+        self, app: ASGIApp, team: Team, sessions: ConsoleSessions, is_console: Callable[[Scope], bool]
+    ) -> None:
         self._app = app
         self._team = team
         self._sessions = sessions
@@ -69,25 +74,35 @@ class ConsoleGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or not self._is_console(scope["path"]):
+        if scope["type"] != "http" or not self._is_console(scope):
             return await self._app(scope, receive, send)
         if scope["path"].startswith(_STATIC):
             return await self._app(scope, receive, _with_headers(send, keep=True))
-        request, send = Request(scope), _with_headers(send)
+        request, send = Request(scope, receive), _with_headers(send)
         visitor: Visitor | None = None
         try:
             visitor = await self._visitor(request)
-            refused = self._refused(request, visitor)
+            refused = await self._refused(request, visitor)
         except FolkloreError as error:
             refused = error_page(request, error, None)
         if refused is not None:
             return await refused(scope, receive, send)
         state = scope.setdefault("state", {})
         state["visitor"] = visitor
+        scope["headers"] = [*scope["headers"], *self._zone(request)]
         if visitor is not None and visitor.caller.token is not None:
             state["principal"], state["owner"] = visitor.caller.author, visitor.caller.access is None
         with nullcontext() if visitor is None else calling(visitor.caller):
             return await self._app(scope, receive, send)
+
+    def _zone(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """Return the header of the visitor's time zone, which a script keeps in a cookie, else that of the setting."""
+        given = request.cookies.get("folklore_zone", "")
+        try:
+            zone_named(given, TIME_ZONE)
+        except InvalidInput:
+            given = self._team.app.settings.time_zone or ""
+        return [] if TIME_ZONE in request.headers else [(TIME_ZONE.lower().encode(), given.encode())]
 
     async def _visitor(self, request: Request) -> Visitor | None:
         secret = request.cookies.get(cookie_name(request))
@@ -98,7 +113,7 @@ class ConsoleGuard:
         except Unauthenticated:
             return None
 
-    def _refused(self, request: Request, visitor: Visitor | None) -> Response | None:
+    async def _refused(self, request: Request, visitor: Visitor | None) -> Response | None:
         """Return the answer to a request that goes no further."""
         path = request.scope["path"]
         if request.method not in ("GET", "HEAD", "POST"):
@@ -108,7 +123,7 @@ class ConsoleGuard:
             return error_page(request, wrong, None)
         if path in _OPEN:
             return self._too_often(request)
-        return _sign_in(request) if visitor is None else None
+        return await _sign_in(request) if visitor is None else None
 
     def _too_often(self, request: Request) -> Response | None:
         if request.method != "POST" and "code" not in request.query_params:
@@ -126,35 +141,20 @@ def cookie_name(request: Request) -> str:
     return f"folklore_{url.port or request.url.scheme}"
 
 
-def set_cookie(request: Request, response: Response, secret: str) -> None:
-    """Set the session's cookie. Without a path it holds for the pages below the sign-in page, so below any prefix."""
+def set_cookie(request: Request, response: Response, secret: str, seconds: int = _COOKIE_SECONDS) -> None:
+    """Set the session's cookie, or delete it: with no seconds.
+
+    Without a path it holds for the pages below the sign-in page, so below any prefix.
+    """
     response.set_cookie(
         cookie_name(request),
         secret,
-        max_age=_COOKIE_SECONDS,
+        max_age=seconds,
         path=None,
         secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",
     )
-
-
-def delete_cookie(request: Request, response: Response) -> None:
-    """Let the browser forget the session's cookie."""
-    response.set_cookie(
-        cookie_name(request),
-        "",
-        max_age=0,
-        path=None,
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="strict",
-    )
-
-
-def is_form_token(given: str, expected: str) -> bool:
-    """Compare two form tokens in constant time."""
-    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _wrong_origin(request: Request) -> FolkloreError | None:
@@ -165,12 +165,14 @@ def _wrong_origin(request: Request) -> FolkloreError | None:
     return Refused("This change does not come from a page of this server.", hint="Reload the page and try again.")
 
 
-def _sign_in(request: Request) -> Response:
-    """Return the way to sign in and back: a redirection for a page, 401 for a script."""
+async def _sign_in(request: Request) -> Response:
+    """Return the way to sign in and back: a redirection for a page, 401 for a script; a form is kept."""
     if is_from_script(request):
         return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
     if request.method == "POST":
-        return open_page(request, "signed_out.html", 401)
+        length, type_ = request.headers.get("content-length", ""), request.headers.get("content-type", "")
+        kept = length.isdecimal() and int(length) <= _KEPT and not type_.startswith("multipart/")
+        return form_again(request, await read_form(request) if kept else ImmutableMultiDict(), 401)
     path, query = request.scope["path"].lstrip("/"), request.url.query
     return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from folklore.http.console.visit import Handler
@@ -17,11 +18,4 @@ class PageRoute:
     handler: Handler
 
 
-def get(path: str, handler: Handler) -> PageRoute:
-    """Declare a page."""
-    return PageRoute("GET", path, handler)
-
-
-def post(path: str, handler: Handler) -> PageRoute:
-    """Declare a change."""
-    return PageRoute("POST", path, handler)
+get, post = partial(PageRoute, "GET"), partial(PageRoute, "POST")

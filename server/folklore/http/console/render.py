@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from folklore.http.requested import requested_zone
 from folklore.memory.ids import short
 from folklore.text.dates.distance import absolute_time, distance
 
@@ -72,20 +73,27 @@ def html(template: str, values: Mapping[str, Any]) -> str:
 
 
 def ago(moment: datetime | None) -> Markup | str:
-    """Return a time element: the distance from now, date and time in its title."""
+    """Return a time element: the distance from now; date, time and zone in its title."""
     from markupsafe import Markup
 
     if moment is None:
         return "never"
-    at = moment.astimezone(UTC)
-    exact = absolute_time(at, UTC)
+    at = moment.astimezone(zone := _zone())
+    exact = absolute_time(at, zone)
     shown = distance(at, datetime.now(UTC)) or exact
-    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(at.isoformat(timespec="seconds"), exact, shown)
+    return Markup('<time datetime="{}" title="{} {}">{}</time>').format(
+        at.isoformat(timespec="seconds"), exact, zone, shown
+    )
 
 
 def day(moment: datetime) -> str:
-    """Return the date of a time, in UTC."""
-    return moment.astimezone(UTC).date().isoformat()
+    """Return the date of a time."""
+    return moment.astimezone(_zone()).date().isoformat()
+
+
+def _zone() -> tzinfo:
+    """Return the zone of the person who gets the page."""
+    return requested_zone() or UTC
 
 
 def count(number: float) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from hmac import compare_digest
 from urllib.parse import quote
 
 from pydantic import ValidationError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import Scope
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
-from folklore.http.console.guard import Visitor, is_form_token
+from folklore.http.console.guard import Visitor
 from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, get, post
 from folklore.http.console.pages import (
@@ -30,7 +33,16 @@ from folklore.http.console.pages import (
 )
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
-from folklore.http.console.visit import Handler, Visit, error_page, read_form
+from folklore.http.console.visit import (
+    TOKEN_FIELD,
+    TOKEN_HEADER,
+    Handler,
+    Visit,
+    error_page,
+    form_again,
+    is_from_script,
+    read_form,
+)
 from folklore.http.error_responses import Path
 from folklore.http.exports import Exports
 from folklore.http.limits import LIVE_PATH
@@ -38,25 +50,12 @@ from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
 from folklore.memory.requests import ExportRequest, field_errors
 from folklore.memory.service import Service
+from folklore.text import names
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-PAGES: Sequence[PageRoute] = (
-    *home.ROUTES,
-    *injected.ROUTES,
-    *memory.ROUTES,
-    *memory_changes.ROUTES,
-    *operate.ROUTES,
-    *project.ROUTES,
-    *projects.ROUTES,
-    *review.ROUTES,
-    *search.ROUTES,
-    *team.ROUTES,
-    *timeline.ROUTES,
-    *why.ROUTES,
-)
-# Where a script sends the form token; a form has it in a field.
-TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
+_MODULES = (home, injected, memory, memory_changes, operate, project, projects, review, search, team, timeline, why)
+PAGES: list[PageRoute] = [page for module in _MODULES for page in module.ROUTES]
 _KEPT = "public, max-age=31536000, immutable"
 
 
@@ -68,7 +67,7 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
         return await signing_in.sign_out(visit.request)
 
     async def export(visit: Visit) -> Response:
-        name = visit.query.get("project", "")
+        name = names.normalise(visit.query.get("project", ""), field="project")
         answer = await exports.answer(ExportRequest(namespaces=(name,)))
         answer.headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(name, safe='')}.jsonl"
         return answer
@@ -88,9 +87,14 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
     ]
 
 
-def is_console(path: str) -> bool:
-    """Return True for a path of the console: one that begins as a page of it does."""
-    return _beginning(path) in _BEGINNINGS
+def is_console(scope: Scope) -> bool:
+    """Return True for a path of the console: one that begins as a page of it does, or a browser's of no machine."""
+    beginning = _beginning(scope["path"])
+    return beginning in _BEGINNINGS or (
+        scope["method"] == "GET"
+        and beginning not in _MACHINES
+        and "text/html" in Headers(scope=scope).get("accept", "")
+    )
 
 
 def missing_page(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -113,6 +117,7 @@ def _beginning(path: str) -> str:
 
 
 _OTHERS = ("/static/", "/sign-in", "/sign-out", "/open", LIVE_PATH)
+_MACHINES = ("api", "mcp", "sse", "messages", "healthz", "readyz", "metrics", ".well-known")
 _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
@@ -134,7 +139,8 @@ def _page(service: Service, handler: Handler) -> Endpoint:
                 form = await read_form(request)
                 given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
                 visit = Visit(request, visitor.caller, visit.form_token, service, form)
-                _check_form(service, given, visit.form_token)
+                if not compare_digest(given.encode(), visit.form_token.encode()):
+                    return _sent_again(visit)
             return await handler(visit)
         except ValidationError as error:  # of a request that a page makes of its address or form
             return error_page(request, InvalidInput(*field_errors(error)[0]), visit)
@@ -144,11 +150,13 @@ def _page(service: Service, handler: Handler) -> Endpoint:
     return endpoint
 
 
-def _check_form(service: Service, given: str, expected: str) -> None:
-    if not is_form_token(given, expected):
-        error = Refused("The form lacks the token of this session.", hint="Reload the page and send it again.")
-        service.denied("console", error)
-        raise error
+def _sent_again(visit: Visit) -> Response:
+    """Refuse a form without the token of this session, and offer to send it again with it: a session may have ended."""
+    error = Refused("The form lacks the token of this session.", hint="Look at it and send it again.")
+    visit.service.denied("console", error)
+    if is_from_script(visit.request):
+        return error_page(visit.request, error, visit)
+    return form_again(visit.request, visit.form, 403, visit)
 
 
 async def _static(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.datastructures import ImmutableMultiDict, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from folklore import __version__
 from folklore.errors import FolkloreError, InvalidInput
@@ -21,6 +22,8 @@ from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Service
 from folklore.model import Caller
 
+# Where a script sends the form token; a form has it in a field.
+TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
 # Fields of a form: more are an error.
 _FIELDS = 2_000
 # The texts that pages show after a change. The address names one of these, never a text.
@@ -75,21 +78,21 @@ class Visit:
         """Return the relative address of a page, with parameters; None, "" and empty lists are left out."""
         return address(self.request, path, **parameters)
 
-    def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
-        """Return a page made from a template, which also gets `visit`."""
-        return HTMLResponse(html(template, {**_everywhere(self.request), "visit": self, **values}), status)
+    async def render(self, template: str, /, *, error: FolkloreError | None = None, **values: Any) -> HTMLResponse:
+        """Return a page made from a template, which also gets `visit` and the error, if it shows one."""
+        status = 200 if error is None else failure(error).status_code
+        return HTMLResponse(await self.fragment(template, error=error, **values), status)
 
-    def fragment(self, template: str, /, **values: Any) -> str:
-        """Return the HTML of a part of a page, for a script that puts it into the page."""
-        return html(template, {**_everywhere(self.request), "visit": self, **values})
+    async def fragment(self, template: str, /, **values: Any) -> str:
+        """Return the HTML of a template, for a page or for a script that puts it into one.
+
+        It is made in a thread, and with it what the values compute when they are read: other requests go on meanwhile.
+        """
+        return await asyncio.to_thread(html, template, {**_everywhere(self.request), "visit": self, **values})
 
     def redirect(self, path: str = "", *, notice: str = "", **parameters: object) -> Response:
         """Return the redirection to another page after a change; `notice` is one of NOTICES."""
         return redirection(self.url(path, notice=notice, **parameters))
-
-    def json(self, value: object) -> JSONResponse:
-        """Return a JSON value, for scripts."""
-        return JSONResponse(value)
 
     @property
     def notice(self) -> str:
@@ -110,7 +113,7 @@ def address(request: Request, path: str = "", **parameters: object) -> str:
 
 
 def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
-    """Return a page for a visitor without a session."""
+    """Return a small page, by default for a visitor without a session."""
     return HTMLResponse(html(template, {**_everywhere(request), "visit": None, **values}), status)
 
 
@@ -119,10 +122,17 @@ def error_page(request: Request, error: FolkloreError, visit: Visit | None) -> R
     answer = failure(error)
     if is_from_script(request):
         return answer
-    values = {"status": answer.status_code, "message": error.message, "hint": error.hint or ""}
-    if visit is None:
-        return open_page(request, "error.html", answer.status_code, **values)
-    return visit.render("error.html", answer.status_code, **values)
+    values = {"status": answer.status_code, "message": error.message, "hint": error.hint or "", "visit": visit}
+    return open_page(request, "error.html", answer.status_code, **values)
+
+
+def form_again(
+    request: Request, form: ImmutableMultiDict[str, str], status: int, visit: Visit | None = None
+) -> HTMLResponse:
+    """Return a page that keeps what was typed into a form, to be sent again after signing in."""
+    kept = [(name, value) for name, value in form.multi_items() if name != TOKEN_FIELD]
+    here = address(request, request.scope["path"].lstrip("/"))
+    return open_page(request, "form_again.html", status, visit=visit, kept=kept, here=here)
 
 
 def is_from_script(request: Request) -> bool:

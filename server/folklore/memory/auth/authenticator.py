@@ -18,6 +18,7 @@ from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import get_logger
 from folklore.memory.auth.tokens import (
+    INVITATION,
     PREFIX,
     ExternalIdentity,
     authenticate,
@@ -115,7 +116,7 @@ class TokenAuthenticator:
                 )
             return replace(self._local(), anonymous=True)
         principals = Principals((await self._memory()).database)
-        if token.startswith(PREFIX) or self._issuer is None:
+        if token.startswith((PREFIX, INVITATION)) or self._issuer is None:
             caller, known = await authenticate(principals, token, now=self._now())
         else:
             caller, known = await self._external(self._issuer, principals, token)

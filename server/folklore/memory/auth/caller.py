@@ -48,6 +48,7 @@ def _grants(access: Access) -> tuple[str, ...]:
 
 async def _exists(context: RequestContext, namespace: str) -> bool:
     try:
-        return bool(await context.memory.find_namespaces([namespace]))
+        await context.memory.find_namespace(namespace)
     except NotFound:
         return False
+    return True

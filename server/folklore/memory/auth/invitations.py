@@ -12,15 +12,14 @@ from datetime import timedelta
 
 from folklore.db.stores.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
-from folklore.memory.auth.tokens import digest_of, key_of, period, prepare_token
+from folklore.memory.auth.tokens import INVITATION, digest_of, key_of, period, prepare_token
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require_writable
 from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Invitation, Joined
 
-PREFIX = "fi_"
-_CODE = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{22}}")
+_CODE = re.compile(rf"{INVITATION}[A-Za-z0-9_-]{{22}}")
 _LONGEST = timedelta(days=30)
 _ANEW = "Ask for a new one."
 _REFUSALS = {
@@ -42,7 +41,7 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
     within = period(request.within, "within")
     if within > _LONGEST:
         raise InvalidInput("within", f"must be at most {_LONGEST.days} days.", hint="Default: 3d.")
-    code = PREFIX + secrets.token_urlsafe(16)
+    code = INVITATION + secrets.token_urlsafe(16)
     # No secret has the digest of random bytes: the token opens nothing before the exchange.
     token, created = await prepare_token(context, request, digest=secrets.token_bytes(32))
     invitation = NewInvitation(digest_of(key_of(code)), context.now + within)
@@ -60,7 +59,7 @@ async def join(context: RequestContext, request: JoinRequest) -> Joined:
     """
     require_writable(context.caller)
     if not _CODE.fullmatch(request.code):
-        hint = f"Codes begin with {PREFIX}. Copy the whole line."
+        hint = f"Codes begin with {INVITATION}. Copy the whole line."
         raise Unauthenticated("malformed", "This is not the code of an invitation.", hint=hint)
     try:
         found = await Principals(context.memory.root.database).redeem(

@@ -35,6 +35,7 @@ from folklore.text import names
 from folklore.text.clean import clean
 
 PREFIX = "fk_"
+INVITATION = "fi_"
 _TOKEN = re.compile(rf"{PREFIX}(?P<random>[A-Za-z0-9_-]{{43}})[0-9A-Za-z]{{6}}")
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})\s*([hdwy])")
@@ -181,7 +182,7 @@ async def revoke_tokens(context: RequestContext, request: RevokeTokensRequest) -
     """Revoke tokens by id, or all of a principal, at once. Raises NotFound, InvalidInput, Refused."""
     require_owner(context.caller)
     if bool(request.ids) == (request.principal is not None):
-        raise InvalidInput("ids", "or a principal must be given.", hint="Give exactly one of the two.")
+        raise InvalidInput("ids", "give ids or a principal, one of the two.")
     revoked = await Principals(context.memory.database).revoke(
         ids=request.ids, principal=principal_of(request.principal), caller=context.caller, now=context.now
     )
@@ -198,6 +199,9 @@ async def authenticate(principals: Principals, secret: str, *, now: datetime) ->
 
     Raises Unauthenticated for one that is malformed, unknown, expired or revoked.
     """
+    if secret.startswith(INVITATION):
+        hint = f"`folklore join URL {INVITATION}…` exchanges it for a token, once."
+        raise Unauthenticated("malformed", "This is the code of an invitation, not a token.", hint=hint)
     if not (form := _TOKEN.fullmatch(secret)):
         raise Unauthenticated("malformed", "This is not a Folklore token.", hint=f"Tokens begin with {PREFIX}.")
     if with_checksum(form["random"]) != secret:

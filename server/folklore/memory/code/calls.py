@@ -20,7 +20,7 @@ from folklore.memory import serializers
 from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, WorkingCopy
 from folklore.memory.requests import Changes, FiltersRequest, GetRequest, ListRequest, StoreRequest, UpdateRequest
-from folklore.memory.results import GetResult, MemoryDetails
+from folklore.memory.results import GetResult
 from folklore.memory.serializers import JsonDict
 from folklore.model import Answer, Draft, Memory, Recalled, Stale
 from folklore.text.paths import MAX_PATHS, ROOT
@@ -54,11 +54,8 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
     if not any(marks):
         return result
     name = "memories" if isinstance(result, Answer) else "found"
-    return replace(result, **{name: tuple(map(_with_mark, getattr(result, name), marks))})
-
-
-def _with_mark(item: Recalled | MemoryDetails, files: tuple[Stale, ...]) -> Recalled | MemoryDetails:
-    return replace(item, stale=files)
+    items = zip(getattr(result, name), marks, strict=True)
+    return replace(result, **{name: tuple(replace(item, stale=files) for item, files in items)})
 
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:

@@ -41,6 +41,11 @@ _CHANGES = (
     "log", "--first-parent", "-m", "--raw", "-z", "--no-abbrev", "--no-color", "--no-ext-diff", "--no-textconv",
     "--no-show-signature", "--format=%x01%H %ct",
 )  # fmt: skip
+_COMMITS = (
+    "log", "--no-merges", "--name-only", "-z", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+    "--format=%x01%H%x02%ct%x02%an%x02%s%x02%b%x02",
+)  # fmt: skip
+_COMMIT_PARTS = 6  # a message with control characters has more
 _COMMIT = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+)\Z")
 _ENTRY = re.compile(rb"\s*:\d+ (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*\Z")
 # Renamed files of one commit that git compares with each other.
@@ -65,6 +70,18 @@ class Change:
     after: str
     path: str
     to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit with its message, its time in seconds since 1970, and the paths of the files that it changed."""
+
+    id: str
+    at: int
+    author: str
+    subject: str
+    body: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +126,17 @@ class Git:
         """
         limits = [f"--since={since}"] * (since is not None) + [f"^{but}"] * bool(but)
         return list(_read_changes(self._run(*_CHANGES, "--no-renames", head, *limits, "--", *paths)))
+
+    def commits(self, most: int) -> list[Commit]:
+        """Return the newest commits that HEAD has but merges, the last one first. Raises GitFailed."""
+        output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--").decode(errors="replace")
+        records = [record.split("\x02") for record in output.split("\x01")]
+        return [
+            Commit(
+                id_, int(at), author, subject, body, tuple(path for path in paths.lstrip("\0\n").split("\0") if path)
+            )
+            for id_, at, author, subject, body, paths in (record for record in records if len(record) == _COMMIT_PARTS)
+        ]
 
     def renames(self, commits: Sequence[str]) -> list[Change]:
         """Return the files that these commits renamed. Raises GitFailed."""

@@ -328,15 +328,10 @@ def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> 
     if not suspect.seen:
         return next((change for change in reversed(later) if change.kind != "A"), None) if whole else None
     left = next((change for change in own if change.before == suspect.seen), None)
-    return left or (_second(later or since) if whole else None)
-
-
-def _second(changes: Sequence[Change]) -> Change | None:
-    """Return the second change of a file whose content was never committed as the memory is about it.
-
-    The first counts as the commit of that work, which went on between the store and the commit.
-    """
-    return changes[-2] if len(changes) > 1 else None
+    # If that content was never committed, the first change counts as the commit of the work on it, which went on
+    # between the store and the commit.
+    followed = whole and len(changes := later or since) > 1
+    return left or (changes[-2] if followed else None)
 
 
 def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:

@@ -6,24 +6,31 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 
 from folklore.memory.context import RequestContext
+from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
+from folklore.text.prompts import without_private
 
 # Module and function by event, imported when it comes: a command at a session's start needs neither recall nor numpy.
 _ANSWERS: Mapping[str, tuple[str, str]] = {
     "SessionStart": ("start", "notes_for_start"),
     "UserPromptSubmit": ("prompt", "notes_for_prompt"),
+    "PreToolUse": ("edit", "notes_for_edit"),
+    "PostToolUse": ("edit", "notes_for_edit"),
     "Stop": ("store_request", "ask_at_stop"),
     "PreCompact": ("store_request", "ask_before_compaction"),
 }
+_Answer = Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]
 
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
-    """Answer an event; one that this server does not know with silence."""
+    """Answer an event; one that this server does not know, and all in a paused session, with silence."""
     if request.event not in _ANSWERS:
         return HookAnswer()
+    scope = await scope_of(context, request)
+    if scope.paused:
+        return HookAnswer()
     module, function = _ANSWERS[request.event]
-    answer: Callable[[RequestContext, HookRequest], Awaitable[HookAnswer]] = getattr(
-        import_module(f"folklore.memory.hooks.{module}"), function
-    )
-    return await answer(context, request)
+    answer: _Answer = getattr(import_module(f"folklore.memory.hooks.{module}"), function)
+    texts = {"prompt": without_private(request.prompt), "message": without_private(request.message)}
+    return await answer(context, scope, request.model_copy(update=texts))

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from folklore.db.stores.injections import AssistantSession, Injections
 from folklore.db.stores.usage import USED_WITHIN
-from folklore.memory.ids import id_from
 from folklore.text.injected import Quoting, without_blocks
 
 # Characters of a text that are compared.
@@ -18,7 +17,7 @@ _LONGEST = 20_000
 async def record_quotations(
     ledger: Injections, namespaces: Sequence[UUID], session: AssistantSession, text: str, now: datetime
 ) -> None:
-    """Record the session's notes that a text, or a memory stored since, quotes or names by id.
+    """Record the session's notes that a text, or a memory written since, quotes or names by id.
 
     One statement, a second if notes are unused, a third if any is quoted.
     """
@@ -26,8 +25,8 @@ async def record_quotations(
     unused = await ledger.unused(namespaces, session, since=since, before=now) if namespaces else []
     if not unused:
         return
-    stored = await ledger.stored(namespaces, session.caller, id_from(min(note.injected_at for note in unused)))
-    quoting = without_blocks("\n".join([text[:_LONGEST], *stored]))
+    written = await ledger.written(namespaces, session.caller, min(note.injected_at for note in unused))
+    quoting = without_blocks("\n".join([text[:_LONGEST], *(one.content for one in written)]))
     read = Quoting.of(quoting)
     quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]
     if quoted:

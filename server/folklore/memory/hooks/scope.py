@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.db.stores.audit import NOWHERE
-from folklore.db.stores.injections import AssistantSession, Injections
+from folklore.db.stores.injections import AssistantSession, Injections, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import role_in
@@ -22,7 +22,7 @@ _SESSION = 200
 class HookScope:
     """The session of a hook, the name of its project, the namespace of the project if it exists, and those shared.
 
-    `ledger` is None on a read-only server, which records nothing.
+    `ledger` is None on a read-only server, which records nothing. With `paused`, the person wants silence.
     """
 
     session: AssistantSession
@@ -30,6 +30,7 @@ class HookScope:
     own: NamespaceInfo | None
     shared: Sequence[NamespaceInfo]
     ledger: Injections | None
+    paused: bool = False
 
     @property
     def spaces(self) -> list[NamespaceInfo]:
@@ -43,15 +44,23 @@ class HookScope:
         return [space.id for space in self.spaces]
 
     @property
-    def place(self) -> UUID:
-        """The namespace under which the session is recorded."""
-        return NOWHERE if self.own is None else self.own.id
+    def place(self) -> Place:
+        """The place under which the session is recorded."""
+        return Place(NOWHERE if self.own is None else self.own.id, self.project or "")
+
+
+async def place_of(context: RequestContext, project: str) -> Place:
+    """Return the place of a project by its name, which need not have a namespace yet. Raises InvalidInput."""
+    name = names.normalise(project, field="namespace")
+    found = await context.memory.find_namespaces(())
+    own = next((space.id for space in found if names.key(space.name) == names.key(name)), NOWHERE)
+    return Place(own, name)
 
 
 async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     """Find the project of a hook: that of its directory if this machine has it, else the one of the request.
 
-    A session without a name is that of the day, so that its client gets a note at most once a day. One statement.
+    A session without a name is that of the day, so that its client gets a note at most once a day. Two statements.
     """
     if request.directory and context.project_at is not None:
         project: str | None = await context.project_at(request.directory)
@@ -61,11 +70,13 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
         project = None
     key = None if project is None else names.key(names.normalise(project))
     found = await context.memory.find_namespaces(())
-    session = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
+    name = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
+    session, ledger = AssistantSession(context.caller.author, name), Injections(context.memory.root.database)
     return HookScope(
-        session=AssistantSession(context.caller.author, session),
+        session=session,
         project=project,
         own=next((space for space in found if names.key(space.name) == key), None),
         shared=[space for space in found if space.shared and names.key(space.name) != key],
-        ledger=Injections(context.memory.root.database) if context.caller.may_write else None,
+        ledger=ledger if context.caller.may_write else None,
+        paused=await ledger.is_paused(session, context.now),
     )

@@ -1,20 +1,28 @@
-"""Requests to store what was decided: at most once a session at its turn's end, and before it is compacted."""
+"""Requests to store what was stated: at the end of a turn up to three times a session, and before it is compacted."""
 
 from __future__ import annotations
 
-from folklore.db.stores.audit import NOWHERE
+from collections.abc import Sequence
+
+from folklore.db.stores.injections import OpenStatement
 from folklore.memory.context import RequestContext
+from folklore.memory.hooks.matches import matches_of, note_of
 from folklore.memory.hooks.quotations import record_quotations
-from folklore.memory.hooks.scope import scope_of
+from folklore.memory.hooks.scope import HookScope
+from folklore.memory.hooks.stated import MEANWHILE, not_stored, record_statements, say_the_same
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
-from folklore.text.decisions import sounds_decided
+from folklore.ranking.injection import LIKELY
+from folklore.text.injected import block
+from folklore.text.statements import statements
 
-_AT_STOP = (
-    "Folklore: something seems to have been decided or found out here, and nothing was stored. If a colleague would "
-    "need it later, store it now with memory_store: one self-contained fact per memory, with its reason, never a "
-    "secret. If not, just finish. This is asked once a session."
+# Requests of a session, and statements of one request for which the nearest memory is looked up.
+_TIMES, _NEAREST = 3, 3
+_ASKS = "Folklore: this was stated here and is not stored yet:"
+_HOW = (
+    "If a colleague would need it later, store it now with memory_store: one self-contained fact per memory, with its "
+    "reason, never a secret. If a note below says nearly the same, update or supersede that one. If not, just finish."
 )
 BEFORE_COMPACTION = (
     'Keep in the summary, under the heading "To store in Folklore", each decision, convention and found cause of '
@@ -22,19 +30,47 @@ BEFORE_COMPACTION = (
 )
 
 
-async def ask_at_stop(context: RequestContext, request: HookRequest) -> HookAnswer:
-    """Ask to store decisions, if there was one in the session and the caller stored nothing since it began."""
-    scope = await scope_of(context, request)
+async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+    """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
         return HookAnswer()
-    decided = sounds_decided(request.prompt) or sounds_decided(request.message)
-    await scope.ledger.enter(scope.place, scope.session, context.now, decided=decided)
+    caller = context.caller.author
+    # An assistant that has just stored something says so, and is not asked for that.
+    stored = await scope.ledger.written([scope.place.namespace], caller, context.now - MEANWHILE)
+    decided = () if stored else statements(request.message, of_person=False)
+    await record_statements(context, scope, (*statements(request.prompt), *decided))
     await record_quotations(scope.ledger, scope.ids, scope.session, request.message, context.now)
-    # The project may have got its first memory in this session.
-    asks = await scope.ledger.ask([NOWHERE, scope.place, *scope.ids], scope.session, context.now)
-    return HookAnswer(_AT_STOP, asks=True) if asks else HookAnswer()
+    stated = await scope.ledger.stated(scope.place, caller, scope.session.name)
+    new = _new(stated, await not_stored(scope.ledger, scope.place, caller, stated))
+    if not new or sum({one.namespace: one.asks for one in stated}.values()) >= _TIMES:
+        return HookAnswer()
+    if not await scope.ledger.ask(new, caller, context.now):
+        return HookAnswer()
+    quoted = "\n".join(f'{number}. "{one.sentence}"' for number, one in enumerate(new, start=1))
+    nearest = await _nearest(context, scope, new)
+    return HookAnswer(
+        "\n".join([_ASKS, quoted, _HOW, *([block("Nearest notes:", nearest)] if nearest else ())]), asks=True
+    )
 
 
-async def ask_before_compaction(context: RequestContext, _request: HookRequest) -> HookAnswer:
+def _new(stated: Sequence[OpenStatement], left: Sequence[OpenStatement]) -> list[OpenStatement]:
+    """Return the statements that were not asked for, in these or nearly these words."""
+    asked = [one.sentence for one in stated if one.asked_at is not None]
+    new: list[OpenStatement] = []
+    for one in left:
+        if one.asked_at is None and not any(say_the_same(one.sentence, sentence) for sentence in asked):
+            new.append(one)
+            asked.append(one.sentence)
+    return new
+
+
+async def _nearest(context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]) -> list[str]:
+    """Return the nearest memory of each statement as a note, if any is near."""
+    found = [await matches_of(context, scope, one.sentence, least=LIKELY, limit=1) for one in stated[:_NEAREST]]
+    notes = [note_of(context, match) for matches in found for match in matches]
+    return list(dict.fromkeys(notes))
+
+
+async def ask_before_compaction(context: RequestContext, _scope: HookScope, _request: HookRequest) -> HookAnswer:
     """Ask to keep decisions in the summary: no tool can be called while a session is compacted."""
     return HookAnswer(BEFORE_COMPACTION) if may_write_somewhere(context.caller) else HookAnswer()

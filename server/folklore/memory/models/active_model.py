@@ -86,6 +86,8 @@ class ModelSource:
     models: Models
     configured: ModelChoice | None
     build: Build
+    # The settings leave the choice: `configured` is for a new database, and any active model is the right one.
+    auto: bool = False
 
 
 class ActiveModel:
@@ -115,7 +117,9 @@ class ActiveModel:
     def configured(self) -> str | None:
         """The name of the model in the settings; None if embedding is switched off."""
         choice = None if self._source is None else self._source.configured
-        return None if choice is None else choice.label
+        if choice is None or self._source is None:
+            return None
+        return f"auto ({choice.label})" if self._source.auto else choice.label
 
     async def refresh(self) -> None:
         """Read the active model, unless it was read within REFRESH_SECONDS; an unreachable database is logged."""
@@ -159,7 +163,7 @@ class ActiveModel:
         if active is None:
             self._current = self._configured
             return
-        if not _names(source.configured, active):
+        if not source.auto and not _names(source.configured, active):
             self.mismatch = _mismatch(source.configured, active, models)
             configured = None if source.configured is None else source.configured.label
             write = log.info if self.mismatch is None else log.warning

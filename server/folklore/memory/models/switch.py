@@ -29,6 +29,7 @@ from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
+from folklore.memory.results import ModelCoverage, NamespaceCoverage
 
 log = get_logger(__name__)
 
@@ -266,28 +267,26 @@ def _same(one: KnownModel, other: KnownModel) -> bool:
     return one.probe is None or other.probe is None or fingerprint_cosine(one.probe, other.probe) >= SAME_MODEL
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceCoverage:
-    """The coverage of a namespace in one model, and the path of a search there: exact or hnsw."""
-
-    namespace: str
-    model: KnownModel
-    coverage: Coverage
-    path: str
-
-
-async def model_coverage(context: MemoryContext) -> tuple[Sequence[KnownModel], Sequence[NamespaceCoverage]]:
+async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], list[NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
-    models = await Models(context.database).all()
     namespaces = await context.namespaces.find(None)
     indexed = await VectorIndexes(context.database).predicates()
-    found = []
-    for model in models:
+    models, found = [], []
+    for model in await Models(context.database).all():
+        own = model.label, model.role, model.dimensions
         coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
+        embedded = pending = 0
         for namespace in namespaces:
             covered = coverage.get(namespace.id, Coverage(0, 0))
             if model.role is None and not covered.embedded:
                 continue
             by_index = any(str(namespace.id) in predicate and str(model.id) in predicate for predicate in indexed)
-            found.append(NamespaceCoverage(namespace.name, model, covered, "hnsw" if by_index else "exact"))
+            counts = covered.memories, covered.embedded, covered.pending
+            found.append(NamespaceCoverage(namespace.name, *own, *counts, "hnsw" if by_index else "exact"))
+            embedded, pending = embedded + covered.embedded, pending + covered.pending
+        models.append(
+            ModelCoverage(
+                model.label, model.id, model.role, model.dimensions, embedded, pending, model.url, model.since
+            )
+        )
     return models, found

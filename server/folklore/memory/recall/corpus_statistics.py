@@ -1,8 +1,7 @@
-"""Statistics of a scope and of a question's words in it; those of the scope change slowly and are cached."""
+"""Words of a question with their document frequencies in a scope; what changes slowly is cached."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,28 +19,19 @@ from folklore.db.stores.recall_rows import (
     Lexemes,
     QueryStatistics,
 )
-from folklore.embedding.protocol import Model
-from folklore.errors import Unavailable
-from folklore.memory.recall.values import ScopeSample, Search, Statistics
-from folklore.ranking.statistics import (
-    LengthLine,
-    estimated_documents,
-    inverse_document_frequency,
-    lexeme_weights,
-    repetition_factor,
-    score_line,
-)
-from folklore.ranking.weights import Branch, Ranking
+from folklore.memory.recall.values import Search
+from folklore.ranking.numbers import K1, B
+from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
+from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
 from folklore.text.dates.date_terms import date_terms
-from folklore.text.words import SampledFrequencies
 
 if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
 
 # From so many memories on, those stored within a minute hardly change the statistics of a scope.
 _LARGE = 1_000
-_SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_FREQUENCIES = 60.0, 2.0, 3600.0
+_SECONDS, _SECONDS_OF_SMALL = 60.0, 2.0
 _SCOPES = 64
 # A lexeme of so many memories is common: its numbers hardly change while they are cached. Without this cache a recall
 # among 3,000 memories of conversations took 5 % longer (median).
@@ -49,13 +39,13 @@ _COMMON = 100
 _COMMON_PIECES = 5_000
 
 Namespaces = frozenset[UUID]
-# A lexeme of a piece, its document frequency, its sums, and the spellings that it represents: no memory may hold one
-# yet, but one may be stored while it is cached.
-CachedLexeme = tuple[str, int, tuple[float, float], tuple[str, ...]]
+# A lexeme of a piece, its document frequency, and the spellings that it represents: no memory may hold one yet, but one
+# may be stored while it is cached.
+CachedLexeme = tuple[str, int, tuple[str, ...]]
 # The lexemes of a piece, and its function words.
 CachedPiece = tuple[tuple[CachedLexeme, ...], FunctionWords | None]
-# The languages in which pieces were read, and BM25's constants, on which sums depend.
-ReadAs = tuple[tuple[str, ...], float, float]
+# The languages in which pieces were read.
+ReadAs = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,89 +64,33 @@ class CachedCorpus:
         found: list[list[CachedLexeme]] = [[] for _ in pieces]
         for lexeme, places in read.places.items():
             for place in places:
-                words = tuple(spelled.get((place, lexeme), ()))
-                found[place].append((lexeme, read.documents[lexeme], read.sums[lexeme], words))
+                found[place].append((lexeme, read.documents[lexeme], tuple(spelled.get((place, lexeme), ()))))
         known = self.common.setdefault(read_as, {})
         if len(known) > _COMMON_PIECES:
             known.clear()
         for place, (piece, lexemes) in enumerate(zip(pieces, found, strict=True)):
-            if all(_COMMON <= documents < bound for _, documents, _, _ in lexemes):
+            if all(_COMMON <= documents < bound for _, documents, _ in lexemes):
                 known[piece] = tuple(lexemes), read.functions.get(place)
 
 
-def _expiry(_key: object, value: CachedCorpus | ScopeSample, now: float) -> float:
-    large = value.statistics.total >= _LARGE if isinstance(value, CachedCorpus) else value.frequencies is not None
-    return now + (_SECONDS if large else _SECONDS_OF_SMALL)
+def _expiry(_key: object, value: CachedCorpus, now: float) -> float:
+    return now + (_SECONDS if value.statistics.total >= _LARGE else _SECONDS_OF_SMALL)
 
 
 class StatisticsCache:
-    """Statistics of the scopes of recent questions: of large ones for a minute, of small ones for two seconds."""
+    """Statistics of the scopes of recent questions: of large ones for a minute, of small ones for two seconds.
+
+    `indexed` says by namespace and model whether an HNSW index covers the vectors.
+    """
 
     def __init__(self) -> None:
         self.corpora: TLRUCache[Namespaces, CachedCorpus] = TLRUCache(_SCOPES, _expiry)
-        self.samples: TLRUCache[tuple[Namespaces, UUID], ScopeSample] = TLRUCache(_SCOPES, _expiry)
-        self.frequencies: TTLCache[Namespaces, SampledFrequencies] = TTLCache(_SCOPES, _SECONDS_OF_FREQUENCIES)
+        self.indexed: TTLCache[tuple[UUID, UUID], bool] = TTLCache(_SCOPES, _SECONDS)
 
     def clear_small(self) -> None:
         """Forget the scopes that a store may just have changed."""
         for namespaces in [key for key, corpus in self.corpora.items() if corpus.statistics.total < _LARGE]:
             self.corpora.pop(namespaces, None)
-        for key in [key for key, sample in self.samples.items() if sample.frequencies is None]:
-            self.samples.pop(key, None)
-
-
-async def read_statistics(memory: MemoryContext, search: Search) -> Statistics:
-    """Return the statistics of the scope for the dense branch; at most two statements, at the same time.
-
-    Where no document frequencies of the scope are known, the words of the question are read too: the weights of the
-    question's vector come from them. Otherwise the keyword branch reads them. An error is part of the value.
-    """
-    if search.embedder is None or "dense" not in search.branches:
-        return Statistics()
-    try:
-        model = await search.embedder.model()
-    except Unavailable as error:
-        return Statistics(unavailable={"dense": error})
-    namespaces = frozenset(search.scope.namespaces)
-    corpus = memory.statistics.corpora.get(namespaces)
-    sample = memory.statistics.samples.get((namespaces, model.id))
-    if corpus is not None and sample is not None and sample.frequencies is not None:
-        return Statistics(corpus.statistics, model, sample)
-    words, drawn = await asyncio.gather(
-        read_words(memory, memory.statements, search),
-        _read_sample(memory, search, model, sample),
-        return_exceptions=True,
-    )
-    statistics = Statistics(model=model)
-    if isinstance(words, Bm25):
-        statistics = replace(statistics, corpus=words.query.corpus, words=None if search.expression else words)
-    if isinstance(drawn, ScopeSample):
-        statistics = replace(statistics, sample=drawn)
-    return replace(statistics, unavailable=unavailable({"keyword": words, "dense": drawn}))
-
-
-def unavailable(outcomes: Mapping[Branch, object]) -> dict[Branch, Unavailable]:
-    """Return the errors of the branches that cannot run. Raises every other error."""
-    for outcome in outcomes.values():
-        if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
-            raise outcome
-    return {branch: outcome for branch, outcome in outcomes.items() if isinstance(outcome, Unavailable)}
-
-
-async def _read_sample(memory: MemoryContext, search: Search, model: Model, known: ScopeSample | None) -> ScopeSample:
-    """Return the sample of a scope, drawn by one statement unless it is known."""
-    if known is not None:
-        return known
-    cache, namespaces = memory.statistics, frozenset(search.scope.namespaces)
-    frequencies = cache.frequencies.get(namespaces)
-    drawn = await memory.statements.sample(search.scope, model.id, texts=frequencies is None)
-    if drawn.texts is not None:
-        frequencies = cache.frequencies[namespaces] = SampledFrequencies.of(drawn.texts)
-    line = LengthLine.through(drawn.vectors, drawn.sizes)
-    frequencies = frequencies if drawn.many else None
-    sample = ScopeSample(line, drawn.passages, drawn.length_ratio, frequencies, drawn.indexed)
-    cache.samples[namespaces, model.id] = sample
-    return sample
 
 
 async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> Bm25:
@@ -170,12 +104,12 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
     bound = ranking.count_bound(0 if search.expression else len(query.bag))
     namespaces = frozenset(search.scope.namespaces)
     corpus = memory.statistics.corpora.get(namespaces)
-    read_as: ReadAs = (tuple(search.languages), ranking.saturation, ranking.length_prior)
+    read_as = tuple(search.languages)
     known = {} if corpus is None else corpus.common.get(read_as, {})
     unknown = [piece for piece in dict.fromkeys(pieces) if piece not in known]
-    read = Lexemes({}, {}, {})
+    read = Lexemes({}, {})
     if unknown or terms or corpus is None:
-        asked = LexemeQuery(unknown, list(terms), search.languages, bound, ranking.saturation, ranking.length_prior)
+        asked = LexemeQuery(unknown, list(terms), search.languages, bound)
         with stage("recall.words"):
             read, measured = await statements.lexemes(
                 search.scope, asked, None if corpus is None else corpus.statistics
@@ -189,7 +123,7 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
     return weighted_words(query_statistics, ranking, bound, terms)
 
 
-def with_former(query: QueryStatistics, read: Lexemes = Lexemes({}, {}, {})) -> QueryStatistics:
+def with_former(query: QueryStatistics, read: Lexemes = Lexemes({}, {})) -> QueryStatistics:
     """Return the statistics with a document for words that no text holds now: a former text may hold them.
 
     Spellings among the lexemes that were `read` count too.
@@ -216,22 +150,16 @@ def _joined(
         if piece not in left_out:
             places_of.setdefault(piece, []).append(place)
     asked = _asked(read, unknown, places_of)
-    documents, places, sums = dict(asked.documents), dict(asked.places), dict(asked.sums)
+    documents, places = dict(asked.documents), dict(asked.places)
     stems = {word: spelling.stem for word, spelling in asked.spelled.items()}
-    for lexeme, count in asked.documents.items():
-        if count >= bound:  # the documents that were not counted have the mean of the others
-            factor = estimated_documents(count, total=corpus.total, bound=bound) / count
-            score, sized = sums[lexeme]
-            sums[lexeme] = score * factor, sized * factor
     for piece in places_of.keys() - set(unknown):
-        for lexeme, count, held, spellings in known[piece][0]:
+        for lexeme, count, spellings in known[piece][0]:
             documents[lexeme] = min(count, bound)
             places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
-            sums[lexeme] = held
             stems |= dict.fromkeys(spellings, lexeme)
     stems = {word: stem for word, stem in stems.items() if word not in documents}
     alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
-    return QueryStatistics(documents, corpus, places, sums, stems, alone)
+    return QueryStatistics(documents, corpus, places, stems, alone)
 
 
 def _asked(read: Lexemes, unknown: Sequence[str], places_of: Mapping[str, Sequence[int]]) -> Lexemes:
@@ -245,7 +173,7 @@ def _asked(read: Lexemes, unknown: Sequence[str], places_of: Mapping[str, Sequen
         if kept or not found:
             documents[lexeme] = count
     spelled = {word: item for word, item in read.spelled.items() if item.documents and item.stem in documents}
-    return Lexemes(documents, places, {lexeme: read.sums[lexeme] for lexeme in documents}, spelled)
+    return Lexemes(documents, places, spelled)
 
 
 def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWords]) -> set[str]:
@@ -266,28 +194,18 @@ def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: 
     if query.functions:  # their frequencies are unknown; they are all that the question asks for
         rarest = inverse_document_frequency(0, corpus.total)
         weights = dict.fromkeys(query.functions, rarest)
-        return Bm25(weights, rarest * len(weights), query, ranking.saturation, ranking.length_prior)
+        return Bm25(weights, rarest * len(weights), query, K1, B)
     weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
+    # A word counts as often as the question has it.
+    for lexeme, places in query.places.items():
+        if lexeme in weights:
+            weights[lexeme] *= len(places)
     weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
-    repetitions = _repetition_factors(query)
     # All words count, held by a memory or not, without the date terms.
     total_weight = sum(
-        inverse_document_frequency(count, corpus.total) * repetitions.get(lexeme, 1.0)
+        inverse_document_frequency(count, corpus.total) * len(query.places.get(lexeme, " "))
         for lexeme, count in query.documents.items()
         if not lexeme.startswith("@")
     )
-    mean, slope = score_line(
-        {lexeme: weight * repetitions.get(lexeme, 1.0) for lexeme, weight in weights.items()},
-        query.sums,
-        total=corpus.total,
-        mean_size=corpus.mean_size,
-        size_variance=corpus.size_variance,
-    )
-    return Bm25(weights, total_weight, query, ranking.saturation, ranking.length_prior, mean, slope, repetitions)
-
-
-def _repetition_factors(query: QueryStatistics) -> dict[str, float]:
-    """Return the factors of the words that the question repeats, as they are spelled too."""
-    factors = {lexeme: repetition_factor(len(places)) for lexeme, places in query.places.items() if len(places) > 1}
-    return factors | {word: factors[stem] for word, stem in query.stems.items() if stem in factors}
+    return Bm25(weights, total_weight, query, K1, B)

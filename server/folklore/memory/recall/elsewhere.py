@@ -17,15 +17,16 @@ from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Question, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
+from folklore.ranking.numbers import CLEAR, CLEARLY
+from folklore.ranking.trained import odds
 from folklore.text import names
 
 log = get_logger(__name__)
 
 # Most results from elsewhere.
 _AT_MOST = 3
-# Confidence that a result from elsewhere needs, and by how much it must exceed the best of the project: among 40 other
-# namespaces the project's questions then find their answers as if it were alone.
-_CLEAR, _MARGIN = 0.5, 0.3
+# In a search for exact words, by how much the share of them must exceed that of the project's best.
+_MARGIN = 0.3
 
 
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
@@ -130,8 +131,10 @@ def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
 
 def _needed(search: Search, found: Found, ranked: Ranked) -> float:
     """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
-    least = max(_fits(search, found, ranked).values(), default=0.0) + _MARGIN
-    return least if search.question.literal else max(least, _CLEAR)
+    best = max(_fits(search, found, ranked).values(), default=0.0)
+    if search.question.literal:
+        return best + _MARGIN
+    return max(CLEARLY * odds(best) / (1.0 + CLEARLY * odds(best)), CLEAR)
 
 
 def within_room(

@@ -12,7 +12,7 @@ from folklore.db.stores.recall_rows import NOTHING, Bm25, QueryStatistics, TermF
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
-from folklore.memory.recall.values import KeywordResult, Search, Statistics, Terms
+from folklore.memory.recall.values import KeywordResult, Search, Terms
 from folklore.telemetry import stage
 from folklore.text.query.parser import Term
 from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, without_last_characters
@@ -25,13 +25,11 @@ _RANKED = 10_000
 _PUNCTUATION = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
 
 
-async def keyword_branch(memory: MemoryContext, search: Search, statistics: Statistics) -> KeywordResult:
+async def keyword_branch(memory: MemoryContext, search: Search) -> KeywordResult:
     """Find memories by the words of the question; the words alone if the branch has no weight. Raises Unavailable.
 
     The statements follow each other on one connection.
     """
-    if (error := statistics.unavailable.get("keyword")) is not None:
-        raise error
     started, searched = perf_counter(), "keyword" in search.branches
     statements = memory.statements.pinned()
     try:
@@ -39,7 +37,7 @@ async def keyword_branch(memory: MemoryContext, search: Search, statistics: Stat
             if search.expression:
                 found = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
-                words = statistics.words or await read_words(memory, statements, search)
+                words = await read_words(memory, statements, search)
                 if searched and _asks_for_function_words(search, words):
                     found = await _function_words(statements, search, words)
                 else:

@@ -13,14 +13,13 @@ from folklore.memory.recall.budget import within_budget
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
-from folklore.ranking.confidence import match_of
 from folklore.text.entities.finder import find_entities
 from folklore.text.question import QuestionWords
 from folklore.text.snippet import line
 from folklore.text.words import differing_words
 
-# Characters of a line.
-_LINE = 160
+# Characters of a line, and first results that are shown whole though they are weak.
+_LINE, _WHOLE = 160, 3
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
 _NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
@@ -30,9 +29,9 @@ NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrow
 async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     question, before = search.question, search.before
-    fresh = [id_ for id_ in ranked.scores if not is_given(id_, before)]
+    fresh = [id_ for id_ in _in_rank(search, ranked) if not is_given(id_, before)]
     results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
-    results = _weak_in_a_line(results, search)
+    results = _weak_in_a_line(results, search, ranked)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
     kept, left_out = within_budget(results, question.max_tokens, search.query.bag)
@@ -58,26 +57,36 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
 
 
 def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled:
-    candidate = ranked.features.candidates[id_]
+    candidate = ranked.candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
     score = ranked.scores[id_]
-    passage = ranked.features.passages.get(id_)
     return Recalled(
         memory,
         score if search.sorted_by_score else None,
-        None if search.question.literal else match_of(score),
+        ranked.weights.match_of(score) if search.sorted_by_score else None,
         explanation,
         variants=tuple(_variant(other, memory, ranked) for other in ranked.leading.variants.get(id_, ())),
         contradicts=tuple(candidate.row["contradicts"] or ()),
-        passage=None if passage is None else passage.characters,
+        passage=ranked.candidates.held[id_].passage,
     )
 
 
 def _variant(id_: UUID, shown: Memory, ranked: Ranked) -> Variant:
-    candidate = ranked.features.candidates[id_]
+    candidate = ranked.candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     return Variant(id_, memory.namespace, memory.when, memory.author, differing_words(memory.content, shown.content))
+
+
+def _in_rank(search: Search, ranked: Ranked) -> Sequence[UUID]:
+    """Return the ranked memories; a boosted reflection is moved up to half of its rank."""
+    if not search.question.boost_reflections:
+        return list(ranked.scores)
+    places = {
+        id_: place / 2 if ranked.candidates.all[id_].kind == "reflection" else place
+        for place, id_ in enumerate(ranked.scores)
+    }
+    return sorted(places, key=lambda id_: places[id_])
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
@@ -92,7 +101,8 @@ def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
 async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Recalled]) -> list[Recalled]:
     """Return at most 25 memories beyond the results, best first, each marked with the expansion that found it.
 
-    `relations`: memories related to two results or more, by the sum of strengths. `entities`: memories tagged with an
+    `relations`: memories related to two results or more, by the sum of strengths; with several `hops` also those at the
+    end of a chain of relations, by the product of strengths. `entities`: memories tagged with an
     entity (`entity:person:sarah`) that a result is tagged with or names.
     """
     by, tags = search.ranking.expand, dict[str, None]()
@@ -102,7 +112,13 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
             tags |= dict.fromkeys(entity.tag for entity in find_entities(result.memory.content))
     ids = [result.memory.id for result in results]
     found = await memory.statements.expand(
-        search.scope, ids, list(tags)[:_MAX_TAGS], bridges="relations" in by, limit=_MAX_EXPANDED
+        search.scope,
+        ids,
+        list(tags)[:_MAX_TAGS],
+        bridges="relations" in by,
+        hops=search.question.hops,
+        least_strength=search.question.least_strength,
+        limit=_MAX_EXPANDED,
     )
     return [result for result in found if not is_given(result.memory.id, search.before)]
 
@@ -113,19 +129,23 @@ def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     return replace(result, memory=replace(memory, content=line(memory.summary or memory.content, words, _LINE)))
 
 
-def _weak_in_a_line(results: list[Recalled], search: Search) -> list[Recalled]:
-    """Return the results, the weak ones with one line of text unless the request has a `min_score`."""
+def _weak_in_a_line(results: list[Recalled], search: Search, ranked: Ranked) -> list[Recalled]:
+    """Return the results, weak ones after the first with one line of text unless the request has a `min_score`.
+
+    Where nothing fits, all have one line.
+    """
     if search.ranking.min_score is not None or all(result.match != "weak" for result in results):
         return results
-    words = QuestionWords.of(search.pieces)
-    return [_in_a_line(result, words) if result.match == "weak" else result for result in results]
+    words, whole = QuestionWords.of(search.pieces), _WHOLE if ranked.fits else 0
+    weak = [result.match == "weak" and place >= whole for place, result in enumerate(results)]
+    return [_in_a_line(result, words) if short else result for result, short in zip(results, weak, strict=True)]
 
 
 def _note(search: Search, found: Found, ranked: Ranked, kept: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
     if not ranked.scores:
         return _why_empty(search, found)
-    return _NOTHING_FITS if not search.before and all(result.match == "weak" for result in kept) else None
+    return _NOTHING_FITS if not search.before and kept and not ranked.fits else None
 
 
 def _why_empty(search: Search, found: Found) -> str:
@@ -146,30 +166,20 @@ def _why_empty(search: Search, found: Found) -> str:
 
 
 def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
-    """Explain one result: relevance = (own * signals + neighbours) * nearness.
-
-    Each branch gives rank, score, raw score and, as `evidence`, its standardised score.
-    """
-    fused, scored, features = ranked.fused, ranked.leading.scored, ranked.features
+    """Explain one result: its rank, score and raw score in each branch, and each feature times its weight."""
     branches = {}
     for branch, hits in found.hits.items():
         if id_ in hits.ids:
             place = hits.ids.index(id_)
-            branches[branch] = {
-                "rank": place + 1,
-                "score": round(hits.scores[place], 4),
-                "raw": round(hits.raw[place], 4),
-                "evidence": round(fused.standardised[branch][id_], 3),
-            }
+            score, raw = round(hits.scores[place], 4), round(hits.raw[place], 4)
+            branches[branch] = {"rank": place + 1, "score": score, "raw": raw}
+    parts = ranked.leading.parts.get(id_, {})
     return {
         "branches": branches,
-        "rrf": round(fused.rrf.get(id_, 0.0), 5),
-        "own": round(fused.own.get(id_, 0.0), 3),
-        "signals": round(features.signals.get(id_, 1.0), 3),
-        "neighbours": round(scored.spread.get(id_, 0.0), 3),
-        "nearness": round(features.nearness.get(id_, 1.0), 3),
-        "relevance": round(scored.relevance[id_], 3),
-        "redundancy": round(ranked.redundancy[id_], 3),
+        "rrf": round(ranked.rrf.get(id_, 0.0), 5),
+        "parts": {name: round(value, 3) for name, value in parts.items() if value},
+        "relevance": round(sum(parts.values()), 3),
+        "redundancy": round(ranked.redundancy.get(id_, 0.0), 3),
         "confidence": round(ranked.confidence.get(id_, 0.0), 3),
     }
 
@@ -186,9 +196,8 @@ def _explain_answer(search: Search, found: Found) -> JsonObject:
         for branch, hits in found.hits.items()
     }
     if (words := found.keyword.words) is not None:
-        weights = words.scored_weights
         value["lexemes"] = {
-            lexeme: {"documents": count, "weight": round(weights.get(lexeme, 0.0), 3)}
+            lexeme: {"documents": count, "weight": round(words.weights.get(lexeme, 0.0), 3)}
             for lexeme, count in words.query.documents.items()
         }
     return value

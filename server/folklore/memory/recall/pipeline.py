@@ -1,4 +1,4 @@
-"""Recall: statistics, two branches at the same time, features, score, diversity, confidence, page.
+"""Recall: two branches at the same time, one trained ranking of their candidates, page.
 
 docs/ranking.md has the whole formula.
 """
@@ -17,28 +17,18 @@ from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by
 from folklore.memory.filters import resolve_filters
 from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.pagination import given_before, without_clock
-from folklore.memory.recall.confidence import confident_results
-from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.presets import presets_with
-from folklore.memory.recall.rank import (
-    Ranked,
-    diversify,
-    fuse_branches,
-    read_features,
-    rerank,
-    score_candidates,
-)
+from folklore.memory.recall.rank import Ranked, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
-from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
+from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import ExplainRequest, RecallRequest, Reflections, SearchRequest
 from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
-from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.query.parser import parse
 
@@ -48,7 +38,7 @@ log = get_logger(__name__)
 _READ_OF_QUERY = 8_000
 # Words of a query that are read.
 _PIECES = 512
-_REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True}
+_REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True, "boost": None}
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
@@ -62,6 +52,10 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
         cursor=request.cursor,
         explain=request.explain,
         embedding=asked.embedding,
+        embedding_model=asked.embedding_model,
+        boost_reflections=asked.reflections == "boost",
+        hops=asked.hops,
+        least_strength=asked.least_strength,
     )
     if not request.queries:
         return await answer(context, question)
@@ -94,10 +88,6 @@ async def question_of(context: RequestContext, request: RecallRequest | ExplainR
 async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
     """Answer several questions at the same time, and join their answers."""
     each = each_of(questions)
-    if namespaces := await context.memory.find_namespaces(questions[0].namespaces):
-        # Before the others start: otherwise each would measure a scope that is not cached.
-        home, _ = divided(namespaces, project_of(each[0], namespaces, context.caller))
-        await read_statistics(context.memory, search_of(context, each[0], home))
     outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
@@ -113,9 +103,10 @@ async def search(context: RequestContext, request: SearchRequest) -> Answer:
         project=None if request.namespaces else context.project(),
         limit=request.limit,
         filters=resolve_filters(request.filters, context),
-        ranking=Ranking(dense=0.0, neighbours=(), relations=0.0, mmr_lambda=1.0),
+        ranking=Ranking(dense=0.0, neighbours=0.0, relations=0.0, mmr_lambda=1.0),
         branches=("keyword",),
         literal=True,
+        max_tokens=request.max_tokens,
         cursor=request.cursor,
     )
     return await answer(context, question)
@@ -153,17 +144,8 @@ async def answer(context: RequestContext, question: Question) -> Answer:
 
 async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
-    statistics = await read_statistics(memory, search)
-    found = await run_branches(memory, search, statistics)
-    with stage("recall.rank"):
-        fused = fuse_branches(search, found)
-        features = await read_features(memory, search, found, fused)
-        leading = score_candidates(search, fused, features)
-        if memory.reranker is not None and "dense" in found.hits:
-            leading = await rerank(memory.reranker, search, leading, features)
-        diverse = diversify(search, found, leading, features)
-        scores, confidence = await confident_results(memory, search, found, features, leading, diverse)
-    return found, Ranked(fused, features, leading, diverse.redundancy, scores, confidence)
+    found = await run_branches(memory, search)
+    return found, await rank(memory, search, found)
 
 
 def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
@@ -190,13 +172,13 @@ def search_of(context: RequestContext, question: Question, namespaces: Sequence[
     )
 
 
-async def run_branches(memory: MemoryContext, search: Search, statistics: Statistics) -> Found:
+async def run_branches(memory: MemoryContext, search: Search) -> Found:
     """Run the branches at the same time. Raises Unavailable if every one fails."""
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
     outcomes = await asyncio.gather(
-        keyword_branch(memory, search, statistics),
-        dense_branch(memory, search, statistics),
+        keyword_branch(memory, search),
+        dense_branch(memory, search),
         return_exceptions=True,
     )
     keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
@@ -217,7 +199,11 @@ async def run_branches(memory: MemoryContext, search: Search, statistics: Statis
 
 def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
     """Return the reasons of the branches that were unavailable. Raises every other error."""
-    failures = {branch: error.message for branch, error in unavailable(outcomes).items() if branch in search.branches}
+    for outcome in outcomes.values():
+        if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
+            raise outcome
+    failed = {branch: outcome for branch, outcome in outcomes.items() if isinstance(outcome, Unavailable)}
+    failures = {branch: error.message for branch, error in failed.items() if branch in search.branches}
     for branch, reason in failures.items():
         log.warning("branch_degraded", branch=branch, reason=reason)
     return failures

@@ -1,12 +1,10 @@
-"""The steps of a ranking after the branches: fusion, features, score, reranking, diversity."""
+"""The steps of a ranking after the branches: candidates, relevance, reranking, diversity, newest first, confidence."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import timedelta
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
@@ -16,6 +14,7 @@ from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
+from folklore.memory.recall.pool import Candidates, candidates_of, pool_of, rarity_of_words
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
 from folklore.ranking.diversity import (
@@ -25,159 +24,95 @@ from folklore.ranking.diversity import (
     newest_first,
     share_words,
 )
-from folklore.ranking.features import (
-    best_passage,
-    nearness_factors,
-    recency,
-    session_links,
-    signal_factors,
-    spread_share,
-)
-from folklore.ranking.fusion import (
-    BranchList,
-    Fused,
-    Scored,
-    dense_weight,
-    fuse,
-    model_trust,
-    reranked,
-    score,
-    top_score_significance,
-)
-from folklore.ranking.statistics import rarest_weights
+from folklore.ranking.features import Pool
+from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
+from folklore.ranking.numbers import ALONE, COVERED, MOST_WEAK, REFLECTIONS, SAME_SUBJECT, SAME_WORDS, SURROUNDED
+from folklore.ranking.signals import signals_of
+from folklore.ranking.trained import Weights, weights_for
+from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
 from folklore.text.clean import clean
-from folklore.text.exact import ExactMatch
-from folklore.text.passages import coverages
-from folklore.text.words import is_question, separated
+from folklore.text.question import QuestionWords
+from folklore.text.words import separated
 
 log = get_logger(__name__)
 
-# Greatest share of reflections in an answer: they speak about memories, and must not displace them.
-_REFLECTIONS = 0.3
+# The scales by which the weights were trained, whatever a preset makes of them.
+_TRAINED = Ranking()
+
 _REFLECTION = "reflection"
-_LOWEST_PRIORITY = 4
-# Two texts are on the same subject from this cosine or this overlap of words on, if the newer one holds this share of
-# the question's words that the older one holds, and neither is longer than a statement (in characters): a long text is
-# near to any other.
-_SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
-# Characters of a text whose words are compared too: one other word changes the vector of a few.
-_FEW_WORDS = 80
-# Words of a question that have a bit.
-_BITS = 62
+# Characters of a statement, which alone is on one subject, and of one whose words are compared: one other word changes
+# the vector of a few.
+_STATEMENT, _FEW_WORDS = 300, 80
 _OCCASION = timedelta(days=1).total_seconds()
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
-# Characters per lexeme, about, of a text that has no vector and so no measured length.
-_CHARACTERS_PER_LEXEME = 8
-
-
-class Passage(NamedTuple):
-    """A passage of a long text: its characters, and the share of the question's weight that its words cover."""
-
-    characters: tuple[int, int]
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`.
-
-    Of the candidates in `surrounded`, the memories before and after in the session are candidates too. `passages` has
-    the best one of each long text.
-    """
-
-    candidates: Mapping[UUID, Candidate]
-    signals: Mapping[UUID, float]
-    links: Sequence[tuple[UUID, UUID, float]]
-    nearness: Mapping[UUID, float]
-    rows: Mapping[UUID, int]
-    vectors: NDArray[np.float32]
-    cosines: NDArray[np.float32] | None
-    surrounded: Collection[UUID]
-    passages: Mapping[UUID, Passage]
-    degraded: tuple[Degraded, ...] = ()
-
-    def text(self, id_: UUID) -> str:
-        """Return the text of a candidate, of a long one its best passage."""
-        content = self.candidates[id_].content
-        return content[slice(*self.passages[id_].characters)] if id_ in self.passages else content
-
-    def time_of(self, id_: UUID) -> datetime:
-        """Return the time of a candidate: when it was true, or else when it was stored."""
-        row = self.candidates[id_].row
-        time: datetime = row["occurred_at"] or row["created_at"]
-        return time
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The best candidates, best first, with their relevance (n,); the scores of all; how many a reranker sorted.
+    """The best candidates, best first, with their relevance (n,); how many a reranker sorted.
 
-    `variants` are near-duplicates of a candidate, newest first, which it represents.
+    `variants` are near-duplicates of a candidate, newest first, which it represents. `parts` are the features of all
+    candidates times their weights, `trained` their sum by the trained weights alone, of which scores are made.
     """
 
     order: list[UUID]
     relevance: NDArray[np.float64]
     variants: Mapping[UUID, Sequence[UUID]]
-    scored: Scored[UUID]
+    parts: Mapping[UUID, Mapping[str, float]]
+    trained: Mapping[UUID, float]
     reranked: int = 0
     degraded: tuple[Degraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Diverse:
-    """The results in order, with their redundancy; for a candidate the newer ones on its subject, newest first."""
-
-    redundancy: Mapping[UUID, float]
-    newer: Mapping[UUID, Sequence[UUID]]
-
-
-@dataclass(frozen=True, slots=True)
 class Ranked:
-    """A ranked answer: the score of each result, best first, and the values that lead to it."""
+    """The results of a question in order with their scores, one more than wanted if there is one, and how they came.
 
-    fused: Fused[UUID]
-    features: Features
+    `confidence` is that of each result alone, `redundancy` and `leading` are those of all candidates that were left.
+    """
+
+    rrf: Mapping[UUID, float]
+    candidates: Candidates
     leading: Leading
     redundancy: Mapping[UUID, float]
     scores: Mapping[UUID, float]
     confidence: Mapping[UUID, float]
+    weights: Weights
+    degraded: tuple[Degraded, ...] = ()
 
     @property
-    def degraded(self) -> tuple[Degraded, ...]:
-        """The parts that failed after the branches."""
-        return (*self.features.degraded, *self.leading.degraded)
+    def fits(self) -> bool:
+        """True if any result may be an answer, and where confidence does not count."""
+        return not self.confidence or max(self.confidence.values()) >= self.weights.floor
 
 
-def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
-    """Return the candidates of the branches with their own scores."""
-    coverage = max(found.coverage().values(), default=0.0)
-    lists: list[BranchList[UUID]] = []
-    for branch, hits in found.hits.items():
-        weight = search.ranking.weight(branch)
-        if branch == "dense":
-            factor = _dense_factor(search, found, coverage)
-            lists.append(BranchList(branch, hits.ids, hits.scores, weight * factor, hits.raw))
+async def rank(memory: MemoryContext, search: Search, found: Found) -> Ranked:
+    """Return the ranked results of the branches. One statement; one more where neighbours of a result were not read."""
+    with stage("recall.rank"):
+        rrf, candidates, degraded = await read_pool(memory, search, found)
+        weights = weights_for(_model_of(found))
+        leading = _leading(search, found, candidates, rrf, weights)
+        if memory.reranker is not None and "dense" in found.hits:
+            leading = await _rerank(memory.reranker, search, leading, candidates)
+        redundancy = _diverse(search, found, leading, candidates)
+        results = list(redundancy)
+        if search.question.literal:
+            scores, confidence = dict.fromkeys(results[: search.wanted + 1], 0.0), dict[UUID, float]()
         else:
-            best = max(hits.scores, default=0.0)
-            similarities = [coverage * value / best if best > 0 else 0.0 for value in hits.scores]
-            lists.append(BranchList(branch, hits.ids, hits.scores, weight, similarities))
-    return fuse(lists, search.ranking, search.ranking.fetch(search.wanted))
+            results = results if search.ranking.min_score else results[: search.wanted + 1]
+            confidence = await _confidences(memory, search, found, candidates, results, weights)
+            scores = _scores(search, leading, confidence, weights)
+    degraded = (*degraded, *leading.degraded)
+    return Ranked(rrf, candidates, leading, redundancy, scores, confidence, weights, degraded)
 
 
-def _dense_factor(search: Search, found: Found, coverage: float) -> float:
-    """Return the factor on the standardised scores of the dense branch."""
-    model, words, line, hits = found.dense.model, found.keyword.words, found.dense.line, found.dense.hits
-    factor = 1.0
-    if model is not None:
-        mean_length = 0.0 if words is None else words.query.corpus.mean_length
-        trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
-        factor = trust * dense_weight(model.weight, coverage)
-    if line is not None and hits.scores:
-        significance = search.ranking.significance
-        factor *= top_score_significance(hits.scores[0], line.deviation, found.dense.total, significance)
-    return factor
+def _model_of(found: Found) -> str:
+    """Return the name of the weights for the vectors that were compared."""
+    if "dense" not in found.hits or found.dense.model is None:
+        return "none"
+    return "contextual" if found.dense.model.contextual else "bundled"
 
 
 async def read_candidates(
@@ -193,161 +128,69 @@ async def read_candidates(
         return found, (Degraded("dense", error.message),)
 
 
-async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
-    """Read the best candidates and their neighbours, and return their features. One statement.
+async def read_pool(
+    memory: MemoryContext, search: Search, found: Found
+) -> tuple[dict[UUID, float], Candidates, tuple[Degraded, ...]]:
+    """Read the candidates, and the neighbours of the best ones unless ranks alone count; with their fused ranks.
 
-    With `fusion: rrf` there are no neighbours, and every factor is 1.
+    One statement.
     """
-    ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
-    # A candidate beyond these could only come last, and would spread next to nothing.
-    ids = fused.order if plain else fused.order[: ranking.fetch(search.wanted) + 1]
+    lists = [(search.ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()]
+    rrf = reciprocal_rank_fusion(lists, search.ranking.rrf_k)
+    ids = best_first(rrf, rrf)
+    plain = search.ranking.fusion == "rrf" or search.question.literal
     query = CandidateQuery(
         ids=ids,
-        spreading=() if plain else ids[: search.wanted],
-        reach=0 if plain else len(ranking.neighbours),
-        related=not plain and ranking.relations > 0,
+        spreading=() if plain else ids[: max(SURROUNDED, search.wanted)],
+        reach=0 if plain else 2,
+        related=not plain and search.ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
-        near=None if "dense" not in found.hits else dense.query,
+        near=None if "dense" not in found.hits else found.dense.query,
     )
     with stage("recall.pool", candidates=len(ids)):
-        candidates, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
-    rows = {id_: row for row, id_ in enumerate(candidates)}
-    vectors = unit_rows([candidate.vector for candidate in candidates.values()])
-    passages = _passages(found, candidates)
-    cosines, lengths = _cosines(found, candidates, vectors)
-    if plain:
-        ones = dict.fromkeys(candidates, 1.0)
-        return Features(candidates, ones, (), {}, rows, vectors, cosines, (), passages, degraded)
-    own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
-    signals, links = _signals(search, found, own, passages), _links(search, candidates)
-    nearness = _nearness(search, found, candidates, cosines, lengths)
-    surrounded = query.spreading if query.reach > 0 else ()
-    return Features(candidates, signals, links, nearness, rows, vectors, cosines, surrounded, passages, degraded)
+        read, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
+    return rrf, candidates_of(search, read, query.spreading), degraded
 
 
-def _passages(found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, Passage]:
-    """Return the passage of each long candidate that answers the question best, by its words and its cosine."""
-    words, best = found.keyword.words, {}
-    for id_, candidate in candidates.items():
-        if (given := candidate.passages) is not None:
-            covered = coverages(candidate.content, given.ranges, {} if words is None else words.weights)
-            place = best_passage(covered, given.cosines)
-            best[id_] = Passage(given.ranges[place], covered[place])
-    return best
-
-
-def _cosines(
-    found: Found, candidates: Mapping[UUID, Candidate], vectors: NDArray[np.float32]
-) -> tuple[NDArray[np.float32] | None, list[int | None]]:
-    """Return the cosine (n,) of each candidate with the question, and the lengths of the texts that were compared.
-
-    `vectors` (n, dimensions) are those of whole texts. A long text counts with its nearest passage, if that has more
-    than the best of so many has by chance. The cosines are None without the question's vector.
-    """
-    lengths = [candidate.length for candidate in candidates.values()]
-    query = found.dense.query
-    if "dense" not in found.hits or query is None or vectors.shape[1] != len(query.vector):
-        return None, lengths
-    cosines: NDArray[np.float32] = vectors @ query.vector
-    for row, candidate in enumerate(candidates.values()):
-        if (given := candidate.passages) is None:
-            continue
-        of_passages = np.array(given.cosines) - query.deviation * math.sqrt(2 * math.log(len(given.cosines)))
-        sizes = np.log(np.array([candidate.length, *given.lengths], dtype=np.float32) + 30)
-        place = int(np.argmax(np.append(cosines[row], of_passages) - query.slope * sizes))
-        if place > 0:
-            cosines[row], lengths[row] = of_passages[place - 1], given.lengths[place - 1]
-    return cosines, lengths
-
-
-def _nearness(
-    search: Search,
-    found: Found,
-    candidates: Iterable[UUID],
-    cosines: NDArray[np.float32] | None,
-    lengths: Sequence[int | None],
-) -> dict[UUID, float]:
-    """Return the nearness of each candidate to the question; nothing without the question's vector."""
-    if cosines is None:
-        return {}
-    line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
-    return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
-
-
-def _signals(
-    search: Search, found: Found, candidates: Mapping[UUID, Candidate], passages: Mapping[UUID, Passage]
-) -> dict[UUID, float]:
-    """Return the factor of each candidate's signals, times the boost of reflections.
-
-    In a long text the question's words are an exact match where they are together in one passage.
-    """
-    signals, words, pieces = search.ranking.signals, found.keyword.words, search.pieces
-    weights = [0.0] * len(pieces)
-    if words is not None:
-        weights = rarest_weights(words.query.places, words.weights, len(pieces))
-    exact = ExactMatch.of(pieces, weights)
-    spoken = {piece.strip(".,;:!?").casefold() for piece in pieces}
-    coverage = found.coverage() if signals.overlap > 0 else {}
-    values: list[dict[str, float | None]] = []
-    for id_, candidate in candidates.items():
-        value = _ratings(candidate)
-        value["overlap"] = coverage.get(id_, 0.0)
-        if signals.exact > 0 and exact.total > 0:
-            literal = exact.score(candidate.content)
-            if (passage := passages.get(id_)) is not None:
-                part = candidate.content[slice(*passage.characters)]
-                literal = max(literal, exact.score(part), 2.0 * passage.coverage - 1.0)
-            value["exact"] = literal
-        if signals.tags > 0:
-            parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
-            value["tags"] = len(spoken & parts) / max(len(spoken), 1)
-        if signals.recency > 0:
-            used_at = candidate.row["last_recalled_at"] or candidate.row["created_at"]
-            value["recency"] = recency(used_at, search.scope.now, signals.half_life)
-        values.append(value)
-    factors = dict(zip(candidates, signal_factors(signals, values), strict=True))
-    reflections = [id_ for id_, candidate in candidates.items() if candidate.kind == _REFLECTION]
-    return factors | {id_: factors[id_] * search.ranking.reflection_boost for id_ in reflections}
-
-
-def _ratings(candidate: Candidate) -> dict[str, float | None]:
-    row, priority = candidate.row, candidate.row["priority"]
-    share = None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
-    return {"importance": row["importance"], "confidence": row["confidence"], "priority": share}
-
-
-def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, float]]:
-    """Return the links (from, to, strength) between the candidates, by relations and in sessions."""
-    ranking = search.ranking
-    links: list[tuple[UUID, UUID, float]] = []
-    sessions: dict[object, list[tuple[int, UUID, float]]] = {}
-    for id_, candidate in candidates.items():
-        links.extend((from_, id_, ranking.relations * strength) for from_, strength in candidate.linked)
-        if candidate.place is not None and ranking.neighbours:
-            content, length = candidate.content, candidate.length
-            if length is None:
-                length = len(content) // _CHARACTERS_PER_LEXEME + 1
-            session, position = candidate.place
-            share = spread_share(length, ranking, asks=is_question(content))
-            sessions.setdefault(session, []).append((position, id_, share))
-    links.extend(session_links(sessions, ranking.neighbours))
-    return links
-
-
-def score_candidates(search: Search, fused: Fused[UUID], features: Features) -> Leading:
+def _leading(
+    search: Search, found: Found, candidates: Candidates, rrf: Mapping[UUID, float], weights: Weights
+) -> Leading:
     """Return the best candidates by relevance, one of each group of near-duplicates, with few reflections."""
-    ranking, candidates = search.ranking, features.candidates
-    scored = score(fused, features.signals, features.links, features.nearness)
-    most = ranking.fetch(search.wanted) + 1
-    order = _with_few_reflections(scored.order, candidates, search.wanted)
+    ranking, ids = search.ranking, list(candidates.all)
+    trained: Iterable[float] = ()
     if ranking.fusion == "rrf":
-        return Leading(list(order), np.array([scored.relevance[id_] for id_ in order]), {}, scored)
-    if ranking.mmr_lambda == 1.0:
-        groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order[:most], ())
+        best = max(rrf.values(), default=1.0) or 1.0
+        parts = {id_: {"reciprocal ranks": rrf[id_] / best} for id_ in ids}
     else:
-        groups = group_near_duplicates(order, lambda id_: candidates[id_].content, features.time_of, most)
-    relevance = [max(scored.relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
-    return Leading(list(groups), np.array(relevance), {id_: ids for id_, ids in groups.items() if ids}, scored)
+        pool = pool_of(search, found, candidates, ids)
+        parts = _parts(search, weights, pool, candidates, ids) if ids else {}
+        trained = np.sum(list(weights.relevance_of(pool, _TRAINED).values()), axis=0).tolist() if ids else []
+    relevance = {id_: sum(values.values()) for id_, values in parts.items()}
+    order = _with_few_reflections(best_first(relevance, rrf), candidates.all, search.wanted)
+    if ranking.fusion == "rrf" or ranking.mmr_lambda == 1.0:
+        groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order, ())
+    else:
+        groups = group_near_duplicates(order, lambda id_: candidates.all[id_].content, candidates.time_of, len(order))
+    best_of = [max(relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
+    return Leading(
+        list(groups),
+        np.array(best_of),
+        {id_: ids for id_, ids in groups.items() if ids},
+        parts,
+        dict(zip(ids, trained, strict=False)),
+    )
+
+
+def _parts(
+    search: Search, weights: Weights, pool: Pool, candidates: Candidates, ids: Sequence[UUID]
+) -> dict[UUID, dict[str, float]]:
+    """Return the parts of each candidate's relevance: its features times their weights, and its signals."""
+    features = weights.relevance_of(pool, search.ranking)
+    signals = signals_of(
+        search.ranking, pool, [candidates.all[id_].row for id_ in ids], search.pieces, search.scope.now
+    )
+    columns = {name: values.tolist() for name, values in {**features, **signals}.items()}
+    return {id_: {name: values[place] for name, values in columns.items()} for place, id_ in enumerate(ids)}
 
 
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
@@ -355,7 +198,7 @@ def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candi
     reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
     if reflections in (0, len(order)):
         return order
-    left = max(int(wanted * _REFLECTIONS), 1)
+    left = max(int(wanted * REFLECTIONS), 1)
     kept = []
     for id_ in order:
         if candidates[id_].kind == _REFLECTION:
@@ -366,13 +209,13 @@ def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candi
     return kept
 
 
-async def rerank(reranker: Reranker, search: Search, leading: Leading, features: Features) -> Leading:
+async def _rerank(reranker: Reranker, search: Search, leading: Leading, candidates: Candidates) -> Leading:
     """Return the candidates with the first ones sorted by the reranker; unchanged, with the reason, if it fails.
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [features.text(id_) for id_ in leading.order[: reranker.pool]]
+    texts = [candidates.text(id_) for id_ in leading.order[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
@@ -383,76 +226,116 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     return replace(leading, order=order, relevance=relevance, reranked=len(texts))
 
 
-def diversify(search: Search, found: Found, leading: Leading, features: Features) -> Diverse:
-    """Return the results, best first, but the newer one first on one subject."""
+def _diverse(search: Search, found: Found, leading: Leading, candidates: Candidates) -> dict[UUID, float]:
+    """Return the results, best first but the newer one first on one subject, with their redundancy."""
     ranking = search.ranking
-    vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
+    vectors = candidates.near(leading.order)
     # A result below min_score leaves its place to the next one.
     limit = len(leading.order) if ranking.min_score else search.wanted + 1
     pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
     picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     redundancy = {leading.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
-        return Diverse(redundancy, {})
-    newer = _newer_on_subject(found, leading, features, redundancy)
+        return redundancy
+    newer = _newer_on_subject(search, found, leading.order, candidates, redundancy)
     order = newest_first(list(redundancy), newer)
-    return Diverse({id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}, newer)
+    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
 
 
 def _newer_on_subject(
-    found: Found, leading: Leading, features: Features, results: Collection[UUID]
+    search: Search, found: Found, order: Sequence[UUID], candidates: Candidates, results: Collection[UUID]
 ) -> dict[UUID, list[UUID]]:
     """Return the newer candidates on the subject of a candidate, newest first, where there are any.
 
     One from beyond the results must be newer by a day: two of one occasion, such as an import, have no order.
     """
-    candidates = features.candidates
-    ids = [id_ for id_ in leading.order if len(candidates[id_].content) <= _STATEMENT]
-    times = np.array([features.time_of(id_).timestamp() for id_ in ids])
+    ids = [id_ for id_ in order[: len(results) + SURROUNDED] if len(candidates.all[id_].content) <= _STATEMENT]
+    if len(ids) < 2:
+        return {}
+    times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
     apart = np.where([id_ in results for id_ in ids], 0.0, _OCCASION)
     later = times[None, :] - times[:, None] > apart[None, :]  # (older, newer)
     if not later.any():
         return {}
-    vectors = features.vectors[[features.rows[id_] for id_ in ids]]
-    possible = later & _covered(found, ids)
-    alike = vectors @ vectors.T >= _SAME_SUBJECT
-    words = [set(separated(text)) if len(text := candidates[id_].content) <= _FEW_WORDS else None for id_ in ids]
+    vectors = candidates.near(ids)
+    possible = later & _covered(candidates.words(ids), rarity_of_words(search, found))
+    alike = vectors @ vectors.T >= SAME_SUBJECT
+    texts = [candidates.all[id_].content for id_ in ids]
+    words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
     short = np.array([held is not None for held in words])
     for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
-        alike[older, place] = share_words(words[older] or set(), words[place] or set(), _SAME_WORDS)
+        alike[older, place] = share_words(words[older] or set(), words[place] or set(), SAME_WORDS)
     newer: dict[UUID, list[UUID]] = {}
     for older, place in np.argwhere(possible & alike).tolist():
-        one, other = candidates[ids[older]], candidates[ids[place]]
-        if not _in_one_session(one, other):
+        one, other = candidates.all[ids[older]], candidates.all[ids[place]]
+        if one.place is None or other.place is None or one.place[0] != other.place[0]:
             newer.setdefault(one.id, []).append(other.id)
     for others in newer.values():
-        others.sort(key=features.time_of, reverse=True)
+        others.sort(key=candidates.time_of, reverse=True)
     return newer
 
 
-def _in_one_session(one: Candidate, other: Candidate) -> bool:
-    return one.place is not None and other.place is not None and one.place[0] == other.place[0]
-
-
-def _covered(found: Found, ids: Sequence[UUID]) -> NDArray[np.bool_]:
-    """Return for every two ids (n, n) True if the second holds enough of the question's words that the first holds."""
-    hits, words = found.hits.get("keyword"), found.keyword.words
-    if hits is None or words is None:
-        return np.ones((len(ids), len(ids)), dtype=bool)
-    bits = dict(zip(hits.ids, hits.words, strict=True))
-    each = np.array([bits.get(id_, 0) for id_ in ids], dtype=np.int64)
-    weights = list(words.weights.values())[:_BITS]
-    held = each[:, None] >> np.arange(len(weights)) & 1
-    shared = held * weights @ held.T
-    covered: NDArray[np.bool_] = shared >= _COVERED * shared.diagonal()[:, None] - 1e-9
+def _covered(held: NDArray[np.bool_], rarity: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for every two (n, n) True if the second holds enough of the question's words that the first holds."""
+    shared = (held * rarity) @ held.T.astype(float)
+    covered: NDArray[np.bool_] = shared >= COVERED * shared.diagonal()[:, None] - 1e-9
     return covered
 
 
-def unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
-    """Return vectors as unit rows (n, dimensions), from big-endian half floats; zero where one is pending."""
-    size = next((len(vector) for vector in vectors if vector is not None), 2)
-    joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
-    matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    matrix /= np.maximum(lengths, np.float32(1e-9))[:, None]
-    return matrix
+async def _confidences(
+    memory: MemoryContext,
+    search: Search,
+    found: Found,
+    candidates: Candidates,
+    results: Sequence[UUID],
+    weights: Weights,
+) -> dict[UUID, float]:
+    """Return the confidence that each result answers the question; at most one statement, for their neighbours.
+
+    Which of those were read before depends on the ranking, and so on other memories; confidence must not.
+    """
+    if not results:
+        return {}
+    at = {candidate.place: id_ for id_, candidate in candidates.all.items() if candidate.place is not None}
+    beside = [
+        (id_, (session, position + step))
+        for id_ in results
+        if (place := candidates.all[id_].place) is not None
+        for session, position in [place]
+        for step in (-1, 1)
+        if position + step >= 0
+    ]
+    lacking = {id_: None for id_, place in beside if place not in at and id_ not in candidates.surrounded}
+    if lacking:
+        near = None if "dense" not in found.hits else found.dense.query
+        query = CandidateQuery(ids=list(lacking), spreading=list(lacking), reach=1, related=False, near=near)
+        read, _ = await read_candidates(memory, search, query)
+        candidates = candidates_of(search, {**read, **candidates.all}, candidates.surrounded)
+        at = {candidate.place: id_ for id_, candidate in candidates.all.items() if candidate.place is not None}
+    ids = list(dict.fromkeys([*results, *(at[place] for _, place in beside if place in at)]))
+    confidence = weights.confidence_of(pool_of(search, found, candidates, ids)).tolist()
+    return dict(zip(results, confidence, strict=False))
+
+
+def _scores(search: Search, leading: Leading, confidence: Mapping[UUID, float], weights: Weights) -> dict[UUID, float]:
+    """Return the results with their scores: those wanted, and one more if there is one.
+
+    Without `min_score`, an answer in which no confidence reaches the floor has the three most relevant results.
+    """
+    ranking, order = search.ranking, list(confidence)
+    if not order:
+        return {}
+    if not search.sorted_by_score:
+        kept = [id_ for id_ in order if confidence[id_] >= (ranking.min_score or 0.0)]
+        return {id_: confidence[id_] for id_ in kept[: search.wanted + 1]}
+    best = sorted(leading.trained.values(), reverse=True)[:2]
+    own = np.array([leading.trained[id_] for id_ in order])
+    lead = own - np.where(own < best[0], best[0], best[-1] if len(best) > 1 else best[0] - ALONE)
+    scores = weights.scores_of(own, lead, np.array(list(confidence.values()))).round(3).tolist()
+    if not QuestionWords.of(search.pieces).words:  # signs alone: nothing can be said of what answers them
+        scores = [0.0] * len(order)
+    if ranking.min_score:
+        order = [id_ for id_, score in zip(order, scores, strict=True) if score >= ranking.min_score]
+    elif ranking.min_score is None and max(confidence.values(), default=0.0) < weights.floor:
+        order = order[:MOST_WEAK]
+    return dict(zip(order[: search.wanted + 1], scores, strict=False))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.db.rows import memory_of
-from folklore.db.stores.recall_rows import NOTHING
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.recall.keyword import read_terms
@@ -47,9 +46,7 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
 
 async def _texts(memory: MemoryContext, search: Search, found: Found, outcome: Ranked) -> Mapping[UUID, Memory]:
     """Return all candidates as memories, those too that the ranking did not read."""
-    read = {
-        id_: memory_of(candidate.row, candidate.namespace) for id_, candidate in outcome.features.candidates.items()
-    }
+    read = {id_: memory_of(candidate.row, candidate.namespace) for id_, candidate in outcome.candidates.all.items()}
     lacking = [id_ for hits in found.hits.values() for id_ in hits.ids if id_ not in read]
     if not lacking:
         return read
@@ -70,12 +67,8 @@ class _Trace:
         milliseconds = {"dense": self.found.dense.milliseconds, "keyword": self.found.keyword.milliseconds}
         lists = []
         for branch, hits in self.found.hits.items():
-            points = self.outcome.fused.standardised.get(branch, {})
             listed = zip(hits.ids, hits.scores, hits.raw, strict=True)
-            rows = tuple(
-                BranchHit(id_, rank, score, raw, points.get(id_, 0.0))
-                for rank, (id_, score, raw) in enumerate(listed, start=1)
-            )
+            rows = tuple(BranchHit(id_, rank, score, raw) for rank, (id_, score, raw) in enumerate(listed, start=1))
             path = hits.path if branch == "dense" else "tsvector" if self.search.expression else "postings"
             lists.append(BranchList(branch, path, milliseconds[branch], rows))
         return lists
@@ -85,18 +78,19 @@ class _Trace:
         words = self.found.keyword.words
         if words is None:
             return []
-        weights = words.scored_weights
+        weights = words.weights
         found = [ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in words.query.documents.items()]
         return sorted(found, key=lambda item: -item.weight)
 
     def candidates(self, texts: Mapping[UUID, Memory]) -> list[ExplainedCandidate]:
         """Return the candidates: results in their order, then by relevance."""
         results = list(self.outcome.scores)
+        parts = self.outcome.leading.parts
+        relevance = {id_: sum(parts[id_].values()) for id_ in sorted(parts, key=lambda id_: -sum(parts[id_].values()))}
         hits = [id_ for branch in self.found.hits.values() for id_ in branch.ids]
-        order = dict.fromkeys([*results, *self.outcome.leading.scored.order, *self.outcome.fused.order, *hits])
+        order = dict.fromkeys([*results, *self.outcome.leading.order, *relevance, *hits])
         representatives = {id_: newest for newest, others in self.outcome.leading.variants.items() for id_ in others}
         ranks = {id_: rank for rank, id_ in enumerate(results[: self.search.question.limit], start=1)}
-        relevance = self.outcome.leading.scored.relevance
         return [
             ExplainedCandidate(
                 memory=texts[id_],
@@ -104,7 +98,7 @@ class _Trace:
                 rank=ranks.get(id_),
                 represented_by=representatives.get(id_),
                 relevance=relevance.get(id_, 0.0),
-                shares=self._shares(id_) if id_ in relevance else {},
+                shares=parts.get(id_, {}),
                 redundancy=self.outcome.redundancy.get(id_),
                 confidence=self.outcome.confidence.get(id_),
                 score=self.outcome.scores.get(id_) if self.search.sorted_by_score else None,
@@ -123,22 +117,7 @@ class _Trace:
             return "low confidence"
         if id_ in outcome.leading.order:
             return "below the limit"
-        candidate = outcome.features.candidates.get(id_)
+        candidate = outcome.candidates.all.get(id_)
         if candidate is None:
             return "not read"
         return "reflection" if candidate.kind == "reflection" else "below the limit"
-
-    def _shares(self, id_: UUID) -> dict[str, float]:
-        """Return the parts of (own * signals + spread) * nearness, which add up to it."""
-        features, fused = self.outcome.features, self.outcome.fused
-        own = fused.own.get(id_, 0.0)
-        points = {branch: given.get(id_, 0.0) for branch, given in fused.standardised.items()}
-        total = sum(points.values())
-        if total <= 0:  # its branches gave it no points: it has its rank, or its neighbours
-            points = {branch: float(id_ in self.found.hits.get(branch, NOTHING).ids) for branch in points}
-            total = sum(points.values()) or 1.0
-        shares = {str(branch): own * value / total for branch, value in points.items()}
-        shares["signals"] = own * (features.signals.get(id_, 1.0) - 1.0)
-        shares["neighbours"] = self.outcome.leading.scored.spread.get(id_, 0.0)
-        shares["nearness"] = sum(shares.values()) * (features.nearness.get(id_, 1.0) - 1.0)
-        return shares

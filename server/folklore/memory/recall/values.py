@@ -1,4 +1,4 @@
-"""Values that the steps of a recall exchange: the question, statistics, results of the branches."""
+"""Values that the steps of a recall exchange: the question and the results of the branches."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from uuid import UUID
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
-from folklore.errors import InvalidInput, Unavailable
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.errors import InvalidInput
 from folklore.model import Degraded, Filters, Sort
-from folklore.ranking.statistics import LengthLine, QuestionLine
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery
-from folklore.text.words import SampledFrequencies
 
 MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
@@ -28,7 +24,8 @@ class Question:
     """A question with its filters and ranking.
 
     Without `namespaces` all are searched, with a `project` its own first. With `literal`, a phrase must occur; else its
-    words count, and its occurrence is a signal. `embedding` replaces the text's own vector of the active model.
+    words count, and its occurrence is a signal. `embedding` replaces the text's own vector of the active model,
+    which is `embedding_model` if that is named. Expansion follows chains of `hops` relations of `least_strength`.
     `before` marks results that were given before, by a cursor for several questions.
     """
 
@@ -46,6 +43,10 @@ class Question:
     before: frozenset[bytes] = frozenset()
     explain: bool = False
     embedding: Sequence[float] | None = None
+    embedding_model: str | None = None
+    boost_reflections: bool = False
+    hops: int = 1
+    least_strength: float = 0.0
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a limit or a query out of range."""
@@ -105,56 +106,17 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeSample:
-    """Statistics of a scope in one model, from a sample of its vectors and texts.
-
-    `passages` and `length_ratio` are those of Sample. `frequencies` are missing for a scope of fewer than 1,000
-    memories; `indexed`: an HNSW index covers the scope.
-    """
-
-    line: LengthLine | None
-    passages: float
-    length_ratio: float
-    frequencies: SampledFrequencies | None
-    indexed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Statistics that were known or read before the branches.
-
-    `words` are the question's, where both branches need them. A branch that is in `unavailable` cannot run.
-    """
-
-    corpus: CorpusStatistics | None = None
-    model: Model | None = None
-    sample: ScopeSample | None = None
-    words: Bm25 | None = None
-    unavailable: Mapping[Branch, Unavailable] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class DenseResult:
-    """Result of the dense branch: its list, the question as it was asked, its model, the line over size.
+    """Result of the dense branch: its list, the question as it was asked, its model.
 
-    `total` is the number of memories in scope, `length_ratio` that of Sample. `plain` is the question's vector without
-    weights of words, which depend on what is stored; `unrelated` is the cosine of an unrelated text with it.
+    `unrelated` is the cosine of an unrelated text with the question.
     """
 
     hits: Hits
     milliseconds: float = 0.0
     model: Model | None = None
     query: DenseQuery | None = None
-    line: QuestionLine | None = None
-    total: int = 0
-    length_ratio: float = 1.0
-    plain: NDArray[np.float32] | None = None
     unrelated: float = 0.0
-
-    @property
-    def vector(self) -> NDArray[np.float32] | None:
-        """The question's vector (dimensions,)."""
-        return None if self.query is None else self.query.vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from itertools import groupby
 from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.context import MemoryContext, RequestContext, locate, unknown_memories
+from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.filters import resolve_filters
 from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.supersede import restore
 from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult
-from folklore.model import Filters, Memory
+from folklore.model import Filters, Memory, Revision
 
 MAX_AT_ONCE = 1_000
 
@@ -51,8 +51,8 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
                 found += await change.read(due)
                 hidden = await _hidden(change, due, filters)
                 if not request.dry_run:
-                    await _write(change, due, context.now, erase=request.erase)
-                    await restore(change, hidden, f"{'erased' if request.erase else 'forgot'} what superseded it")
+                    undoes = dict.fromkeys(due, 0) if request.undoes_store else None
+                    await _write(change, due, hidden, erase=request.erase, undoes=undoes)
                 restored += await change.read(list(hidden))
     if not request.dry_run and found:
         context.memory.changed()
@@ -61,12 +61,25 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     return ForgetResult(tuple(found), tuple(already), more, tuple(restored))
 
 
-async def _write(change: NamespaceTransaction, due: Sequence[UUID], now: datetime, *, erase: bool) -> None:
+async def forget_again(change: NamespaceTransaction, id_: UUID, undone: Revision) -> None:
+    """Forget a memory that an undo had restored."""
+    await _write(change, [id_], await _hidden(change, [id_], None), undoes={id_: undone.revision})
+
+
+async def _write(
+    change: NamespaceTransaction,
+    due: Sequence[UUID],
+    hidden: Mapping[UUID, UUID],
+    *,
+    erase: bool = False,
+    undoes: Mapping[UUID, int] | None = None,
+) -> None:
     if erase:
         await change.erase(due)
     else:
-        await change.record(due, "forget", ["forgotten_at"])
-        await change.close([Closing(id_, forgotten_at=now) for id_ in due])
+        await change.record(due, "forget", ["forgotten_at"], undoes=undoes)
+        await change.close([Closing(id_, forgotten_at=change.now) for id_ in due])
+    await restore(change, hidden, f"{'erased' if erase else 'forgot'} what superseded it")
 
 
 async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
@@ -92,7 +105,7 @@ async def refresh_planner_samples(memory: MemoryContext) -> None:
 
 def _check(request: ForgetRequest) -> None:
     if bool(request.ids) == (request.filters is not None):
-        raise InvalidInput("ids", "or filters must be given.", hint="Give exactly one of the two.")
+        raise InvalidInput("ids", "give ids or filters, one of the two.")
     for field, ids in (("ids", request.ids), ("only", request.only or ())):
         if len(ids) > MAX_AT_ONCE:
             raise InvalidInput(field, f"must hold at most {MAX_AT_ONCE:,} ids, got {len(ids):,}.", hint="Split them.")
@@ -107,17 +120,21 @@ async def _select(
     """
     if request.filters is None:
         located = await locate(context.memory, request.ids, namespaces=request.namespaces)
-        if located.missing:
-            raise unknown_memories(located.missing)
-        names = {namespace.name for namespace in located.namespaces.values()}
-        selected: dict[UUID, list[UUID] | None] = dict(located.by_namespace())
+        names = {namespace.name for namespace in located.values()}
+        in_order = sorted(located, key=lambda id_: (located[id_].id, id_))
+        groups = groupby(in_order, key=lambda id_: located[id_].id)
+        selected: dict[UUID, list[UUID] | None] = {place: list(ids) for place, ids in groups}
         filters = None
     else:
         filters = resolve_filters(request.filters, context)
         if not filters.selective:
             hint = "Add a filter such as tags, session or time."
             raise InvalidInput("filters", "exclude nothing: every memory would be forgotten.", hint=hint)
-        found = await context.memory.find_namespaces(request.namespaces or (context.namespace(),))
+        memory = context.memory
+        if request.namespaces:
+            found = await memory.find_namespaces(request.namespaces)
+        else:
+            found = [await memory.find_namespace(context.namespace())]
         names = {namespace.name for namespace in found}
         selected = dict.fromkeys(sorted(namespace.id for namespace in found))
     for name in sorted(names):

@@ -28,7 +28,7 @@ async def list_memories(context: RequestContext, request: ListRequest) -> Answer
     """List memories, newest first unless `sort` says otherwise. Raises InvalidInput, NotFound."""
     filters = resolve_filters(request.filters, context)
     namespaces = await context.memory.find_namespaces(request.namespaces)
-    page = ListPage(request.namespaces, request.limit, request.sort, request.cursor)
+    page = ListPage(request.namespaces, request.limit, request.sort, request.cursor, request.max_tokens)
     return await list_page(context, namespaces, filters, page)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -56,6 +58,16 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
+async def merge_again(
+    change: NamespaceTransaction, state: State, undone: Revision, merged_at: datetime, vectors: Vectors | None
+) -> None:
+    """Merge again what the undo of a merge had restored. Raises Conflict if one of these memories changed since."""
+    others = await change.merged_at(merged_at)
+    states = {state.id: state, **await change.states(others)}
+    undoes = {state.id: undone.revision}
+    await _write(change, UpdateRequest(id=state.id), states, others, undone.before, vectors, undoes)
+
+
 async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) -> None:
     """Restore the memories that were merged into another one by a change, whose fields were restored before.
 
@@ -84,11 +96,9 @@ def _check(request: UpdateRequest, others: Sequence[UUID]) -> None:
 
 async def _namespace(context: RequestContext, request: UpdateRequest, others: Sequence[UUID]) -> NamespaceInfo:
     located = await locate(context.memory, [request.id, *others], namespaces=request.namespaces)
-    if located.missing:
-        raise unknown_memories(located.missing)
-    target = located.namespaces[request.id]
+    target = located[request.id]
     require(context.caller, target.name, "writer")
-    for id_, namespace in located.namespaces.items():
+    for id_, namespace in located.items():
         if namespace.id != target.id:
             raise Conflict(
                 f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.",
@@ -108,7 +118,7 @@ async def _read(context: RequestContext, namespace: NamespaceInfo, ids: Sequence
 def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
     everyone = [target, *others]
-    newest = max(everyone, key=lambda memory: (memory.when, memory.id))
+    newest = max(everyone, key=attrgetter("age"))
     united = Draft(
         newest.content,
         newest.summary,
@@ -129,6 +139,7 @@ async def _write(
     due: Sequence[UUID],
     fields: Mapping[str, Any],
     vectors: Vectors | None,
+    undoes: Mapping[UUID, int] | None = None,
 ) -> None:
     target = states[request.id]
     require_in_force(target)
@@ -141,7 +152,7 @@ async def _write(
     changed = differing(fields, target)
     if not replacements and not changed:
         return
-    await change.record([target.id], MERGE if replacements else "update", revised(changed))
+    await change.record([target.id], MERGE if replacements else "update", revised(changed), undoes=undoes)
     await write_replacements(change, replacements, now=change.now)
     await change.copy_relations(due, target.id)
     await write_fields(change, target, changed, vectors)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.db.stores.changes import NamespaceTransaction
+from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
-from folklore.memory.context import Located, RequestContext, locate
+from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.supersede import SUPERSEDES, Replacement, is_done, refusal, write_replacements
 from folklore.memory.requests import RelateRequest, RelationChange
@@ -42,7 +43,7 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     ends = [id_ for change in changes for id_ in (change.relation.from_id, change.relation.to_id)]
     guard_fields({"relation": [change.type for change in request.relations]}, memory.secrets)
     located = await locate(memory, list(dict.fromkeys(ends)), namespaces=request.namespaces, unforgotten=True)
-    for name in sorted({namespace.name for namespace in located.namespaces.values()}):
+    for name in sorted({namespace.name for namespace in located.values()}):
         require(context.caller, name, "writer")
     for namespace, group in sorted(_by_namespace(changes, located, result).items()):
         async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
@@ -85,15 +86,17 @@ def _check(item: RelationChange) -> _Change:
     return _Change(Relation(item.from_id, type_, item.to_id, strength), item.remove)
 
 
-def _by_namespace(changes: Sequence[_Change], located: Located, result: RelateResult) -> dict[UUID, list[_Change]]:
+def _by_namespace(
+    changes: Sequence[_Change], located: Mapping[UUID, NamespaceInfo], result: RelateResult
+) -> dict[UUID, list[_Change]]:
     grouped: dict[UUID, list[_Change]] = {}
     for change in changes:
         relation = change.relation
         ends = (relation.from_id, relation.to_id)
-        if missing := [id_ for id_ in ends if id_ not in located.namespaces]:
+        if missing := [id_ for id_ in ends if id_ not in located]:
             _fail(result, relation, NotFound(f"There is no memory {missing[0]}."))
             continue
-        one, other = (located.namespaces[id_] for id_ in ends)
+        one, other = (located[id_] for id_ in ends)
         if one.id != other.id:
             error = Conflict(f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one.")
             _fail(result, relation, error)

@@ -31,7 +31,7 @@ async def rename_tag(context: RequestContext, request: RenameTagRequest) -> Rena
     if old == new:
         raise InvalidInput("to", "is the tag itself.", hint="Give another name.")
     name = context.namespace() if request.namespace is None else request.namespace
-    [namespace] = await context.memory.find_namespaces([name])
+    namespace = await context.memory.find_namespace(name)
     require(context.caller, namespace.name, "writer", dry_run=request.dry_run)
     work = _take_back if request.undo else _rename
     async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:

@@ -6,9 +6,10 @@ day in its metadata. Both are plain values that the whole team sees, and that an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from operator import attrgetter
 from uuid import UUID
 
 from folklore.db.stores.models import KnownModel
@@ -39,12 +40,12 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
     for name, most in (("limit", MAX_LIMIT), ("unused_days", MAX_DAYS)):
         if not 1 <= getattr(request, name) <= most:
             raise InvalidInput(name, f"must be between 1 and {most}, got {getattr(request, name)}.")
-    [namespace] = await context.memory.find_namespaces([request.namespace or context.namespace()])
+    namespace = await context.memory.find_namespace(request.namespace or context.namespace())
     found = await _FINDERS[request.reason](context, namespace.id, request)
     wanted = dict.fromkeys(id_ for group in found.groups for id_ in group)
     read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(wanted))}
     items = [
-        ReviewItem(request.reason, tuple(read[id_] for id_ in group), similarity)
+        ReviewItem(request.reason, tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))), similarity)
         for group, similarity in found.groups.items()
         if read.keys() >= set(group)
     ]
@@ -53,9 +54,9 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Memories alone or in pairs with the older first, with their similarity, and the memory to continue after."""
+    """Memories alone or in pairs, with their similarity, and the memory to continue after."""
 
-    groups: Mapping[tuple[UUID, ...], float | None]
+    groups: Mapping[frozenset[UUID], float | None]
     after: UUID | None = None
 
 
@@ -68,20 +69,20 @@ async def _near_duplicates(context: RequestContext, namespace: UUID, request: Re
         for pair in await statements.settled(namespace, both, SETTLED):
             pairs.pop(pair, None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
-    return _Found({_by_age(pair): pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
+    return _Found({pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
 
 
 async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
     statements = ReviewStatements(context.memory.database)
     pairs = await statements.contradictions(namespace, CONTRADICTS, kept=DISTINCT, most=request.limit)
-    return _Found({_by_age(pair): None for pair in pairs})
+    return _Found({frozenset(pair): None for pair in pairs})
 
 
 async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
     before = context.now - timedelta(days=request.unused_days)
     statements = ReviewStatements(context.memory.database)
     ids = await statements.unused(namespace, before=before, reviewed=REVIEWED, most=request.limit, now=context.now)
-    return _Found({(id_,): None for id_ in ids})
+    return _Found({frozenset((id_,)): None for id_ in ids})
 
 
 _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Found]]] = {
@@ -106,8 +107,3 @@ async def comparing_model(context: RequestContext) -> KnownModel | Model | None:
     if model is None and context.memory.embedder is not None:
         model = await context.memory.embedder.model()
     return model
-
-
-def _by_age(pair: Iterable[UUID]) -> tuple[UUID, ...]:
-    """Return a pair with the older memory first: ids sort by time."""
-    return tuple(sorted(pair))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
+from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.errors import ConcurrentChange, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
@@ -40,6 +44,8 @@ _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 
 # Similar memories that one answer shows.
 _SHOWN = 20
+# Characters from which a batch is checked in a thread, while other calls go on.
+_LARGE = 10_000
 
 
 class _RefusedItems(Exception):
@@ -100,8 +106,8 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
 
     A text that is known is confirmed and answered as `duplicate`. A repeated request under an idempotency key is
     answered by the same memory and has no further effect; another request under a used key is refused. Superseded
-    memories are closed in the same transaction. Similar memories are reported. If the embedder is unreachable, the
-    memories are stored, found by keyword at once, and their embeddings are pending.
+    memories are closed in the same transaction. Similar memories are reported. If the embedder is unreachable or would
+    delay the answer, the memories are stored, found by keyword at once, and their embeddings are pending.
 
     A memory with a fault is refused and reported, the others are stored. Raises InvalidInput, NotFound, Conflict,
     Refused if all are refused, DatabaseUnavailable; then nothing was written.
@@ -112,17 +118,23 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
         await require_new_namespace(memory, context.caller.author, context.now)
-    valid = check_batch(
-        request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
+    check = partial(
+        check_batch, request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
     )
+    size = sum(len(draft.content) for draft in request.memories if isinstance(draft, Draft))
+    valid = check() if size < _LARGE else await asyncio.to_thread(check)
     batch = _Batch.of(valid, single=request.single)
-    with stage("store.embed", memories=len(batch.memories)):
-        batch.vectors = await _embed_batch(memory, list(batch.memories.values()))
+    items = list(batch.memories.values())
+    with stage("store.embed", memories=len(items)):
+        batch.vectors, making = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
         namespace, outcome = await _write_batch(context, name, batch)
     memory.changed()
     new = [item.id for item in outcome.values() if item.new]
-    similar, notes = await find_similar(context, namespace, new, None if batch.vectors is None else batch.vectors.model)
+    if making is not None:
+        memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
+    model = None if batch.vectors is None else batch.vectors.model
+    similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
     stored = tuple(
         Stored(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
         for place, item in outcome.items()
@@ -269,6 +281,45 @@ async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -
     return replace(vectors, vectors=[by_text[item.digest] for item in batch])
 
 
+async def _embed_soon(
+    memory: MemoryContext, items: Sequence[PreparedMemory]
+) -> tuple[Vectors | None, asyncio.Task[Vectors | None] | None]:
+    """Embed a batch. If that takes longer than a store waits, return the task that goes on.
+
+    The bundled model, which embeds a text in a tenth of a millisecond, is always waited for.
+    """
+    if memory.embedding_wait is None or memory.embedder is None or memory.embedder.weighs_words:
+        return await _embed_batch(memory, items), None
+    making = asyncio.create_task(_embed_batch(memory, items), name="folklore-embed")
+    try:
+        done, _ = await asyncio.wait({making}, timeout=memory.embedding_wait)
+    except asyncio.CancelledError:
+        making.cancel()
+        raise
+    return (making.result(), None) if done else (None, making)
+
+
+async def _embed_later(
+    memory: MemoryContext,
+    namespace: UUID,
+    items: Sequence[PreparedMemory],
+    new: Sequence[UUID],
+    making: asyncio.Task[Vectors | None],
+    now: datetime,
+) -> None:
+    """Write the embeddings of stored memories when they are made; those that fail stay pending for the job."""
+    try:
+        vectors = await making
+        if vectors is None:
+            return
+        kept = [(row, item) for row, item in enumerate(items) if item.id in new]
+        pending = [PendingMemory(item.id, item.draft.content, item.digest) for _, item in kept]
+        await memory.root.embeddings.backfill(namespace, pending, vectors.select(row for row, _ in kept), now)
+        memory.changed()
+    except FolkloreError as error:
+        log.warning("embeddings_left_pending", count=len(new), reason=error.message)
+
+
 async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
     """Embed texts with the active model; None without a reachable one: the embeddings are pending."""
     await memory.active_model.refresh()
@@ -283,20 +334,21 @@ async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
 
 
 async def find_similar(
-    context: RequestContext, namespace: UUID, ids: Sequence[UUID], model: UUID | None
+    context: RequestContext, namespace: UUID, ids: Sequence[UUID], model: UUID | None, *, later: bool = False
 ) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
     """Return at most three similar memories for each new one, the nearest first, or a note why they are unknown.
 
     Of a large batch the nearest one of each memory comes first; the answer shows at most 20 and counts the others.
 
     One statement, after the commit: an error here is logged and noted, and the memories are stored all the same.
-    Without `model` the new memories have no embeddings yet.
+    Without `model` the new memories have no embeddings yet; `later` they will.
     """
     memory = context.memory
     if not ids or (model is None and memory.embedder is None):
         return {}, []
     if model is None:
-        return {}, [f"{_UNKNOWN} the embedding model is unavailable."]
+        reason = "the embeddings are made after this answer" if later else "the embedding model is unavailable"
+        return {}, [f"{_UNKNOWN} {reason}."]
     try:
         found = await memory.embeddings.similar(
             namespace, ids, model, nearest=_NEAREST, newest=_NEWEST, now=context.now

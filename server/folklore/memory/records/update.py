@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from folklore.db.rows import columns_of
+from folklore.db.stores.audit import Write
 from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
 from folklore.memory.records.fields import differing, require_in_force, revised, write_fields
+from folklore.memory.records.forget import forget_again
 from folklore.memory.records.get import may_read_forgotten
-from folklore.memory.records.merge import MERGE, merge, unmerge, wrong_revision
+from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge, wrong_revision
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
 from folklore.memory.requests import CHANGEABLE, HistoryRequest, UndoRequest, UpdateRequest
@@ -60,32 +62,40 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     """Take back the last change of a memory (update, merge, forget, supersede …) that was not taken back.
 
     A memory that was forgotten supersedes again what its forgetting restored, if that did not change since. The undo
-    is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
-    retention time is over, another memory has the text now, or the memory is not at `revision`.
+    is a revision too. What expired never expires again. With `redo`, repeat the change that the last undo took back;
+    any other change since forbids that. Raises NotFound if there is no such change or undo; Conflict if the retention
+    time is over, another memory has the text now, or the memory is not at `revision`.
     """
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
     if request.revision is not None:
         _require_revision(request, (await _read(context, namespace, request.id)).revision)
     changes = context.memory.changes
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same last change
-        last = await changes.last_revision(namespace.id, request.id)
+        last = await changes.last_revision(namespace.id, request.id, redo=request.redo)
         if last is None:
-            raise await _nothing_to_undo(context, namespace, request.id)
+            raise await _nothing_to_undo(context, namespace, request)
         if last.action == "forget" and last.changed_at < context.now - context.retention:
             days = context.retention.days
             raise Conflict(f"The memory {request.id} was forgotten over {days} days ago.", hint="Store it again.")
         text = last.before.get("content")
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
+        undone = None
+        if last.action == "undo":
+            history = await changes.history(namespace.id, request.id)
+            undone = next((item for item in history if item.revision == last.undoes), None)
         async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
-            if await change.last_revision(request.id) != last:
+            if await change.last_revision(request.id, redo=request.redo) != last:
                 continue
             state = (await change.states([request.id], whole=True))[request.id]
             _require_revision(request, state.revision)
-            await _take_back(change, state, last, vectors)
+            if undone is None:
+                await _take_back(change, state, last, vectors)
+            else:
+                await _redo(change, state, last, undone, vectors)
             again = last.action == "forget" and state.superseded_at is None
             superseded = await _supersede_again(change, last) if again else ()
         context.memory.changed()
-        return Undone(await _read(context, namespace, request.id), last, superseded)
+        return Undone(await _read(context, namespace, request.id), undone or last, superseded)
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
@@ -98,11 +108,26 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
     return History(memory, tuple(await context.memory.changes.history(namespace.id, request.id)))
 
 
+async def _redo(
+    change: NamespaceTransaction, state: State, last: Revision, undone: Revision, vectors: Vectors | None
+) -> None:
+    if undone.action == "forget":
+        await forget_again(change, state.id, last)
+    elif undone.action == MERGE:
+        await merge_again(change, state, last, undone.changed_at, vectors)
+    else:
+        await _take_back(change, state, last, vectors, action=cast("Write", undone.action))
+
+
 async def _take_back(
-    change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None
+    change: NamespaceTransaction,
+    state: State,
+    last: Revision,
+    vectors: Vectors | None = None,
+    action: Write = "undo",
 ) -> None:
     before = await _restorable(change, last)
-    await change.record([state.id], "undo", list(before), undoes={state.id: last.revision})
+    await change.record([state.id], action, list(before), undoes={state.id: last.revision})
     if "superseded_by" in before:
         if state.superseded_by is not None:
             await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
@@ -130,11 +155,16 @@ def _require_revision(request: UndoRequest, revision: int) -> None:
         )
 
 
-async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> NotFound:
+async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, request: UndoRequest) -> NotFound:
+    id_ = request.id
+    if request.redo:
+        return NotFound(
+            f"The memory {id_} has no undo that could be redone.", hint="A change after the undo ends that."
+        )
     if any(change.action != "move" for change in await context.memory.changes.history(namespace.id, id_)):
         return NotFound(
             f"Every change of the memory {id_} was undone already.",
-            hint=f"`folklore history {id_}` shows them; to change it again, edit it.",
+            hint=f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one.",
         )
     return NotFound(f"The memory {id_} was never changed.", hint="There is nothing to undo.")
 

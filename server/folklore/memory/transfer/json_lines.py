@@ -29,7 +29,7 @@ from pydantic import (
 from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, TransferredMemory, TransferredNamespace
 from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
-from folklore.memory.requests import VALUE_TYPES
+from folklore.memory.requests import VALUE_TYPES, field_errors
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision, Shared
 from folklore.text import names
@@ -227,7 +227,7 @@ class _Revision(_Object):
     agent: _Name | None = None
     changed_at: _ZonedTime
     reason: Annotated[str, Field(max_length=2_000)] | None = None
-    undoes: _Number | None = None
+    undoes: Annotated[int, Field(ge=0, lt=2**31)] | None = None
     before: _BeforeField
 
 
@@ -263,7 +263,9 @@ def _object(raw: bytes) -> dict[str, Any]:
         raise InvalidInput("line", "is not UTF-8.") from None
     except json.JSONDecodeError as error:
         raise InvalidInput("line", f"is not JSON ({error.msg}, character {error.pos + 1}).") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+    except RecursionError:
+        raise InvalidInput("line", "is nested too deeply.") from None
+    except ValueError:  # a number of thousands of digits
         raise InvalidInput("line", "is not JSON that can be read.") from None
     if not isinstance(fields, dict):
         raise InvalidInput("line", "is not a JSON object.")
@@ -279,9 +281,7 @@ def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
-        raise InvalidInput(place or "line", f"{problem['msg'].removeprefix('Value error, ')}.") from None
+        raise InvalidInput(*field_errors(error)[0]) from None
 
 
 def _memory(type_: str, fields: dict[str, Any]) -> Line:

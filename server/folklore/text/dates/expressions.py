@@ -168,10 +168,6 @@ def _distant(found: re.Match[str], clock: Clock) -> Period | None:
     return clock.ago(-count if found["ahead"] or found["way"] == " from now" else count, _UNITS[found["unit"]])
 
 
-def _unit_before_last(found: re.Match[str], clock: Clock) -> Period:
-    return clock.unit(_UNITS[found["unit"]], -2)
-
-
 def _calendar_unit(found: re.Match[str], clock: Clock) -> Period:
     """Parse `last week`, `this month`, `next year`. `past week` ends now, and so do `last hour` and shorter units."""
     unit = _UNITS[found["unit"]]
@@ -314,7 +310,8 @@ def _number(text: str) -> int:
 
 
 _PARSERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Clock], Period | None]], ...] = (
-    (_UNIT_BEFORE_LAST, _unit_before_last), (_CALENDAR_UNIT, _calendar_unit), (_DISTANT, _distant),
+    (_UNIT_BEFORE_LAST, lambda found, clock: clock.unit(_UNITS[found["unit"]], -2)),
+    (_CALENDAR_UNIT, _calendar_unit), (_DISTANT, _distant),
     (_COUNTED, _counted), (_ONLY_MONTH, _numbered), (_NAMED_MONTH, _named_month), (_QUARTER, _quarter),
     (_ORDINAL_QUARTER, _quarter), (_ONLY_YEAR, _numbered), (_ISO_WEEK, _iso_week), (_ISO_TIME, _iso_time),
     (_PART_OF_DAY, _part_of_day),

@@ -22,6 +22,8 @@ class Secret(NamedTuple):
 
 # Characters of a password, and those that distinguish a longer key from a placeholder.
 _LONGEST = 100
+# Characters by which a longer value is judged.
+_LONGEST_TOKEN = 1_000
 # Placeholders of documentation, variables, and regular expressions.
 _PLACEHOLDER = re.compile(
     r"""(?xi)
@@ -156,7 +158,7 @@ def is_password(value: str, *, stated: bool) -> bool:
 
 def is_generated(value: str) -> bool:
     """Return whether a value is neither a word, a name, a number nor a version: `k3x9q`, `hunter2`, `wind!mill`."""
-    inner = value.strip(".,;:!?)(*_`'\"")
+    inner = value.strip(".,;:!?)(*_`'\"")[:_LONGEST_TOKEN]
     if len(inner) < 6 or _NUMBERS.search(inner) or "\\" in inner:
         return False
     if _PASSPHRASE.fullmatch(inner):
@@ -175,6 +177,7 @@ def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
 
     Plain hexadecimal and UUIDs are tokens only after a `qualified` name ("API key", "client secret").
     """
+    value = value[:_LONGEST_TOKEN]
     if len(value) < 12 or _NUMBERS.search(value) or " " in value or is_placeholder(value):
         return False
     if _UUID.match(value):

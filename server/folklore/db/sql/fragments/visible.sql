@@ -3,7 +3,8 @@
     and (:as_of::timestamptz is null or coalesce(m.occurred_at, m.created_at) <= :as_of::timestamptz)
     and (:include_superseded::boolean or m.superseded_at is null)
     and ({m.ends_at} is null or {m.ends_at} > coalesce(:as_of::timestamptz, :now::timestamptz))
-    and ({m.effective_quality} is null or {m.effective_quality} >= :quality_floor::real)
+    and case when :faded::boolean then {m.effective_quality} < :quality_floor::real
+        else {m.effective_quality} is null or {m.effective_quality} >= :quality_floor::real end
     and (:reflections::boolean is null or (m.kind = 'reflection') = :reflections::boolean)
 -- include derived
     and (:kinds::text[] is null or m.kind = any(:kinds::text[]))

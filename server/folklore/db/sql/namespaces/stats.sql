@@ -1,6 +1,6 @@
 -- Exact counts of the namespaces :namespaces; without_vector counts the memories without an embedding in :model. Both
 -- data tables name the namespaces themselves: joined alone, they would be read whole.
-select n.name, count(m.id) as memories,
+select n.name, count(m.id) filter (where m.forgotten_at is null) as memories,
     count(m.id) filter (where m.forgotten_at is not null) as forgotten,
     count(m.id) filter (where m.superseded_at is not null) as superseded,
     count(m.id) filter (where m.forgotten_at is null and e.memory_id is null) as without_vector,

@@ -2,8 +2,7 @@
 -- counted up to 50,000.
 select n.name, n.shared,
     (select count(*) from (
-        select from memories m
-        where m.namespace_id = n.id and m.forgotten_at is null and m.superseded_at is null limit 50000
+        select from memories m where m.namespace_id = n.id and m.forgotten_at is null limit 50000
     ) bounded) as memories
 -- include without_vector
 from namespaces n

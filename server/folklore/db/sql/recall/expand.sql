@@ -1,6 +1,7 @@
 -- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :max_relations
 -- relations of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number
--- of such tags, then by importance.
+-- of such tags, then by importance. With several :hops, also the ends of chains of relations of at least :least_strength,
+-- by the product of their strengths: of each hop the :most * 4 best.
 with seed as materialized (
     select m.namespace_id, m.id from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
@@ -9,13 +10,60 @@ link as materialized (
     select seed.namespace_id, linked.id, linked.strength
     from seed
 -- include linked
-    where :bridges::boolean
+    where :bridges::boolean and linked.strength >= :least_strength::real
+),
+first as (
+    select link.namespace_id, link.id, max(link.strength)::float8 as score
+    from link
+    cross join lateral (
+        select from memories m
+        where m.namespace_id = link.namespace_id and m.id = link.id and m.forgotten_at is null and m.superseded_at is null
+        limit 1  -- keeps the planner from joining all of memories
+    ) in_force
+    where :hops::integer > 1
+    group by link.namespace_id, link.id
+    order by score desc, link.id
+    limit 4 * :most::integer
+),
+second as (
+    select seed.namespace_id, linked.id, max(seed.score * linked.strength) as score
+    from first seed
+-- include linked
+    cross join lateral (
+        select from memories m
+        where m.namespace_id = seed.namespace_id and m.id = linked.id and m.forgotten_at is null and m.superseded_at is null
+        limit 1
+    ) in_force
+    where linked.strength >= :least_strength::real
+    group by seed.namespace_id, linked.id
+    order by score desc, linked.id
+    limit 4 * :most::integer
+),
+third as (
+    select seed.namespace_id, linked.id, max(seed.score * linked.strength) as score
+    from second seed
+-- include linked
+    where :hops::integer > 2 and linked.strength >= :least_strength::real
+    group by seed.namespace_id, linked.id
+    order by score desc, linked.id
+    limit 4 * :most::integer
+),
+chain as (
+    select reached.namespace_id, reached.id, 'relations' as by, max(reached.score) as score
+    from (select * from first union all select * from second union all select * from third) reached
+    group by reached.namespace_id, reached.id
 ),
 bridge as (
     select link.namespace_id, link.id, 'relations' as by, sum(link.strength)::float8 as score
     from link
     group by link.namespace_id, link.id
     having count(*) >= 2
+),
+related as (
+    select bridge.* from bridge
+    union all
+    select chain.* from chain
+    where not exists (select from bridge where bridge.namespace_id = chain.namespace_id and bridge.id = chain.id)
 ),
 named as (
     select m.namespace_id, m.id, 'entities' as by,
@@ -27,10 +75,10 @@ named as (
     limit :most::integer + cardinality(:ids::uuid[])
 ),
 further as (
-    select bridge.* from bridge
+    select related.* from related
     union all
     select named.* from named
-    where not exists (select from bridge where bridge.namespace_id = named.namespace_id and bridge.id = named.id)
+    where not exists (select from related where related.namespace_id = named.namespace_id and related.id = named.id)
 )
 select
 -- include record

@@ -19,9 +19,9 @@ select matched.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0
     coalesce(weighed.bits, 0) as bits
 from matched
 left join lateral (
-    select sum(asked.weight * p.frequency * (:saturation::float8 + 1) / (p.frequency + :saturation::float8
-            * sqrt(p.length * p.length::float8 + :prior::float8 * :prior::float8)
-            / greatest(sqrt(:mean_length::float8 ^ 2 + :prior::float8 ^ 2), 1))) as score,
+    select sum(asked.weight *
+-- include evidence
+        ) as score,
         sum(asked.weight) as mass,
         bit_or(case when asked.place <= 62 then 1::bigint << (asked.place - 1)::integer else 0 end) as bits
     from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) with ordinality as asked (lexeme, weight, stem, place)

@@ -33,9 +33,7 @@ former as materialized (
 -- include visible
 )
 select former.id,
-    coalesce(weighed.score, 0) - :mean_score::float8
-        - :score_slope::float8 * (ln(measured.length + 30.0::float8) - :mean_size::float8) as score,
-    coalesce(weighed.mass, 0) as mass, coalesce(weighed.bits, 0) as bits
+    coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, coalesce(weighed.bits, 0) as bits
 from former
 cross join lateral (
     select least(coalesce(sum(cardinality(array_remove(found.weights, 'C'))), 0), 32767) as length
@@ -47,15 +45,14 @@ cross join lateral (
 -- include evidence
         ) as score, sum(asked.mass) as mass, bit_or(asked.bit) as bits
     from (
-        select found.lexeme, found.positions[1] as first_position, measured.length,
+        select found.lexeme, measured.length,
             cardinality(array_remove(found.weights, 'C')) as frequency
         from unnest(former.search) as found
         union all
-        select '@' || to_char(former.happened at time zone 'UTC', form), 32767, measured.length, 1
+        select '@' || to_char(former.happened at time zone 'UTC', form), measured.length, 1
         from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
     ) p
     join asked on asked.lexeme = p.lexeme
-    cross join (select :damping::float8 as damping) usual
     where p.frequency > 0 and (asked.stem is null or not asked.stem = any(tsvector_to_array(former.search)))
 ) weighed
 where case when :expression::tsquery is null then weighed.bits is not null else former.search @@ :expression::tsquery end

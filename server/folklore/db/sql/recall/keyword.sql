@@ -1,9 +1,8 @@
 -- The :fetch memories with the highest weighted sum over the lexemes of a query. :lexemes, :weights (inverse document
 -- frequencies) and :stems belong together; a stem is given for a word as it is spelled, else null. The score of a
 -- lexeme in a memory is in fragments/evidence. mass is the plain sum of the weights without date terms: how much of the
--- query a memory covers. bits has a bit for each of the first 62 lexemes that a memory contains. Long texts score
--- higher for every query: the line through all scores of the scope over size (:mean_score and :score_slope, from
--- recall/lexemes) is subtracted. :scan limits how many are checked for visibility; null checks all.
+-- query a memory covers. bits has a bit for each of the first 62 lexemes that a memory contains.
+-- :scan limits how many are checked for visibility; null checks all.
 with asked as materialized (
     select given.lexeme, given.weight, given.stem,
         case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass,
@@ -14,15 +13,13 @@ with asked as materialized (
 select ranked.memory_id as id, ranked.score, ranked.mass, ranked.bits
 from (
     select held.namespace_id, held.memory_id, sum(asked.mass) as mass, bit_or(asked.bit) as bits,
-        sum(asked.weight * held.evidence) - :mean_score::float8
-            - :score_slope::float8 * (ln(min(held.length) + 30.0::float8) - :mean_size::float8) as score
+        sum(asked.weight * held.evidence) as score
     from asked
     cross join lateral (
-        select p.namespace_id, p.memory_id, p.length,
+        select p.namespace_id, p.memory_id,
 -- include evidence
             as evidence
         from postings p
-        cross join (select :damping::float8 as damping) usual
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
 -- include once
     ) held

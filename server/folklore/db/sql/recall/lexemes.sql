@@ -1,13 +1,9 @@
 -- The lexemes of a query, given as :pieces between white space, in :languages: the numbers of the pieces that each
--- comes from, and the number of memories in scope that contain it, counted up to :bound, with the sum of its scores in
--- those (fragments/evidence) and the sum of score times size. From these sums follows the line of the query's scores
--- over size. A word may have several lexemes: of each language, with and without accents, and as it is spelled, which is
+-- comes from, and the number of memories in scope that contain it, counted up to :bound. A word may have several lexemes: of each language, with and without accents, and as it is spelled, which is
 -- how tags are kept. The one that most memories contain is its stem; the others have it in `stem`, and the memories
 -- without it are counted. A piece that has function words alone in some languages has a row for each word as it is
 -- spelled, after '=', with these languages in function_in. :date_terms are those of the query
--- (text/dates/date_terms.py). :mean_length is the mean length of the scope in lexemes; null to look it up. If :measure,
--- the row of the empty lexeme counts all memories in scope, with their mean length, and mean and variance of their size,
--- the logarithm of length + 30.
+-- (text/dates/date_terms.py). If :measure, the row of the empty lexeme counts all memories in scope, with their mean length.
 with piece as materialized (
     select given.text, given.place from unnest(:pieces::text[]) with ordinality as given (text, place)
 ),
@@ -39,8 +35,7 @@ stem as materialized (
     from word
     group by word.place, word.position
 )
-select asked.lexeme, asked.stem, asked.places, asked.function_in, counted.documents, counted.evidence, counted.sized,
-    null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance
+select asked.lexeme, asked.stem, asked.places, asked.function_in, counted.documents, null::float8 as mean_length
 from (
     select read.lexeme, null::text as stem, array_agg(distinct read.place) as places, null::text[] as function_in
     from (select lexeme, place from stem union all select lexeme, place from compound) read
@@ -62,23 +57,15 @@ from (
     select term, null, '{}', null from unnest(:date_terms::text[]) as term
 ) asked
 cross join lateral (
-    select count(*) as documents, sum(bounded.evidence) as evidence,
-        sum(bounded.evidence * ln(bounded.length + 30.0::float8)) as sized
+    select count(*) as documents
     from (
-        select p.length,
--- include evidence
-            as evidence
-        from postings p
-        cross join (select :saturation::float8 / greatest(sqrt(coalesce(:mean_length::float8, (
-            select avg(length)::float8 from postings where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
-        ), 0) ^ 2 + :prior::float8 ^ 2), 1) as damping) usual
+        select from postings p
         where asked.function_in is null and p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
 -- include once
         limit :bound::integer
     ) bounded
 ) counted
 union all
-select '', null, null, null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)),
-    var_pop(ln(length + 30.0::float8))
+select '', null, null, null, count(*), avg(length)::float8
 from postings
 where :measure::boolean and namespace_id = any(:namespaces::uuid[]) and lexeme = ''

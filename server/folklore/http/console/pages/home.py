@@ -68,7 +68,7 @@ async def show(visit: Visit) -> Response:
         visit.call(ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)),
         visit.call(ListRequest(namespaces=_EVERYWHERE, filters=_PINNED, sort="updated_desc", limit=_MEMORIES)),
     )
-    return visit.render(
+    return await visit.render(
         "home.html",
         overview=overview,
         attention=_most_urgent(overview.attention),

@@ -47,7 +47,7 @@ async def show(visit: Visit) -> Response:
     everyone, limit = visit.is_owner and bool(visit.query.get("everyone")), _limit(visit.query.get("limit"))
     where = {"namespaces": (project,)} if project else {}
     texts = await visit.call(InjectedRequest(session=session or None, everyone=everyone, limit=limit, **where))
-    return visit.render(
+    return await visit.render(
         "injected.html",
         project=project,
         session=session,

@@ -58,12 +58,13 @@ async def show(visit: Visit) -> Response:
     details = await read(visit)
     memory = details.memory
     history = await visit.call(HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
-    return visit.render(
+    return await visit.render(
         "memory.html",
         memory=memory,
         fields=list(_fields(memory)),
         neighbours=await _neighbours(visit, details),
-        changes=list(shown_changes(history)),
+        may_undo=bool(history.revisions),
+        changes=shown_changes(history),  # compared when the template reads them
         uses=await visit.call(UsesRequest(id=memory.id, namespaces=(memory.namespace,), limit=_USES)),
         may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
         may_erase=role_in(visit.caller, memory.namespace) == "admin",

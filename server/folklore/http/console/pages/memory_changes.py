@@ -8,25 +8,20 @@ from typing import Any
 from starlette.responses import Response
 
 from folklore.errors import Conflict, FolkloreError, InvalidInput
-from folklore.http.console.fields import as_texts, changed_values, form_fields, given_texts, stated_values
+from folklore.http.console.fields import (
+    as_texts,
+    changed_values,
+    digests,
+    form_fields,
+    given_texts,
+    stated_values,
+    untouched,
+)
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit
-from folklore.http.error_responses import failure
+from folklore.memory import requests
 from folklore.memory.permissions import granted_names, require
-from folklore.memory.requests import (
-    Changes,
-    ForgetRequest,
-    GetRequest,
-    HistoryRequest,
-    ListNamespacesRequest,
-    RecallRequest,
-    RelateRequest,
-    RelationChange,
-    StoreRequest,
-    UndoRequest,
-    UpdateRequest,
-)
 from folklore.memory.results import MemoryDetails
 from folklore.model import Draft, Memory
 
@@ -47,76 +42,79 @@ async def store(visit: Visit) -> Response:
         values = stated_values(texts)
         if "content" not in values:
             raise InvalidInput("content", "is empty.", hint="Write one self-contained fact.")
-        request = StoreRequest(memories=(Draft(**values),), namespace=project or None, single=True)
+        request = requests.StoreRequest(memories=(Draft(**values),), namespace=project or None, single=True)
         result = await visit.call(request)
     except FolkloreError as error:
         return await _new_form(visit, texts, project, error)
     stored = result.stored[0]
     if stored.similar or stored.status == "duplicate":
-        return visit.render("stored.html", stored=stored, namespace=result.namespace, note=result.note)
+        return await visit.render("stored.html", stored=stored, namespace=result.namespace, note=result.note)
     return visit.redirect(f"memories/{stored.id}", notice="saved")
 
 
 async def edit(visit: Visit) -> Response:
     """Show the form of a memory."""
     memory = await _writable(visit)
-    return _edit_form(visit, memory, as_texts(memory))
+    return await _edit_form(visit, memory, as_texts(memory))
 
 
 async def save(visit: Visit) -> Response:
     """Change the fields that were changed in the form, if nothing has changed since it was shown."""
     memory, texts = await _writable(visit), given_texts(visit.form)
     try:
-        seen = _revision(visit)
-        if memory.revision != seen:
-            raise Conflict("The memory was changed meanwhile.", hint="Its text is below; save again to replace it.")
+        if memory.revision != _revision(visit):
+            raise Conflict("The memory was changed meanwhile.", hint="Look at both states below, and save again.")
         changes, clear = changed_values(as_texts(memory), texts)
         if not changes.model_fields_set and not clear:
             return visit.redirect(f"memories/{memory.id}", notice="nothing")
         await visit.call(_update(memory, changes=changes, clear=clear))
     except FolkloreError as error:
-        return _edit_form(visit, (await read(visit)).memory, texts, error)
+        memory = (await read(visit)).memory
+        # What another person changed and this one did not touch stays changed.
+        kept = untouched(visit.form, texts)
+        now = {name: text for name, text in as_texts(memory).items() if name in kept}
+        return await _edit_form(visit, memory, texts | now, error, texts)
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
 
 async def pin(visit: Visit) -> Response:
     """Pin a memory, or no longer."""
     memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
-    await visit.call(_update(memory, changes=Changes.model_validate({"pinned": pinned})))
+    await visit.call(_update(memory, changes=requests.Changes.model_validate({"pinned": pinned})))
     return visit.redirect(f"memories/{memory.id}", notice="pinned" if pinned else "unpinned")
 
 
 async def ask_undo(visit: Visit) -> Response:
     """Show the last change of a memory, which an undo takes back."""
     memory = await _writable(visit)
-    history = await visit.call(HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
-    return visit.render("memory_undo.html", memory=memory, change=next(shown_changes(history), None))
+    history = await visit.call(requests.HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
+    return await visit.render("memory_undo.html", memory=memory, change=next(shown_changes(history), None))
 
 
 async def undo(visit: Visit) -> Response:
     """Take back the last change, if nothing has changed since it was shown."""
     memory = await _writable(visit)
-    await visit.call(UndoRequest(id=memory.id, revision=_revision(visit), namespaces=(memory.namespace,)))
+    await visit.call(requests.UndoRequest(id=memory.id, revision=_revision(visit), namespaces=(memory.namespace,)))
     return visit.redirect(f"memories/{memory.id}", notice="undone")
 
 
 async def ask_forget(visit: Visit) -> Response:
     """Show what forgetting a memory would do."""
     memory = await _writable(visit)
-    preview = await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True))
-    return visit.render("memory_forget.html", memory=memory, restored=preview.restored)
+    preview = await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True))
+    return await visit.render("memory_forget.html", memory=memory, restored=preview.restored)
 
 
 async def forget(visit: Visit) -> Response:
     """Forget a memory."""
     memory = await _writable(visit)
-    await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
+    await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
     return visit.redirect(f"memories/{memory.id}", notice="forgotten")
 
 
 async def ask_erase(visit: Visit) -> Response:
     """Show what erasing a memory would do."""
-    return _erase_form(visit, await _erasable(visit))
+    return await _erase_form(visit, await _erasable(visit))
 
 
 async def erase(visit: Visit) -> Response:
@@ -124,15 +122,15 @@ async def erase(visit: Visit) -> Response:
     details = await _erasable(visit)
     memory = details.memory
     if visit.form.get("word", "").strip().lower() != _ERASE:
-        return _erase_form(visit, details, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
-    await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
+        return await _erase_form(visit, details, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
+    await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
     return visit.redirect("search", notice="erased", project=memory.namespace)
 
 
 async def ask_supersede(visit: Visit) -> Response:
     """Show the form of a memory that supersedes this one."""
     memory = await _writable(visit)
-    return visit.render("memory_supersede.html", memory=memory, content=memory.content, reason="", error=None)
+    return await visit.render("memory_supersede.html", memory=memory, content=memory.content, reason="")
 
 
 async def supersede(visit: Visit) -> Response:
@@ -141,39 +139,34 @@ async def supersede(visit: Visit) -> Response:
     content, reason = visit.form.get("content", ""), visit.form.get("reason", "").strip()
     draft = Draft(content, kind=memory.kind, tags=memory.tags, supersedes=memory.id, supersede_reason=reason or None)
     try:
-        result = await visit.call(StoreRequest(memories=(draft,), namespace=memory.namespace, single=True))
+        result = await visit.call(requests.StoreRequest(memories=(draft,), namespace=memory.namespace, single=True))
     except FolkloreError as error:
-        values = {"memory": memory, "content": content, "reason": reason, "error": error}
-        return visit.render("memory_supersede.html", failure(error).status_code, **values)
+        values = {"memory": memory, "content": content, "reason": reason}
+        return await visit.render("memory_supersede.html", error=error, **values)
     return visit.redirect(f"memories/{result.stored[0].id}", notice="superseded")
 
 
 async def choose(visit: Visit) -> Response:
     """Show candidates for a relation or a merge, found by a question."""
     memory = await _writable(visit)
-    question = visit.query.get("q", "").strip() or memory.content[:1_000]
-    request = RecallRequest(query=question, namespaces=(memory.namespace,), limit=_CANDIDATES + 1)
+    question, where = visit.query.get("q", ""), (memory.namespace,)
+    query = question.strip() or memory.content[:1_000]
+    request = requests.RecallRequest(query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False)
     found = [item.memory for item in (await visit.call(request)).memories if item.memory.id != memory.id]
+    shown: dict[str, Any] = {"memory": memory, "question": question, "candidates": found[:_CANDIDATES]}
     merging = visit.request.url.path.endswith("/merge")
-    return visit.render(
-        "memory_choose.html",
-        memory=memory,
-        merging=merging,
-        question=visit.query.get("q", ""),
-        candidates=found[:_CANDIDATES],
-    )
+    return await visit.render("memory_choose.html", merging=merging, **shown)
 
 
 async def relate(visit: Visit) -> Response:
     """Write a relation from a memory to another one."""
     memory = await _writable(visit)
-    strength = _number(visit.form.get("strength", "") or "1", "strength")
-    change = RelationChange(
-        from_id=memory.id,
-        to_id=memory_id(visit.form.get("other", "")),
-        type=visit.form.get("type", "").strip() or "relates_to",
-        strength=strength,
-    )
+    try:
+        strength = float(visit.form.get("strength", "") or "1")
+    except ValueError:
+        raise InvalidInput("strength", "must be a number.") from None
+    other, type_ = memory_id(visit.form.get("other", "")), visit.form.get("type", "").strip() or "relates_to"
+    change = requests.RelationChange(from_id=memory.id, to_id=other, type=type_, strength=strength)
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="related")
 
@@ -181,8 +174,8 @@ async def relate(visit: Visit) -> Response:
 async def unrelate(visit: Visit) -> Response:
     """Remove a relation."""
     memory = await _writable(visit)
-    ends = {name: memory_id(visit.form.get(name, "")) for name in ("from", "to")}
-    change = RelationChange(from_id=ends["from"], to_id=ends["to"], type=visit.form.get("type", ""), remove=True)
+    ends = {f"{name}_id": memory_id(visit.form.get(name, "")) for name in ("from", "to")}
+    change = requests.RelationChange(**ends, type=visit.form.get("type", ""), remove=True)
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="unrelated")
 
@@ -191,17 +184,15 @@ async def merge(visit: Visit) -> Response:
     """Show what a merge would do, and after the confirmation merge another memory into this one."""
     memory, other_id = await _writable(visit), memory_id(visit.form.get("other", ""))
     if not visit.form.get("confirmed"):
-        [other] = (await visit.call(GetRequest(ids=(other_id,)))).found
-        return visit.render("memory_merge.html", memory=memory, other=other.memory)
-    update = UpdateRequest(
-        id=memory.id, merge=(other_id,), if_revision=_revision(visit), namespaces=(memory.namespace,)
-    )
-    await visit.call(update)
+        [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
+        return await visit.render("memory_merge.html", memory=memory, other=other.memory)
+    where, revision = (memory.namespace,), _revision(visit)
+    await visit.call(requests.UpdateRequest(id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where))
     return visit.redirect(f"memories/{memory.id}", notice="merged")
 
 
-async def _relate(visit: Visit, memory: Memory, change: RelationChange) -> None:
-    result = await visit.call(RelateRequest(relations=(change,), namespaces=(memory.namespace,)))
+async def _relate(visit: Visit, memory: Memory, change: requests.RelationChange) -> None:
+    result = await visit.call(requests.RelateRequest(relations=(change,), namespaces=(memory.namespace,)))
     if result.failed:
         raise InvalidInput("other", result.failed[0].reason)
 
@@ -220,19 +211,15 @@ async def _erasable(visit: Visit) -> MemoryDetails:
     return details
 
 
-def _update(memory: Memory, **changes: Any) -> UpdateRequest:
-    return UpdateRequest(id=memory.id, if_revision=memory.revision, namespaces=(memory.namespace,), **changes)
+def _update(memory: Memory, **changes: Any) -> requests.UpdateRequest:
+    return requests.UpdateRequest(id=memory.id, if_revision=memory.revision, namespaces=(memory.namespace,), **changes)
 
 
 def _revision(visit: Visit) -> int:
-    return int(_number(visit.form.get("revision", ""), "revision"))
-
-
-def _number(text: str, field: str) -> float:
     try:
-        return float(text)
+        return int(visit.form.get("revision", ""))
     except ValueError:
-        raise InvalidInput(field, "must be a number.") from None
+        raise InvalidInput("revision", "must be a whole number.", hint="Reload the page.") from None
 
 
 async def _new_form(
@@ -240,23 +227,34 @@ async def _new_form(
 ) -> Response:
     access = visit.caller.access
     if access is None:
-        names = [item.name for item in await visit.call(ListNamespacesRequest())]
+        names = [item.name for item in await visit.call(requests.ListNamespacesRequest())]
     else:
         names = list(granted_names(access, "writer"))
-    status = 200 if error is None else failure(error).status_code
-    return visit.render(
-        "memory_new.html", status, fields=form_fields(texts), project=project, projects=names, error=error
+    fields = form_fields(texts)
+    return await visit.render("memory_new.html", fields=fields, project=project, projects=names, error=error)
+
+
+async def _edit_form(
+    visit: Visit,
+    memory: Memory,
+    texts: Mapping[str, str],
+    error: FolkloreError | None = None,
+    typed: Mapping[str, str] | None = None,
+) -> Response:
+    """Show a memory's form; in a conflict also the fields that are not as `typed`."""
+    fields, now = form_fields(texts), as_texts(memory)
+    differing = [
+        (field.label, now[field.name], typed[field.name], field.text == now[field.name])
+        for field in fields
+        if isinstance(error, Conflict) and typed is not None and typed[field.name].strip() != now[field.name].strip()
+    ]
+    return await visit.render(
+        "memory_edit.html", memory=memory, fields=fields, error=error, differing=differing, shown=digests(now)
     )
 
 
-def _edit_form(visit: Visit, memory: Memory, texts: Mapping[str, str], error: FolkloreError | None = None) -> Response:
-    status = 200 if error is None else failure(error).status_code
-    return visit.render("memory_edit.html", status, memory=memory, fields=form_fields(texts), error=error)
-
-
-def _erase_form(visit: Visit, details: MemoryDetails, error: FolkloreError | None = None) -> Response:
-    status = 200 if error is None else failure(error).status_code
-    return visit.render("memory_erase.html", status, details=details, memory=details.memory, error=error)
+async def _erase_form(visit: Visit, details: MemoryDetails, error: FolkloreError | None = None) -> Response:
+    return await visit.render("memory_erase.html", details=details, memory=details.memory, error=error)
 
 
 _MEMORY = "/memories/{id}"

@@ -27,7 +27,7 @@ async def show(visit: Visit) -> Response:
     checks = await visit.call(ChecksRequest())
     embeddings = await visit.call(EmbeddingsRequest())
     owner = visit.is_owner
-    return visit.render(
+    return await visit.render(
         "operate.html",
         checks=checks,
         embeddings=embeddings,

@@ -9,18 +9,8 @@ from starlette.responses import Response
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
+from folklore.memory import requests
 from folklore.memory.permissions import require, require_owner, role_in
-from folklore.memory.requests import (
-    DeleteNamespaceRequest,
-    DescribeNamespaceRequest,
-    EraseNamespaceRequest,
-    ListNamespacesRequest,
-    MergeNamespacesRequest,
-    RenameNamespaceRequest,
-    RenameTagRequest,
-    ShareNamespaceRequest,
-    StatsRequest,
-)
 from folklore.model import Namespace
 from folklore.text import names
 
@@ -31,8 +21,8 @@ _ERASE = "erase"
 async def show(visit: Visit) -> Response:
     """Show a project with exact counts."""
     project = await _project(visit)
-    counted = await visit.call(StatsRequest(namespaces=(project.name,)))
-    return visit.render(
+    counted = await visit.call(requests.StatsRequest(namespaces=(project.name,)))
+    return await visit.render(
         "project.html",
         project=project,
         role=role_in(visit.caller, project.name) or "reader",
@@ -42,27 +32,27 @@ async def show(visit: Visit) -> Response:
 
 async def rename(visit: Visit) -> Response:
     """Rename a project."""
-    name = await visit.call(RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", "")))
+    name = await visit.call(requests.RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", "")))
     return visit.redirect("project", notice="renamed", project=name)
 
 
 async def describe(visit: Visit) -> Response:
     """Set the description of a project, or remove it."""
     description = visit.form.get("description", "").strip() or None
-    await visit.call(DescribeNamespaceRequest(name=_name(visit), description=description))
+    await visit.call(requests.DescribeNamespaceRequest(name=_name(visit), description=description))
     return visit.redirect("project", notice="saved", project=_name(visit))
 
 
 async def share(visit: Visit) -> Response:
     """Search a project in every project too, or no longer."""
-    await visit.call(ShareNamespaceRequest(name=_name(visit), off=visit.form.get("shared") != "1"))
+    await visit.call(requests.ShareNamespaceRequest(name=_name(visit), off=visit.form.get("shared") != "1"))
     return visit.redirect("project", notice="saved", project=_name(visit))
 
 
 async def ask_rename_tag(visit: Visit) -> Response:
     """Show which tags would get which names, on how many memories."""
     request = _tag_request(visit, dry_run=True)
-    return visit.render("project_tag.html", request=request, done=await visit.call(request))
+    return await visit.render("project_tag.html", request=request, done=await visit.call(request))
 
 
 async def rename_tag(visit: Visit) -> Response:
@@ -76,9 +66,9 @@ async def ask_merge(visit: Visit) -> Response:
     """Show what moving all memories into another project would do."""
     request = _merge_request(visit)
     if request.undo:  # without a preview
-        return visit.render("project_merge.html", request=request, preview=None)
+        return await visit.render("project_merge.html", request=request, preview=None)
     preview = await visit.call(request.model_copy(update={"dry_run": True}))
-    return visit.render("project_merge.html", request=request, preview=preview)
+    return await visit.render("project_merge.html", request=request, preview=preview)
 
 
 async def merge(visit: Visit) -> Response:
@@ -93,12 +83,12 @@ async def ask_delete(visit: Visit) -> Response:
     """Show what deleting a project would do."""
     project = await _project(visit)
     require(visit.caller, project.name, "admin")
-    return visit.render("project_delete.html", project=project)
+    return await visit.render("project_delete.html", project=project)
 
 
 async def delete(visit: Visit) -> Response:
     """Delete a project; the owner can restore it for a while."""
-    await visit.call(DeleteNamespaceRequest(name=_name(visit)))
+    await visit.call(requests.DeleteNamespaceRequest(name=_name(visit)))
     return visit.redirect("projects", notice="deleted")
 
 
@@ -116,20 +106,20 @@ async def erase(visit: Visit) -> Response:
         only = tuple(UUID(id_) for id_ in visit.form.getlist("id"))
     except ValueError:
         raise InvalidInput("id", "does not name a project.", hint="Reload the page.") from None
-    await visit.call(EraseNamespaceRequest(name=_name(visit), only=only))
+    await visit.call(requests.EraseNamespaceRequest(name=_name(visit), only=only))
     return visit.redirect("projects", notice="erased")
 
 
 async def _erase_form(visit: Visit, error: InvalidInput | None = None) -> Response:
     require_owner(visit.caller)
-    preview = await visit.call(EraseNamespaceRequest(name=_name(visit), dry_run=True))
-    return visit.render("project_erase.html", 200 if error is None else 400, preview=preview, error=error)
+    preview = await visit.call(requests.EraseNamespaceRequest(name=_name(visit), dry_run=True))
+    return await visit.render("project_erase.html", preview=preview, error=error)
 
 
 async def _project(visit: Visit) -> Namespace:
     """Return the project that the address names. Raises NotFound."""
     wanted = names.key(names.normalise(_name(visit), field="project"))
-    for item in await visit.call(ListNamespacesRequest()):
+    for item in await visit.call(requests.ListNamespacesRequest()):
         if names.key(item.name) == wanted:
             return item
     raise NotFound(f"There is no project {_name(visit)!r}.", hint="The page Projects has all that you may see.")
@@ -139,9 +129,9 @@ def _name(visit: Visit) -> str:
     return visit.form.get("project") or visit.query.get("project", "")
 
 
-def _tag_request(visit: Visit, *, dry_run: bool = False) -> RenameTagRequest:
+def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRequest:
     given = visit.form if visit.form else visit.query
-    return RenameTagRequest(
+    return requests.RenameTagRequest(
         tag=given.get("tag", ""),
         to=given.get("to", ""),
         namespace=_name(visit),
@@ -150,9 +140,9 @@ def _tag_request(visit: Visit, *, dry_run: bool = False) -> RenameTagRequest:
     )
 
 
-def _merge_request(visit: Visit) -> MergeNamespacesRequest:
+def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
     given = visit.form if visit.form else visit.query
-    return MergeNamespacesRequest(name=_name(visit), into=given.get("into", ""), undo=given.get("undo") == "1")
+    return requests.MergeNamespacesRequest(name=_name(visit), into=given.get("into", ""), undo=given.get("undo") == "1")
 
 
 ROUTES = [

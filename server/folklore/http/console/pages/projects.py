@@ -11,13 +11,8 @@ from starlette.responses import Response
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
+from folklore.memory import requests
 from folklore.memory.permissions import require_owner, role_in
-from folklore.memory.requests import (
-    CreateNamespaceRequest,
-    ImportRequest,
-    ListNamespacesRequest,
-    RestoreNamespaceRequest,
-)
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.memory.transfer.report import Report
@@ -66,10 +61,10 @@ class Projects:
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    found = await visit.call(ListNamespacesRequest())
-    deleted = await visit.call(ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
+    found = await visit.call(requests.ListNamespacesRequest())
+    deleted = await visit.call(requests.ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
     named = [item for item in found if all(word in item.name.casefold() for word in words)]
-    return visit.render(
+    return await visit.render(
         "projects.html",
         projects=Projects.of(visit, named, _PROJECTS),
         deleted=deleted,
@@ -80,7 +75,7 @@ async def show(visit: Visit) -> Response:
 async def create(visit: Visit) -> Response:
     """Create an empty project, and show it."""
     form = visit.form
-    request = CreateNamespaceRequest(
+    request = requests.CreateNamespaceRequest(
         name=form.get("name", ""), language=form.get("language") or None, description=form.get("description") or None
     )
     name = await visit.call(request)
@@ -89,14 +84,14 @@ async def create(visit: Visit) -> Response:
 
 async def restore(visit: Visit) -> Response:
     """Restore a deleted project, and show it."""
-    name = await visit.call(RestoreNamespaceRequest(name=visit.form.get("project", "")))
+    name = await visit.call(requests.RestoreNamespaceRequest(name=visit.form.get("project", "")))
     return visit.redirect("project", notice="restored", project=name)
 
 
 async def show_import(visit: Visit) -> Response:
     """Show the form of an import."""
     require_owner(visit.caller)
-    return visit.render("import.html", report=None, dry_run=False, project="", on_conflict="skip")
+    return await visit.render("import.html", report=None, dry_run=False, project="", on_conflict="skip")
 
 
 async def import_file(visit: Visit) -> Response:
@@ -106,12 +101,14 @@ async def import_file(visit: Visit) -> Response:
     content, project, dry_run = form.get("file", ""), form.get("project", "").strip(), form.get("dry_run") == "1"
     if not content.strip():
         raise InvalidInput("file", "is empty.", hint="Choose an export of Folklore.")
-    request = ImportRequest.model_validate(
+    request = requests.ImportRequest.model_validate(
         {"namespace": project or None, "on_conflict": form.get("on_conflict", "skip"), "dry_run": dry_run}
     )
     report = Report()
     await import_lines(await visit.service.open(), json_lines(io.BytesIO(content.encode())), request, report)
-    return visit.render("import.html", report=report, dry_run=dry_run, project=project, on_conflict=request.on_conflict)
+    return await visit.render(
+        "import.html", report=report, dry_run=dry_run, project=project, on_conflict=request.on_conflict
+    )
 
 
 ROUTES = [

@@ -1,47 +1,55 @@
-"""Review: memories of a project that want a decision, with a preview, a confirmation and an undo of each decision."""
+"""Review: memories of a project that want a decision; each is decided in the list, and undone there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import cast, get_args
+from typing import Any, cast, get_args
 from uuid import UUID
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.page_routes import get, post
-from folklore.http.console.visit import Visit
+from folklore.http.console.visit import Visit, is_from_script
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
-from folklore.memory.requests import GetRequest, OverviewRequest, Returns, ReviewRequest, StatusRequest
+from folklore.memory.requests import GetRequest, OverviewRequest, Returns, ReviewRequest, StatusRequest, UndoRequest
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
 from folklore.model import Memory
 from folklore.text.difference import Part, changed_lines
 
-_LIMIT = 50
-_CHOSEN = 100
+# Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.
+_PAGE, _LIMIT, _CHOSEN, _COMPARED = 10, 100, 100, 4_000
 TITLES = {"contradiction": "Contradictions", "similar": "Near-duplicates", "unused": "Unused for 180 days"}
+# The button of each decision, and its key.
+BUTTONS: Mapping[Decision, tuple[str, str]] = {
+    "keep": ("Keep", "y"), "pin": ("Pin", "p"), "forget": ("Forget", "f"), "merge": ("Merge", "m"),
+    "supersede": ("Supersede the older", "s"), "forget_older": ("Forget the older", "1"),
+    "forget_newer": ("Forget the newer", "2"), "contradicts": ("Contradiction", "c"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Item of a review, as a form names it, and how its second text differs from its first."""
+    """Item of a review, as a form names it, with its decision as it was written and the changed memory, or an error."""
 
     item: ReviewItem
     name: str
-    lines: Sequence[tuple[str, Sequence[Part]]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Item with its decision as it was written and the memory that it changed, or with the error."""
-
-    shown: Shown
-    decided: Decided | None = None
-    error: FolkloreError | None = None
+    decision: Decision | None = None
     changed: Memory | None = None
+    error: FolkloreError | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if only the beginnings of the texts are compared."""
+        return any(len(memory.content) > _COMPARED for memory in self.item.memories)
+
+    def lines(self) -> Iterator[tuple[str, Sequence[Part]]]:
+        """Yield how the second text differs from the first, when the template reads it."""
+        texts = [memory.content[:_COMPARED] for memory in self.item.memories]
+        return changed_lines(*texts) if len(texts) == 2 else iter(())
 
 
 async def show(visit: Visit) -> Response:
@@ -51,28 +59,38 @@ async def show(visit: Visit) -> Response:
         overview = await visit.call(OverviewRequest())
         status = await visit.call(StatusRequest(check_model=False))
         counted = {item.namespace: item for item in overview.attention}
-        return visit.render("review_projects.html", projects=status.namespaces, counted=counted)
-    reason = _reason(visit.query.get("reason", "similar"))
+        return await visit.render("review_projects.html", projects=status.namespaces, counted=counted)
+    reason, skip = _reason(visit.query.get("reason", "similar")), _skip(visit.query.get("skip") or "0")
     found = await visit.call(
         ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
     )
-    return visit.render(
-        "review.html",
-        project=project,
-        reason=reason,
-        titles=TITLES,
-        items=[_shown(item) for item in found.items],
-        after=found.after,
-        decisions=DECISIONS[reason],
-        may_write=role_in(visit.caller, project) in ("writer", "admin"),
-    )
+    items = [_shown(item) for item in found.items[skip : skip + _PAGE]]
+    more: dict[str, Any] | None = None
+    if len(found.items) > skip + _PAGE:
+        more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
+    elif found.after is not None:
+        more = {"after": found.after}
+    return await visit.render("review.html", **_of_page(visit, project, reason) | {"items": items, "more": more})
+
+
+def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]:
+    return {
+        "project": project,
+        "reason": reason,
+        "titles": TITLES,
+        "decisions": DECISIONS[reason],
+        "buttons": BUTTONS,
+        "may_write": role_in(visit.caller, project) in ("writer", "admin"),
+        "more": None,
+        "done": "",
+    }
 
 
 async def preview(visit: Visit) -> Response:
     """Show what a decision would do to the chosen items."""
     reason, decision, names = _chosen(visit)
     items = [await _read(visit, reason, name) for name in names]
-    return visit.render(
+    return await visit.render(
         "review_preview.html",
         project=visit.form.get("project", ""),
         reason=reason,
@@ -83,31 +101,50 @@ async def preview(visit: Visit) -> Response:
 
 
 async def apply(visit: Visit) -> Response:
-    """Write a decision for each chosen item that has not changed since it was shown."""
+    """Write a decision for one item, or for each chosen one, that has not changed since it was shown."""
     reason, decision, names = _chosen(visit)
-    outcomes = [await _applied(visit, reason, decision, name) for name in names]
-    return visit.render(
-        "review_done.html",
-        project=visit.form.get("project", ""),
-        reason=reason,
-        text=DECISIONS[reason][decision],
-        outcomes=outcomes,
-    )
+    return await _answer(visit, reason, [await _applied(visit, reason, decision, name) for name in names])
 
 
-async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name: str) -> Outcome:
+async def undo(visit: Visit) -> Response:
+    """Take back a decision, if the memory that it changed has not changed since, and show the item again."""
+    reason = _reason(visit.form.get("reason", ""))
+    decision, revision, name = [*visit.form.get("undo", "").split(" "), "", ""][:3]
+    request = _decided((await _read(visit, reason, name)).item, _decision(reason, decision)).undo
+    if isinstance(request, UndoRequest):
+        request = request.model_copy(update={"revision": _skip(revision)})
+    await visit.call(cast("Returns[object]", request))
+    if not is_from_script(visit.request):
+        return visit.redirect("review", notice="undone", project=visit.form.get("project"), reason=reason)
+    return await _answer(visit, reason, [await _read(visit, reason, name)])
+
+
+async def _answer(visit: Visit, reason: ReviewReason, items: Sequence[Shown]) -> Response:
+    """Return a page of decided items, or to the script the HTML of one."""
+    values = {**_of_page(visit, visit.form.get("project", ""), reason), "items": items}
+    if is_from_script(visit.request):
+        return JSONResponse({"html": await visit.fragment("review_item.html", **values, shown=items[0])})
+    done = sum(item.changed is not None for item in items)
+    return await visit.render("review.html", **values | {"done": f"{done} of {len(items)} done."})
+
+
+def _decided(item: ReviewItem, decision: Decision) -> Decided:
+    return decide(item, decision, datetime.now(UTC).date())
+
+
+async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name: str) -> Shown:
     shown = await _read(visit, reason, name)
     if shown.name != name:
-        return Outcome(shown, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
-    decided = decide(shown.item, decision, datetime.now(UTC).date())
+        return replace(shown, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
+    decided = _decided(shown.item, decision)
     try:
         result = await visit.call(cast("Returns[object]", decided.request))
         if isinstance(result, RelateResult) and result.failed:
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
-        return Outcome(shown, error=error)
+        return replace(shown, error=error)
     [changed] = (await visit.call(GetRequest(ids=(decided.changed.id,), forgotten=True))).found
-    return Outcome(shown, decided, changed=changed.memory)
+    return replace(shown, decision=decision, changed=changed.memory)
 
 
 async def _read(visit: Visit, reason: ReviewReason, name: str) -> Shown:
@@ -125,20 +162,27 @@ async def _read(visit: Visit, reason: ReviewReason, name: str) -> Shown:
 
 
 def _shown(item: ReviewItem) -> Shown:
-    name = "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories)
-    texts = [memory.content for memory in item.memories]
-    return Shown(item, name, list(changed_lines(*texts)) if len(texts) == 2 else ())
+    return Shown(item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories))
 
 
 def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
-    """Return the reason, the decision and the chosen items of a form. Raises InvalidInput."""
+    """Return the reason, the decision and the items of a form: the one of a button, or the chosen ones.
+
+    Raises InvalidInput.
+    """
     reason, names = _reason(visit.form.get("reason", "")), visit.form.getlist("item")
+    if one := visit.form.get("decide"):
+        decision, _, name = one.partition(" ")
+        return reason, _decision(reason, decision), [name]
     if not 1 <= len(names) <= _CHOSEN:
         raise InvalidInput("item", f"must be 1 to {_CHOSEN} chosen ones, got {len(names)}.", hint="Check the boxes.")
-    decision = visit.form.get("decision", "")
-    if decision not in DECISIONS[reason]:
+    return reason, _decision(reason, visit.form.get("decision", "")), list(dict.fromkeys(names))
+
+
+def _decision(reason: ReviewReason, text: str) -> Decision:
+    if text not in DECISIONS[reason]:
         raise InvalidInput("decision", f"must be one of {', '.join(DECISIONS[reason])}.")
-    return reason, cast("Decision", decision), list(dict.fromkeys(names))
+    return cast("Decision", text)
 
 
 def _reason(text: str) -> ReviewReason:
@@ -154,4 +198,15 @@ def _after(text: str | None) -> UUID | None:
         raise InvalidInput("after", "must be the id of a memory.") from None
 
 
-ROUTES = [get("/review", show), post("/review/preview", preview), post("/review/apply", apply)]
+def _skip(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InvalidInput("skip", "must be a number.", hint="Reload the page.")
+    return int(text)
+
+
+ROUTES = [
+    get("/review", show),
+    post("/review/preview", preview),
+    post("/review/apply", apply),
+    post("/review/undo", undo),
+]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import QueryParams
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get
@@ -28,8 +28,8 @@ from folklore.text.snippet import line, snippet
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-# Results of a page, of one step of "show more", and at most.
-_PAGE, _STEP, _MOST = 20, 100, 1_000
+# Results that are shown at first, and those of one ranking, which chips count and "show more" shows.
+_PAGE, _MOST = 20, 100
 # Characters of a result: a text up to so many is shown whole, a longer one by a line and a snippet.
 _WHOLE, _LINE, _SNIPPET = 320, 120, 480
 # Chips of a group, without those that are on.
@@ -56,7 +56,6 @@ class Asked:
     given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     limit: int = _PAGE
     cursor: str | None = None
-    before: int = 0
 
     @classmethod
     def of(cls, query: QueryParams) -> Asked:
@@ -70,9 +69,8 @@ class Asked:
             query.get("q", ""),
             bool(query.get("exact")),
             given,
-            _number(query, "limit", 1, _PAGE),
+            _limit(query.get("limit") or str(_PAGE)),
             query.get("cursor") or None,
-            _number(query, "before", 0, 0),
         )
 
     @property
@@ -95,12 +93,12 @@ class Asked:
         """True with a condition that the form has among its further ones."""
         return any(name in self.given for name in ("time", *_FORM_FILTERS))
 
-    def parameters(self) -> dict[str, object]:
+    def parameters(self) -> dict[str, Any]:
         """Return the parameters of this question, without the number of its results."""
         given = {name: self.given.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
         return {"q": self.text, "exact": "1" if self.exact else None, **given}
 
-    def toggled(self, name: str, value: str) -> dict[str, object]:
+    def toggled(self, name: str, value: str) -> dict[str, Any]:
         """Return the parameters with a condition added, or removed if it is on."""
         values = self.given.get(name, ())
         if value in values:
@@ -109,20 +107,18 @@ class Asked:
             values = (*values, value) if name in _SEVERAL else (value,)
         return {**self.parameters(), name: values}
 
-    def request(self, limit: int, cursor: str | None) -> Returns[Answer]:
-        """Return the request for one page. Raises InvalidInput."""
+    def request(self) -> Returns[Answer]:
+        """Return the request, always for as many results as a page can show. Raises InvalidInput."""
         project = self.first("project")
-        names = (ALL,) if project is None else (project,)
-        filters = self._filters()
+        where = {
+            "namespaces": (ALL,) if project is None else (project,),
+            "filters": self._filters(),
+            "limit": _MOST,
+        }
         if not self.has_question:
-            return ListRequest(namespaces=names, filters=filters, limit=limit, cursor=cursor)
-        if self.literal:
-            return SearchRequest(
-                query=self.text, namespaces=names, filters=filters, limit=limit, cursor=cursor, counted=False
-            )
-        return RecallRequest(
-            query=self.text, namespaces=names, filters=filters, limit=limit, cursor=cursor, counted=False
-        )
+            return ListRequest(cursor=self.cursor, **where)
+        request = SearchRequest if self.literal else RecallRequest
+        return request(query=self.text, counted=False, **where)
 
     def _filters(self) -> FiltersRequest:
         as_of = self.first("as_of")
@@ -131,7 +127,7 @@ class Asked:
         except ValueError:
             raise InvalidInput("as_of", "must be a date such as 2025-06-30.") from None
         tags = self.given.get("tag", ())
-        values: dict[str, object] = {
+        values: dict[str, Any] = {
             "kinds": self.given.get("kind", ()),
             "tags": tags,
             # Without a tag the default: a recall without any condition takes a quarter of the time.
@@ -166,81 +162,62 @@ class Shown:
     body: Markup | None
 
 
-def _number(query: QueryParams, name: str, least: int, default: int) -> int:
-    given = query.get(name, "") or str(default)
-    if given.isascii() and given.isdecimal() and len(given) <= 9 and least <= int(given) <= _MOST:
+def _limit(given: str) -> int:
+    if given.isascii() and given.isdecimal() and len(given) <= 9 and 1 <= int(given) <= _MOST:
         return int(given)
-    raise InvalidInput(name, f"must be between {least} and {_MOST:,}, got {given[:20]!r}.")
+    raise InvalidInput("limit", f"must be between 1 and {_MOST}, got {given[:20]!r}.")
 
 
 async def show(visit: Visit) -> Response:
     """Show the page, or to the script its answer alone: HTML of the same template, in JSON."""
     asked = Asked.of(visit.query)
-    values = await _values(visit, asked)
-    if not is_from_script(visit.request):
-        return visit.render("search.html", **values)
-    template = "search_results.html" if asked.cursor else "search_answer.html"
-    return visit.json({"html": visit.fragment(template, **values), "summary": values["summary"]})
-
-
-async def _values(visit: Visit, asked: Asked) -> dict[str, object]:
-    results, last = await _results(visit, asked)
-    shown = asked.before + len(results)
-    return {
+    answer = await visit.call(asked.request())
+    values: dict[str, Any] = {
         "asked": asked,
-        "groups": _groups(visit, asked, [item.memory for item in results], last.searched),
-        "results": _shown(asked, results),
-        "first": asked.before + 1,
-        "more": _more(visit, asked, shown, last.cursor),
-        "degraded": last.degraded,
-        "note": last.note or "",
-        "summary": _summary(asked, shown, more=last.cursor is not None),
+        "groups": _groups(visit, asked, [item.memory for item in answer.memories], answer.searched),
+        "results": _shown(asked, answer.memories[: asked.limit]),
+        "counted": len(answer.memories),
+        "more": _more(visit, asked, answer),
+        "degraded": answer.degraded,
+        "note": answer.note or "",
+        "summary": _summary(asked, answer),
     }
+    if not is_from_script(visit.request):
+        return await visit.render("search.html", **values)
+    return JSONResponse({"html": await visit.fragment("search_answer.html", **values), "summary": values["summary"]})
 
 
-async def _results(visit: Visit, asked: Asked) -> tuple[list[Recalled], Answer]:
-    """Return the results up to the limit of the address, page by page, and the last page."""
-    results: list[Recalled] = []
-    cursor = asked.cursor
-    while True:
-        left = asked.limit - len(results)
-        page = await visit.call(asked.request(min(left, _STEP) if asked.has_question else left, cursor))
-        results += page.memories
-        cursor = page.cursor
-        if cursor is None or len(results) >= asked.limit:
-            return results, page
-
-
-def _more(visit: Visit, asked: Asked, shown: int, cursor: str | None) -> Mapping[str, str] | None:
-    """Return the address of a longer page, and that of the further results alone, for the script."""
-    if cursor is None or shown >= _MOST:
+def _more(visit: Visit, asked: Asked, answer: Answer) -> tuple[str, str] | None:
+    """Return the words and the address of a link to more: the rest of the ranking, then older ones of a list."""
+    if len(answer.memories) > asked.limit:
+        return "Show more", visit.url("search", **asked.parameters(), limit=_MOST, cursor=asked.cursor)
+    if asked.has_question or answer.cursor is None:
         return None
-    limit = min(shown + _STEP, _MOST)
-    further = {**asked.parameters(), "limit": limit - shown, "cursor": cursor, "before": shown}
-    return {
-        "page": visit.url("search", **{**asked.parameters(), "limit": limit}),
-        "answer": visit.url("search", **further),
-    }
+    return "Older", visit.url("search", **asked.parameters(), limit=_MOST, cursor=answer.cursor)
 
 
-def _summary(asked: Asked, shown: int, *, more: bool) -> str:
+def _summary(asked: Asked, answer: Answer) -> str:
     """Return the number of results as a sentence."""
-    if not shown:
+    total, shown = len(answer.memories), min(len(answer.memories), asked.limit)
+    if not total:
         return "No memory matches." if asked.has_question or asked.given else "Nothing has been stored yet."
-    noun = "memory" if shown == 1 else "memories"
-    if not asked.has_question:
-        return f"The newest {shown:,} {noun}; there are more." if more else f"{shown:,} {noun}, newest first."
-    return f"The best {shown:,} {noun}; there are more." if more else f"{shown:,} {noun}, best first."
+    order = "best" if asked.has_question else "older" if asked.cursor else "newest"
+    if answer.cursor is not None:
+        further = "a narrower question finds others" if asked.has_question else "there are older ones"
+        return f"The {order} {shown} memories; {further if shown == total else 'there are more'}."
+    if shown < total:
+        return f"The {order} {shown} of {total} memories."
+    return f"{total} {'memory' if total == 1 else 'memories'}, {'best' if asked.has_question else 'newest'} first."
 
 
 # Results
 
 
-def _shown(asked: Asked, results: Iterable[Recalled]) -> list[Shown]:
-    """Return results with the words of the question marked."""
+def _shown(asked: Asked, results: Iterable[Recalled]) -> Iterator[Shown]:
+    """Yield results with the words of the question marked, when the template reads them."""
     words = words_of(asked.text if asked.has_question else "")
     pattern = highlight_pattern(asked.text) if asked.has_question else None
-    return [_shown_result(item, words, pattern) for item in results]
+    return (_shown_result(item, words, pattern) for item in results)
 
 
 def _shown_result(result: Recalled, words: QuestionWords, pattern: re.Pattern[str] | None) -> Shown:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.auth import address_of
-from folklore.http.console.guard import Visitor, delete_cookie, next_address, set_cookie
+from folklore.http.console.guard import Visitor, next_address, set_cookie
 from folklore.http.console.visit import open_page, read_form, redirection
 from folklore.http.error_responses import failure
 from folklore.http.team import Team
@@ -64,7 +64,7 @@ class SigningIn:
         visitor: Visitor = request.scope["state"]["visitor"]
         await self._sessions.end(visitor.secret)
         response = redirection("./sign-in")
-        delete_cookie(request, response)
+        set_cookie(request, response, "", 0)
         return response
 
     async def _exchange(self, request: Request, code: str) -> Response:

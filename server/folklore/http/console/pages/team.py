@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from starlette.responses import Response
 
+from folklore import pip_install
 from folklore.db.stores.audit import WRITES
 from folklore.errors import InvalidInput, Refused
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import (
-    TOKEN_PERIOD,
-    AuditRequest,
-    CallerRequest,
-    CreateTokenRequest,
-    InviteRequest,
-    ListTokensRequest,
-    RevokeTokensRequest,
-)
+from folklore.memory import requests
 from folklore.model import Token
 
 # Entries of the audit log on a page.
@@ -33,17 +27,17 @@ _PERIODS = {"": "any time", "24h": "the last 24 hours", "7d": "the last 7 days",
 async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
-    tokens = await visit.call(ListTokensRequest(all=every)) if visit.is_owner else ()
+    tokens = await visit.call(requests.ListTokensRequest(all=every)) if visit.is_owner else ()
     people = {principal: list(found) for principal, found in groupby(tokens, lambda token: token.principal)}
-    own = await visit.call(CallerRequest())
-    return visit.render(
+    own = await visit.call(requests.CallerRequest())
+    return await visit.render(
         "team.html",
         own=own,
         people=people,
         every=every,
         state=_state,
         audited=_may_audit(visit),
-        period=TOKEN_PERIOD,
+        period=requests.TOKEN_PERIOD,
     )
 
 
@@ -51,30 +45,31 @@ async def create(visit: Visit) -> Response:
     """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
     form = visit.form
     created = await visit.call(
-        CreateTokenRequest(
+        requests.CreateTokenRequest(
             name=form.get("name", ""),
             grants=_lines(form.get("grants", "")),
             owner=form.get("owner") == "1",
             namespace=_given(visit, "home"),
             agent=_given(visit, "agent"),
-            expires=_given(visit, "expires") or TOKEN_PERIOD,
+            expires=_given(visit, "expires") or requests.TOKEN_PERIOD,
         )
     )
-    return visit.render("team_secret.html", created=created, invitation=None, line="")
+    return await visit.render("team_secret.html", created=created, invitation=None, line="")
 
 
 async def invite(visit: Visit) -> Response:
     """Create an invitation, and show its code once."""
     invitation = await visit.call(
-        InviteRequest(
+        requests.InviteRequest(
             name=visit.form.get("name", ""),
             grants=_lines(visit.form.get("grants", "")),
-            expires=_given(visit, "expires") or TOKEN_PERIOD,
+            expires=_given(visit, "expires") or requests.TOKEN_PERIOD,
             within=_given(visit, "within") or "3d",
         )
     )
     line = f"folklore join {_own_address(visit)} {invitation.code}"
-    return visit.render("team_secret.html", created=None, invitation=invitation, line=line)
+    shown: dict[str, Any] = {"invitation": invitation, "line": line, "install": pip_install()}
+    return await visit.render("team_secret.html", created=None, **shown)
 
 
 async def show_again(visit: Visit) -> Response:
@@ -85,14 +80,14 @@ async def show_again(visit: Visit) -> Response:
 async def confirm_revoke(visit: Visit) -> Response:
     """Show which tokens would be revoked."""
     ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
-    tokens = await visit.call(ListTokensRequest(principal=principal))
-    return visit.render("team_revoke.html", tokens=[token for token in tokens if not ids or token.id in ids])
+    tokens = await visit.call(requests.ListTokensRequest(principal=principal))
+    return await visit.render("team_revoke.html", tokens=[token for token in tokens if not ids or token.id in ids])
 
 
 async def revoke(visit: Visit) -> Response:
     """Revoke the tokens that the visitor saw."""
     ids = tuple(_id(text) for text in visit.form.getlist("id"))
-    await visit.call(RevokeTokensRequest(ids=ids))
+    await visit.call(requests.RevokeTokensRequest(ids=ids))
     return visit.redirect("team", notice="revoked")
 
 
@@ -103,7 +98,7 @@ async def show_audit(visit: Visit) -> Response:
     # An empty list of namespaces is an error, since it is often a mistake; the default means all.
     named = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
     entries = await visit.call(
-        AuditRequest(
+        requests.AuditRequest(
             **named,
             principal=query.get("person") or None,
             denied=query.get("denied") == "1",
@@ -114,7 +109,7 @@ async def show_audit(visit: Visit) -> Response:
         )
     )
     filters = {name: query.get(name, "") for name in ("project", "person", "action", "since", "denied")}
-    return visit.render(
+    return await visit.render(
         "team_audit.html",
         entries=entries[:_ENTRIES],
         more=entries[_ENTRIES - 1].id if len(entries) > _ENTRIES else None,
@@ -167,7 +162,7 @@ def _lines(text: str) -> tuple[str, ...]:
 def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
     """Return the token or the principal that an address names. Raises InvalidInput."""
     if bool(id_) == bool(principal):
-        raise InvalidInput("id", "or a person must be given.", hint="Choose a token on the page Team.")
+        raise InvalidInput("id", "give a token or a person, one of the two.", hint="Choose a token on the page Team.")
     return ((_id(id_),), None) if id_ else ((), principal)
 
 

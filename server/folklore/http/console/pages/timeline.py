@@ -33,7 +33,7 @@ async def show(visit: Visit) -> Response:
     chosen = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
     events = [row | {"moment": event.at} for row, event in zip(rows(read.events), read.events, strict=True)]
     days = [(name, list(group)) for name, group in groupby(events, key=lambda row: row["day"])]
-    return visit.render(
+    return await visit.render(
         "timeline.html",
         days=days,
         read=read,

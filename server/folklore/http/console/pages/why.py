@@ -11,15 +11,10 @@ from starlette.responses import Response
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
+from folklore.memory import requests
 from folklore.memory.context import ALL
-from folklore.memory.requests import (
-    DeletePresetRequest,
-    ExplainRequest,
-    ListPresetsRequest,
-    RankingRequest,
-    SavePresetRequest,
-)
 from folklore.memory.results import ExplainedCandidate, Explanation
+from folklore.ranking.features import group_of
 
 _LIMIT, _MOST = 10, 30
 _DIVERSITY = "mmr_lambda"
@@ -27,9 +22,9 @@ _DIVERSITY = "mmr_lambda"
 SLIDERS: Sequence[tuple[str, float, str]] = (
     ("dense", 3, "Meaning: the dense branch"),
     ("keyword", 3, "Words: the keyword branch"),
-    ("nearness", 3, "Nearness to the question"),
+    ("neighbours", 3, "Neighbours in the session"),
     ("relations", 2, "Score that related memories share"),
-    ("exact", 3, "The question's words literally"),
+    ("exact", 3, "The question's words in sequence"),
     ("tags", 2, "Words of the question that are tags"),
     ("importance", 2, "Importance"),
     ("recency", 2, "Recent use"),
@@ -51,9 +46,10 @@ class Slider:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Part of a candidate's relevance, drawn as a bar of at most 100 units."""
+    """Part of a candidate's relevance, drawn as a bar of at most 100 units in the colour of its group."""
 
     name: str
+    group: str
     value: float
     x: float
     width: float
@@ -72,11 +68,11 @@ async def show(visit: Visit) -> Response:
     """Show the explanation of a question; a script asks for the part below the form alone."""
     question, project = visit.query.get("q", "").strip(), visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
-    presets = await visit.call(ListPresetsRequest())
+    presets = await visit.call(requests.ListPresetsRequest())
     given = _given(visit)
     explanation = await _explained(visit, question, project, preset, given) if question else None
     values = next((item.numbers for item in presets if item.name == preset), {})
-    return visit.render(
+    return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
         project=project,
@@ -95,9 +91,9 @@ async def show(visit: Visit) -> Response:
 
 async def _explained(visit: Visit, question: str, project: str, preset: str, given: Mapping[str, float]) -> Explanation:
     weights = {name: value for name, value in given.items() if name != _DIVERSITY}
-    ranking = RankingRequest(preset=preset, weights=weights, mmr_lambda=given.get(_DIVERSITY))
+    ranking = requests.RankingRequest(preset=preset, weights=weights, mmr_lambda=given.get(_DIVERSITY))
     limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
-    request = ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
+    request = requests.ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
     return await visit.call(request)
 
 
@@ -106,13 +102,13 @@ async def save(visit: Visit) -> Response:
     pairs = [text.partition("=") for text in visit.form.getlist("number")]
     numbers = {name: _number(value, name, 0, 100) for name, _, value in pairs}
     base, name = visit.form.get("base", "") or "balanced", visit.form.get("name", "").strip()
-    await visit.call(SavePresetRequest(name=name, base=base, numbers=numbers))
+    await visit.call(requests.SavePresetRequest(name=name, base=base, numbers=numbers))
     return visit.redirect("why", notice="saved", preset=name)
 
 
 async def delete(visit: Visit) -> Response:
     """Delete a saved preset."""
-    await visit.call(DeletePresetRequest(name=visit.form.get("name", "")))
+    await visit.call(requests.DeletePresetRequest(name=visit.form.get("name", "")))
     return visit.redirect("why", notice="deleted")
 
 
@@ -145,7 +141,7 @@ def _bars(candidate: ExplainedCandidate, most: float) -> list[Bar]:
     bars, x = [], 0.0
     for name, value in candidate.shares.items():
         width = round(max(value, 0.0) / most * _WIDTH, 2)
-        bars.append(Bar(name, value, round(x, 2), width))
+        bars.append(Bar(name, group_of(name), value, round(x, 2), width))
         x += width
     return bars
 

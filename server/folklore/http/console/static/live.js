@@ -27,7 +27,7 @@ function row(event) {
   slot("done").textContent = event.done;
   slot("time").textContent = at.toLocaleTimeString();
   slot("time").dateTime = event.at;
-  slot("time").title = at.toLocaleString();
+  slot("time").title = at.toLocaleString([], { timeZoneName: "long" });
   slot("agent").textContent = event.agent ? ` · ${event.agent}` : "";
   for (const memory of event.memories) {
     const link = document.createElement("a");

@@ -4,8 +4,6 @@ const form = document.getElementById("search");
 const input = document.getElementById("q");
 const answer = document.getElementById("answer");
 const summary = document.getElementById("summary");
-// Where a key leads from the link of the focused result. An undo is a form of the memory's page.
-const PAGE_KEYS = { e: "/edit", f: "/forget", u: "#undo" };
 // Browsers limit how often the address may change.
 const ADDRESS_DELAY = 300;
 
@@ -28,10 +26,7 @@ function fill(query) {
   }
 }
 
-// Nothing in it is executed: a parsed document has no scripting, and the policy of the page forbids inline scripts.
-function parsed(html) {
-  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map((node) => document.adoptNode(node));
-}
+const results = () => answer.querySelectorAll("[data-open]");
 
 function ask(target, show) {
   waiting = { target, show };
@@ -60,7 +55,8 @@ async function run() {
 
 function showAnswer(value) {
   const chip = document.activeElement?.closest("[data-chip]")?.dataset.chip;
-  answer.replaceChildren(...parsed(value.html));
+  // Nothing in it is executed: a parsed document has no scripting, and the policy of the page forbids inline scripts.
+  answer.replaceChildren(...new DOMParser().parseFromString(value.html, "text/html").body.childNodes);
   summary.textContent = value.summary;
   if (chip !== undefined) {
     const same = [...answer.querySelectorAll("[data-chip]")].find((other) => other.dataset.chip === chip);
@@ -104,25 +100,12 @@ answer.addEventListener("click", (event) => {
   const link = event.target.closest("[data-chip], #more a");
   if (link === null) return;
   event.preventDefault();
-  if (link.dataset.chip === undefined) return showMore(link);
   history.pushState(null, "", link.href);
   fill(new URL(link.href).searchParams);
-  ask(link.href, showAnswer);
-});
-
-function showMore(link) {
-  history.replaceState(null, "", link.href);
-  ask(link.dataset.answer, (value) => {
-    const further = parsed(value.html);
-    document.getElementById("more")?.replaceWith(...further);
-    summary.textContent = value.summary;
-    further.find((node) => node.nodeType === Node.ELEMENT_NODE)?.querySelector("a")?.focus();
+  const shown = results().length;
+  ask(link.href, (value) => {
+    showAnswer(value);
+    // After "Show more" the first further result, after "Older" the first one.
+    if (link.dataset.chip === undefined) (results()[shown] ?? results()[0])?.focus();
   });
-}
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  const page = PAGE_KEYS[event.key];
-  const link = document.activeElement?.closest("[data-entry]")?.querySelector("[data-open]");
-  if (page !== undefined && link) location.assign(`${link.href}${page}`);
 });

@@ -27,5 +27,7 @@ PATH_FORMATS: Mapping[str, OnConflict] = {
     "markdown": "overwrite",
     "rules": "overwrite",
     "claude-memory": "overwrite",
+    "web": "overwrite",
+    "git": "overwrite",
     "conversations": "skip",
 }

@@ -1,4 +1,6 @@
-"""Conversations that Claude and ChatGPT export: each turn of a person or a model becomes a memory.
+"""Conversations that Claude and ChatGPT export: each turn that states something lasting becomes a memory.
+
+Its content are the sentences that state it (text/statements.py), not the talk around them.
 
 The export is a zip file, the folder in it, or one of its files `conversations.json`, `conversations-000.json`, … Each
 has a list of conversations. Those of Claude have {"uuid", "name", "chat_messages": [{"uuid", "sender", "text",
@@ -26,7 +28,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, line_of, skipped_line
-from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, parts
+from folklore.text.statements import statements
 
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
 _CHUNK = 1024 * 1024
@@ -163,7 +165,7 @@ def _is_cut(error: ValueError, length: int) -> bool:
 
 
 def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
-    """Yield the turns of a conversation."""
+    """Yield the turns of a conversation that state something."""
     if isinstance(conversation.get("mapping"), dict):
         system, messages = "ChatGPT", _chatgpt_messages(conversation)
         id_, title = conversation.get("conversation_id") or conversation.get("id"), conversation.get("title")
@@ -182,23 +184,21 @@ def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
         if isinstance(message, str):
             yield skipped_line(message)
             continue
-        turn = message
-        if len(turn.text) > PAGE_CHARACTERS:
-            yield InvalidInput("content", f"must be at most {PAGE_CHARACTERS:,} characters.")
-            continue
-        for part, text in enumerate(parts(turn.text)):
+        if stated := statements(message.text, of_person=message.model is None):
             yield line_of(
                 shared
                 | {
-                    "id": id_of("conversation", system, session, turn.id, str(part)),
-                    "content": text,
+                    "id": id_of("conversation", system, session, message.id),
+                    "content": "\n".join(stated),
                     "session": session,
-                    "author": turn.model,
-                    "occurred_at": _time(turn.time) or _time(began),
+                    "author": message.model,
+                    "occurred_at": _time(message.time) or _time(began),
                     "position": position,
                 }
             )
-            position += 1
+        else:
+            yield skipped_line("turn that states nothing")
+        position += 1
 
 
 def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:

@@ -19,6 +19,8 @@ _SKIPPED_FOLDERS = frozenset({"node_modules", "venv", "__pycache__", "vendor", "
 # Files with rules for assistants, by name and by the folder that they are in.
 _RULE_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules"})
 _RULE_FOLDERS = {(".cursor", "rules"): ".mdc", (".claude", "rules"): ".md", (".github", "instructions"): ".md"}
+# Folders of decision records, one a file.
+DECISION_FOLDERS = ("docs/adr", "docs/decisions", "docs/architecture/decisions", "doc/adr", "adr")
 # The user's own notes on a project, which are not in its repository.
 PERSONAL_RULES = "CLAUDE.local.md"
 
@@ -58,6 +60,17 @@ def is_rule_file(path: Path) -> bool:
         or path.parts[-2:] == (".github", "copilot-instructions.md")
         or any(path.name.endswith(suffix) and folder in pairwise(folders) for folder, suffix in _RULE_FOLDERS.items())
     )
+
+
+def decision_files(root: Path) -> list[PageFile]:
+    """Return the decision records of a repository; their names are relative to it."""
+    return [file for name in DECISION_FOLDERS if (root / name).is_dir() for file in markdown_files(root / name, root)]
+
+
+def contributing_files(root: Path) -> list[PageFile]:
+    """Return the pages of a repository that say how to contribute."""
+    paths = [root / folder / "CONTRIBUTING.md" for folder in (".", ".github", "docs")]
+    return [PageFile(path, _name(path, root)) for path in paths if path.is_file()]
 
 
 def claude_files(folder: Path, base: Path) -> Iterator[PageFile]:

@@ -25,7 +25,7 @@ from markdown_it.token import Token
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, skipped_line, valid_kind
 
-PageFormat = Literal["markdown", "rules", "claude-memory"]
+PageFormat = Literal["markdown", "rules", "claude-memory", "decisions", "web"]
 
 PAGE_CHARACTERS = 2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
 _IN_MEMORY_BYTES = 1_000_000  # of lines; more are in a file
@@ -219,6 +219,8 @@ def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
         values["tags"] = [*tags, "rules"][-64:]
         values["metadata"] = {name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))}
         used |= _CONDITIONS
+    elif form == "decisions":
+        values |= {"kind": values["kind"] or "decision", "paths": [page.name]}
     values["summary"] = _text(front.get("description"))[:2000]
     unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
     return values | dict.fromkeys(map(_ignored_field, unused), True)
@@ -278,18 +280,10 @@ class _Section:
     text: str
 
 
-def parts(text: str) -> Iterator[str]:
-    """Yield a text in parts as long as those of a section, whole if it is short."""
-    if len(text) <= _SECTION_CHARACTERS:
-        yield text.strip()
-    else:
-        yield from (section.text for section in _sections(text, by_heading=False))
-
-
-def _sections(text: str, *, by_heading: bool = True) -> Iterator[_Section]:
-    """Yield every section with a text, a long one in parts; without `by_heading` only the parts of the whole text."""
+def _sections(text: str) -> Iterator[_Section]:
+    """Yield every section with a text, a long one in parts."""
     tokens, lines = _MARKDOWN.parse(text), text.split("\n")
-    found = _headings(tokens) if by_heading else {}
+    found = _headings(tokens)
     headings: dict[int, str] = {}
     first, body = 0, ""
     starts = sorted({0, *(token.map[0] for token in tokens if token.map)})

@@ -44,8 +44,9 @@ def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, A
     while (start := _NOT_SPACE.search(text, at)) is not None:
         try:
             value, at = _decode(text, start.start())
-        except (ValueError, RecursionError):
-            problem = f"is not JSON from character {start.start() + 1:,} on, or ends too early."
+        except (ValueError, RecursionError) as error:
+            wrong = "is not JSON, or ends too early," if isinstance(error, ValueError) else "is nested too deeply"
+            problem = f"{wrong} from character {start.start() + 1:,} on."
             raise InvalidInput("FILE", problem, hint="--format names other formats.") from None
         for record in _listed(value, names):
             yield record if isinstance(record, dict) else InvalidInput("record", "is not a JSON object.")

@@ -1,0 +1,325 @@
+"""Training of the ranking: weights of relevance and confidence from retrieval sets, each set weighing the same."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.command_line import main, print_json
+from benchmarks.metrics import auroc, hit_at, mean, recall_at, reciprocal_rank
+from benchmarks.sets import Question, RetrievalSet, evenly, read_set
+from benchmarks.store import Store, open_store
+from folklore import __version__
+from folklore.memory.context import RequestContext
+from folklore.memory.recall.pipeline import run_branches, search_of
+from folklore.memory.recall.pool import pool_of
+from folklore.memory.recall.rank import read_pool
+from folklore.memory.recall.values import Question as Asked
+from folklore.ranking.features import CONFIDENCE, RELEVANCE
+from folklore.ranking.numbers import ALONE
+from folklore.ranking.weights import Branch
+
+WEIGHTS = Path(__file__).parent.parent / "server/folklore/ranking/weights.json"
+# Memories of changelogs added to each project of the typed prompts, as in a store that was used for a while.
+_BESIDE, _PROMPTS, _CHANGELOG = 208, "prompts-dev", "changelog-dev"
+_RIDGE, _STEPS = 1e-3, 30
+# Results of a question that confidence is trained on: those that an answer shows.
+_SHOWN = 10
+# Questions of a set that are asked of another namespace, where nothing answers them.
+_FOREIGN = 200
+# Precision of the results from the lines of strong and fair matches on, and share of answers that the floor keeps.
+_STRONG, _FAIR, _KEPT = 0.8, 0.5, 0.97
+_DIGITS = 4
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the features of its candidates (n, features), and which of them are evidence (n,)."""
+
+    question: Question
+    sources: list[str]
+    relevance: Matrix
+    confidence: Matrix
+    right: NDArray[np.bool_]
+
+
+async def examples(store: Store, given: RetrievalSet, branches: Sequence[Branch]) -> list[Example]:
+    """Return the examples of a set: its questions, and as many as asked of a namespace that cannot answer them."""
+    app = store.app
+    context = await app.context(app.caller, app.namespace)
+    spaces = {name: f"{given.name}/{name}".replace(":", "/") for name in given.memories}
+    found = [await _example(context, question, [spaces[name] for name in given.asked(question)], branches)
+             for question in given.questions]  # fmt: skip
+    names = list(spaces)
+    following = dict(zip(names, [*names[1:], names[0]], strict=True))
+    own = [question for question in given.questions if len(question.namespaces) == 1 and question.evidence]
+    for question in evenly(own, min(_FOREIGN, len(own))) if len(names) > 1 else ():
+        foreign = replace(question, evidence=frozenset(), category="foreign")
+        found.append(await _example(context, foreign, [spaces[following[question.namespaces[0]]]], branches))
+    return found
+
+
+async def _example(
+    context: RequestContext, question: Question, spaces: Sequence[str], branches: Sequence[Branch]
+) -> Example:
+    asked = Asked(query=question.query, namespaces=tuple(spaces), branches=tuple(branches))
+    search = replace(
+        search_of(context, asked, await context.memory.find_namespaces(asked.namespaces)), expression=False
+    )
+    found = await run_branches(context.memory, search)
+    _, candidates, _ = await read_pool(context.memory, search, found)
+    ids: list[UUID] = list(candidates.all)
+    sources = [str(candidates.all[id_].row["source"]) for id_ in ids]
+    if not ids:
+        return Example(question, [], np.zeros((0, len(RELEVANCE))), np.zeros((0, len(CONFIDENCE))), np.zeros(0, bool))
+    pool = pool_of(search, found, candidates, ids)
+    return Example(
+        question,
+        sources,
+        np.stack([feature(pool) for feature, _ in RELEVANCE.values()], axis=1),
+        np.stack([feature(pool) for feature in CONFIDENCE.values()], axis=1),
+        np.array([source in question.evidence for source in sources]),
+    )
+
+
+def train_relevance(sets: Sequence[Sequence[Example]], columns: Sequence[int]) -> Matrix:
+    """Return the weights by pairs of one right and one other candidate; each set and each question weighs the same."""
+    differences, shares = [], []
+    for one in sets:
+        rows = [_pairs(example, columns) for example in one if example.right.any() and not example.right.all()]
+        differences += rows
+        shares += [np.full(len(row), 1.0 / len(row) / len(rows)) for row in rows]
+    pairs = np.concatenate(differences)
+    # A pair and its reverse, so that there is no bias.
+    return _logistic(pairs, np.ones(len(pairs)), np.concatenate(shares))
+
+
+def _pairs(example: Example, columns: Sequence[int]) -> Matrix:
+    features = example.relevance[:, columns]
+    pairs: Matrix = features[example.right][:, None, :] - features[~example.right][None]
+    return pairs.reshape(-1, len(columns))
+
+
+def train_confidence(sets: Sequence[Sequence[Example]], relevance: Matrix, columns: Sequence[int]) -> Matrix:
+    """Return the weights and the bias: of the first ten results, those with and without an answer weighing the same."""
+    features, right, shares = [], [], []
+    for one in sets:
+        for group in (
+            [item for item in one if item.question.evidence],
+            [item for item in one if not item.question.evidence],
+        ):
+            for example in group:
+                best = np.argsort(-(example.relevance @ relevance), kind="stable")[:_SHOWN]
+                features.append(example.confidence[best][:, columns])
+                right.append(example.right[best].astype(float))
+                shares.append(np.full(len(best), 1.0 / max(len(best), 1) / len(group)))
+    matrix = np.concatenate(features)
+    return _logistic(np.column_stack([matrix, np.ones(len(matrix))]), np.concatenate(right), np.concatenate(shares))
+
+
+def _logistic(features: Matrix, right: Matrix, shares: Matrix) -> Matrix:
+    """Return the weights of a logistic regression by Newton's method, with a small ridge on scaled features."""
+    scale = np.where((deviation := features.std(axis=0)) > 0, deviation, 1.0)
+    scaled, shares = features / scale, shares / shares.sum()
+    weights = np.zeros(features.shape[1])
+    ridge = _RIDGE * np.eye(len(weights))
+    for _ in range(_STEPS):
+        likely = 1.0 / (1.0 + np.exp(-np.clip(scaled @ weights, -30, 30)))
+        slope = scaled.T @ (shares * (right - likely)) - ridge @ weights
+        curve = (scaled * (shares * likely * (1 - likely))[:, None]).T @ scaled + ridge
+        weights = weights + np.linalg.solve(curve, slope)
+    found: Matrix = np.round(weights / scale, _DIGITS)
+    return found
+
+
+def _with_and_without(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+    answered = [example for example in examples if example.question.evidence and example.sources]
+    return answered, [example for example in examples if not example.question.evidence and example.sources]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """The weights as the file has them."""
+
+    relevance: dict[str, float]
+    confidence: dict[str, float]
+    score: dict[str, float]
+    strong: float
+    fair: float
+    floor: float
+
+    def relevances(self, example: Example) -> Matrix:
+        """Return the relevance (n,) of the candidates."""
+        relevance: Matrix = example.relevance @ np.array([self.relevance.get(name, 0.0) for name in RELEVANCE])
+        return relevance
+
+    def shown(self, example: Example) -> tuple[NDArray[np.int64], Matrix]:
+        """Return the places of the first results, and what their scores are made of (n, 3)."""
+        relevance = self.relevances(example)
+        places = np.argsort(-relevance, kind="stable")
+        best = relevance[places]
+        lead = best - (best[0] if len(best) > 1 else best[0] - ALONE)
+        lead[0] = best[0] - best[1] if len(best) > 1 else ALONE
+        weights = np.array([self.confidence.get(name, 0.0) for name in CONFIDENCE])
+        doubts = example.confidence[places] @ weights + self.confidence["bias"]
+        return places[:_SHOWN], np.stack([best, lead, doubts], axis=1)[:_SHOWN]
+
+    def scores(self, made_of: Matrix) -> Matrix:
+        """Return the scores of results, in order: the greatest of each and of those after it."""
+        own = (
+            made_of @ np.array([self.score[name] for name in ("relevance", "lead", "confidence")]) + self.score["bias"]
+        )
+        falling: Matrix = np.maximum.accumulate((1.0 / (1.0 + np.exp(-own)))[::-1])[::-1]
+        return falling
+
+
+def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
+    """Return weights trained on these sets; without `dense`, only of features that need no vectors."""
+    columns = [place for place, (_, group) in enumerate(RELEVANCE.values()) if dense or group != "dense"]
+    judged = [place for place, name in enumerate(CONFIDENCE) if dense or name != "meaning"]
+    weights = train_relevance(sets, columns)
+    relevance = np.zeros(len(RELEVANCE))
+    relevance[columns] = weights
+    confidence = train_confidence(sets, relevance, judged)
+    names, judges = list(RELEVANCE), list(CONFIDENCE)
+    trained = Trained(
+        {names[place]: float(weight) for place, weight in zip(columns, weights, strict=True)},
+        {**{judges[place]: float(weight) for place, weight in zip(judged, confidence[:-1], strict=True)},
+         "bias": float(confidence[-1])},
+        {}, 1.0, 1.0, 0.0,
+    )  # fmt: skip
+    scored = _train_score(trained, sets)
+    trained = replace(trained, score=dict(zip(("relevance", "lead", "confidence", "bias"), scored, strict=True)))
+    shown = [[_shown(trained, example) for example in _with_and_without(one)[0]] for one in sets]
+    doubts = sorted(
+        float(trained.shown(example)[1][:, 2].max()) for one in sets for example in _with_and_without(one)[0]
+    )
+    floor = 1.0 / (1.0 + np.exp(-doubts[round((1 - _KEPT) * len(doubts))]))
+    return replace(trained, strong=_line(shown, _STRONG), fair=_line(shown, _FAIR), floor=round(float(floor), 3))
+
+
+def _train_score(trained: Trained, sets: Sequence[Sequence[Example]]) -> list[float]:
+    """Return the weights of relevance, lead and confidence in the score, and the bias."""
+    features, right, shares = [], [], []
+    for one in sets:
+        for group in _with_and_without(one):
+            for example in group:
+                places, made_of = trained.shown(example)
+                features.append(made_of)
+                right.append(example.right[places].astype(float))
+                shares.append(np.full(len(places), 1.0 / len(places) / len(group)))
+    matrix = np.concatenate(features)
+    found = _logistic(np.column_stack([matrix, np.ones(len(matrix))]), np.concatenate(right), np.concatenate(shares))
+    return [float(weight) for weight in found]
+
+
+def _shown(trained: Trained, example: Example) -> tuple[Matrix, NDArray[np.bool_]]:
+    places, made_of = trained.shown(example)
+    return trained.scores(made_of), example.right[places]
+
+
+def _silence(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
+    """Return how well the greatest confidence separates questions with an answer from others, if there are any."""
+    sides = [[float(trained.shown(example)[1][:, 2].max()) for example in side] for side in _with_and_without(examples)]
+    return {"AUROC": auroc(*sides)} if all(sides) else {}
+
+
+def _line(sets: Sequence[Sequence[tuple[Matrix, NDArray[np.bool_]]]], precision: float) -> float:
+    """Return the least score from which on this share of the results is right in every set, or that a set never has."""
+    return round(max(_line_of(one, precision) for one in sets), 3)
+
+
+def _line_of(answers: Sequence[tuple[Matrix, NDArray[np.bool_]]], precision: float) -> float:
+    scores = np.concatenate([score for score, _ in answers])
+    right = np.concatenate([right for _, right in answers])
+    order = np.argsort(-scores, kind="stable")
+    held = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    enough = np.flatnonzero((held >= precision) & (np.arange(len(order)) >= _SHOWN))
+    return float(scores[order[enough[-1]]]) if len(enough) else float(scores[order[min(_SHOWN, len(order) - 1)]])
+
+
+def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
+    """Return the figures of a set that was left out."""
+    asked = [example for example in examples if example.question.evidence]
+    orders = [np.argsort(-trained.relevances(example), kind="stable") for example in asked]
+    answers = [[example.sources[place] for place in order] for example, order in zip(asked, orders, strict=True)]
+    pairs = [(answer, example.question.evidence) for answer, example in zip(answers, asked, strict=True)]
+    shown = [_shown(trained, example) for example in asked if example.sources]
+    scores, right = np.concatenate([one for one, _ in shown]), np.concatenate([one for _, one in shown])
+    lines = {"strong": scores >= trained.strong, "fair": scores >= trained.fair, "weak": scores < trained.fair}
+    return {
+        "questions": len(asked),
+        "R@10": mean([recall_at(10, *pair) for pair in pairs]),
+        "R@5": mean([recall_at(5, *pair) for pair in pairs]),
+        "MRR": mean([reciprocal_rank(*pair) for pair in pairs]),
+        "hit@5": mean([hit_at(5, *pair) for pair in pairs]),
+        **_silence(trained, examples),
+        **{name: float(right[chosen].mean()) if chosen.any() else 1.0 for name, chosen in lines.items()},
+        **{f"{name} results": int(chosen.sum()) for name, chosen in lines.items()},
+    }
+
+
+async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> dict[str, list[Example]]:
+    given = [read_set(path) for path in sorted(folder.glob("*-dev.jsonl"))]
+    beside = next((one for one in given if one.name == _CHANGELOG), None)
+    found = {}
+    async with open_store(home) as store:
+        for one in given:
+            if one.name == _PROMPTS and beside is not None:
+                lines = evenly([line for held in beside.memories.values() for line in held], _BESIDE)
+                noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
+                one = replace(one, memories={name: [*held, *noise] for name, held in one.memories.items()})
+            if home is None or not (home / f"{one.name}.stored").exists():
+                for name, memories in one.memories.items():
+                    await store.add(f"{one.name}/{name}".replace(":", "/"), memories)
+                if home is not None:
+                    (home / f"{one.name}.stored").touch()
+            found[one.name] = await examples(store, one, branches)
+    return found
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--model", type=click.Choice(["bundled", "contextual", "none"]), default="bundled", show_default=True)
+@click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Keep the stored sets here.")
+def train_ranking(folder: Path, model: str, home: Path | None) -> None:
+    """Train the ranking on the sets *-dev.jsonl of FOLDER; print each set's figures, left out; write the weights.
+
+    The vectors are those of the embedding model of the settings; `none` trains the weights for words alone.
+    """
+    branches: Sequence[Branch] = ("keyword",) if model == "none" else ("dense", "keyword")
+    sets = asyncio.run(_read(folder, home, branches))
+    dense = model != "none"
+    left_out = {name: measured(train([sets[other] for other in sets if other != name], dense=dense), sets[name])
+                for name in sets}  # fmt: skip
+    trained = train(list(sets.values()), dense=dense)
+    weights: dict[str, Any] = json.loads(WEIGHTS.read_text()) if WEIGHTS.exists() else {"provenance": {}, "models": {}}
+    weights["models"][model] = {name: getattr(trained, name) for name in Trained.__slots__}
+    weights["provenance"][model] = {
+        "code": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "sets": {path.stem: _digest(path) for path in sorted(folder.glob("*-dev.jsonl"))},
+    }
+    WEIGHTS.write_text(json.dumps(weights, indent=1, sort_keys=True) + "\n")
+    print_json({"left out": left_out, "weights": weights["models"][model]})
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    main(train_ranking)

@@ -1,0 +1,212 @@
+"""Undo and redo: of changes of memories by id, or of one's own writes one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NoReturn
+from uuid import UUID
+
+import click
+
+from folklore.cli.context import call, with_operations, zone_of
+from folklore.cli.daily.write import print_forgotten
+from folklore.cli.ids import with_ids
+from folklore.cli.options import Names, context_and_json, namespace_option
+from folklore.cli.output import print_json, print_line, time_text
+from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory import requests, serializers
+from folklore.memory.results import History, LogEntry, Undone
+from folklore.memory.service import Operations
+from folklore.model import Memory, Revision
+
+# Of one moment, the write that the others follow from: a store may supersede, a forget restores.
+_ORDER = ("store", "merge", "forget", "update", "retag", "supersede", "undo")
+_OWN_WRITES = 200  # the latest ones, in which the change is looked for
+
+
+@click.command()
+@click.argument("memories", nargs=-1, metavar="[ID…]")
+@namespace_option
+@click.option(
+    "--revision",
+    type=click.IntRange(min=1),
+    help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@context_and_json
+def undo(ctx: click.Context, memories: tuple[str, ...], yes: bool, revision: int | None, **options: Any) -> None:
+    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change.
+
+    Without ID: your own changes one by one, the last one first, each of all memories that it concerned; stored memories
+    are forgotten. On a terminal it asks first. `folklore redo` takes back an undo.
+    """
+    if revision is not None and len(set(memories)) != 1:
+        raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
+    _run(ctx, memories, ask=not yes and sys.stdin.isatty(), revision=revision, **options)
+
+
+@click.command()
+@click.argument("memories", nargs=-1, metavar="[ID…]")
+@namespace_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@context_and_json
+def redo(ctx: click.Context, memories: tuple[str, ...], yes: bool, **options: Any) -> None:
+    """Repeat the change that the last undo of each memory took back. A change made since forbids it.
+
+    Without ID: what your own undos took back, one by one, the last one first. On a terminal it asks first.
+    """
+    _run(ctx, memories, ask=not yes and sys.stdin.isatty(), redo=True, **options)
+
+
+def _run(
+    ctx: click.Context, memories: tuple[str, ...], *, ask: bool, namespaces: Names, as_json: bool, **options: Any
+) -> None:
+    if not memories:
+        _run_own(ctx, namespaces, redo=options.get("redo", False), ask=ask, as_json=as_json)
+        return
+
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
+        wanted = [requests.UndoRequest(id=id_, namespaces=namespaces, **options) for id_ in dict.fromkeys(ids)]
+        await _undo_all(operations, wanted, as_json=as_json)
+
+    with_ids(ctx, memories, work)
+
+
+async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest], *, as_json: bool) -> None:
+    """Undo or redo changes one by one, and print each as it is done: a later one may fail."""
+    undone: list[Undone] = []
+    for request in undos:
+        item = await operations.call(request)
+        undone.append(item)
+        if not as_json:
+            action = "store" if request.redo and item.revision.undoes == 0 else item.revision.action
+            done = "redone" if request.redo else "undone"
+            print_line(f"{done}: {action} of {item.memory.id}, by {item.revision.author}")
+            for old in item.superseded:
+                print_line(f"superseded again: {old}")
+    if as_json:
+        changes = [
+            {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
+            | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
+            for item in undone
+        ]
+        print_json({"redone" if undos[0].redo else "undone": changes})
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write of the caller, and the memories that it concerned, as they are now."""
+
+    namespace: str
+    at: datetime
+    action: str
+    memories: list[Memory]
+
+
+def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as_json: bool) -> None:
+    """Take back the last write of the caller that was not taken back, or the last undo. Raises NotFound, Conflict."""
+    names = {} if namespaces is None else {"namespaces": namespaces}
+    find = _undone_write if redo else _write_in_force
+    write = with_operations(ctx, lambda operations: find(_own_writes(operations, names)))
+    ids = tuple(memory.id for memory in write.memories)
+    forgets = write.action == "store" and not redo
+    if ask:
+        for memory in write.memories:
+            text = serializers.beginning(memory.content).replace("\n", " ")
+            click.echo(f"{memory.id}  {text}", err=True)
+        noun = "this memory" if len(ids) == 1 else f"these {len(ids):,} memories"
+        asked = f"{'Redo' if redo else 'Undo'} the {write.action} of {noun}, done"
+        asked = f"Forget {noun}, stored" if forgets else asked
+        click.confirm(f"{asked} {time_text(write.at, zone_of(ctx))}?", abort=True, err=True)
+    only: dict[str, Any] = {"namespaces": (write.namespace,)}
+    if forgets:
+        result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))
+        if as_json:
+            print_json(serializers.forgotten(result, erase=False, dry_run=False))
+        else:
+            print_forgotten(result, "forgotten")
+        return
+
+    undos = [requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only) for item in write.memories]
+    with_operations(ctx, lambda operations: _undo_all(operations, undos, as_json=as_json))
+
+
+async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[LogEntry, list[History]]]:
+    """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
+    written = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
+    entries = [entry for entry in written if entry.action in _ORDER]
+    for entry in sorted(entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))):
+        histories = []
+        for id_ in entry.ids:
+            with suppress(NotFound):
+                request = requests.HistoryRequest(id=id_, namespaces=(entry.namespace,))
+                histories.append(await operations.call(request))
+        yield entry, histories
+
+
+async def _write_in_force(writes: AsyncIterator[tuple[LogEntry, list[History]]]) -> _Write:
+    async for entry, histories in writes:
+        if current := [item.memory for item in histories if _in_force(item, entry)]:
+            return _Write(entry.namespace, entry.at, entry.action, current)
+    raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
+
+
+def _in_force(found: History, entry: LogEntry) -> bool:
+    """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
+    undone = {item.undoes for item in found.revisions if item.action == "undo"}
+    rest = [item for item in found.revisions if item.action not in ("undo", "move") and item.revision not in undone]
+    if entry.action == "store":
+        if found.memory.created_at != entry.at or found.memory.forgotten_at is not None:
+            return False
+    elif not any(item.changed_at == entry.at and item.undoes != 0 for item in rest):
+        return False
+    followed = next((item for item in rest if item.changed_at > entry.at), None)
+    if followed is not None:
+        raise Conflict(
+            f"After your last change, {followed.author} changed the memory {found.memory.id}.",
+            hint=f"`folklore history {found.memory.id}` shows it; `folklore undo {found.memory.id}` undoes that first.",
+        )
+    return True
+
+
+async def _undone_write(writes: AsyncIterator[tuple[LogEntry, list[History]]]) -> _Write:
+    """Return what the last undo took back, unless another change of the caller followed it. Raises NotFound."""
+    write: _Write | None = None
+    redone_at: datetime | None = None
+    async for entry, histories in writes:
+        for found in histories:
+            change = next((item for item in found.revisions if item.changed_at == entry.at), None)
+            if entry.at == redone_at or (change is None and found.memory.created_at != entry.at):
+                continue
+            if change is None or change.undoes is None:
+                return write or _nothing()
+            if change.action != "undo" and change.undoes:
+                redone_at = entry.at  # what a redo superseded or restored belongs to it
+                continue
+            action, at = _taken_back(found, change)
+            if action not in _ORDER:
+                continue
+            if write is None or (at == write.at and _ORDER.index(action) < _ORDER.index(write.action)):
+                write = _Write(entry.namespace, at, action, [found.memory])
+            elif at != write.at:
+                return write
+            elif action == write.action:
+                write.memories.append(found.memory)
+    return write or _nothing()
+
+
+def _taken_back(found: History, change: Revision) -> tuple[str, datetime]:
+    """Return the action and the time of the write that an undo took back; no action if that was redone."""
+    original = next((item for item in found.revisions if item.revision == change.undoes), None)
+    if any(item.undoes == change.revision for item in found.revisions) or (original and original.undoes == 0):
+        return "", change.changed_at
+    return ("store", found.memory.created_at) if original is None else (original.action, original.changed_at)
+
+
+def _nothing() -> NoReturn:
+    hint = "A change after an undo ends what can be redone."
+    raise NotFound("There is no undo of yours that could be redone.", hint=hint)

@@ -1,1 +1,0 @@
-                - case when passage > 0 then :deviation::float8 * sqrt(2 * ln(passages::float8)) else 0 end

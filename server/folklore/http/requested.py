@@ -1,0 +1,104 @@
+"""Names in a request: its namespace, and the time zone of its caller in the header Folklore-Time-Zone.
+
+The namespace is in the header Folklore-Namespace, else in the URL as ?namespace=NAME, percent-encoded as UTF-8;
+characters that HTTP allows there need not be encoded.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from datetime import tzinfo
+from urllib.parse import parse_qsl, quote, unquote
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from folklore.errors import InvalidInput
+from folklore.text import names
+from folklore.text.dates.zones import zone_named
+
+NAMESPACE, TIME_ZONE = "Folklore-Namespace", "Folklore-Time-Zone"
+PARAMETER = "namespace"
+
+# The first event of an SSE stream: the address to which this client posts its messages.
+_ENDPOINT = re.compile(rb"^data: [^\r\n]*\?session_id=[0-9a-f]+", re.MULTILINE)
+_NOT_UTF8 = "\N{REPLACEMENT CHARACTER}"
+
+_request: ContextVar[Scope] = ContextVar("folklore_request")
+
+
+def requested_namespace() -> str | None:
+    """Return the namespace that the current request names, or None. Raises InvalidInput if it is not a valid name."""
+    field, values = _namespaces(_request.get({}))
+    if (name := _only(field, values)) is None:
+        return None
+    if _NOT_UTF8 in name:
+        raise InvalidInput(field, "must be UTF-8, percent-encoded.", hint="For example: caf%C3%A9")
+    return names.normalise(name, field=field)
+
+
+def requested_zone() -> tzinfo | None:
+    """Return the time zone that the current request names, or None. Raises InvalidInput if there is no such zone."""
+    values = [value.decode("latin-1").strip() for value in _headers(_request.get({}), TIME_ZONE)]
+    name = _only(TIME_ZONE, [value for value in values if value])
+    return None if name is None else zone_named(name, TIME_ZONE)
+
+
+class RequestedNames:
+    """ASGI middleware that keeps what a request names, for the call that the request makes.
+
+    An SSE client sends its messages as requests of their own, to an address that its stream gives. That address gets
+    the namespace of the stream, which the server then need not remember.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] == "GET" and scope["path"] == "/sse" and (values := _namespaces(scope)[1]):
+            send = _with_endpoint(values, send)
+        token = _request.set(scope)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            _request.reset(token)
+
+
+def _only(field: str, values: list[str]) -> str | None:
+    if len(values) > 1:
+        raise InvalidInput(field, f"must be given once, got {len(values)} values.")
+    return values[0] if values else None
+
+
+def _namespaces(scope: Scope) -> tuple[str, list[str]]:
+    """Return the namespaces that a request names, and where. An empty one names nothing, as an empty argument does."""
+    in_header = [unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)]
+    if given := [value for value in in_header if value.strip()]:
+        return NAMESPACE, given
+    query = parse_qsl(scope.get("query_string", b"").decode(errors="replace"))
+    return f"?{PARAMETER}", [value for name, value in query if name == PARAMETER and value.strip()]
+
+
+def _headers(scope: Scope, name: str) -> list[bytes]:
+    return [value for key, value in scope.get("headers", ()) if key == name.lower().encode()]
+
+
+def _with_endpoint(namespaces: list[str], send: Send) -> Send:
+    """Return a `send` that adds the namespace to the address for messages."""
+    added = "".join(f"&{PARAMETER}={quote(value, safe='')}" for value in namespaces).encode("ascii")
+    waiting = True
+
+    async def sending(message: Message) -> None:
+        nonlocal waiting
+        if waiting and message["type"] == "http.response.body":
+            body, changed = _ENDPOINT.subn(lambda found: found[0] + added, message.get("body", b""), count=1)
+            if changed:
+                waiting = False
+                message = dict(message, body=body)
+        await send(message)
+
+    return sending

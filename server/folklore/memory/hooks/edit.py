@@ -1,0 +1,73 @@
+"""Notes for an edit: memories that are tied to its file, and those that its text nearly certainly concerns."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from folklore.memory.context import RequestContext
+from folklore.memory.hooks.matches import Match, inject, recalled
+from folklore.memory.hooks.scope import HookScope
+from folklore.memory.requests import HookRequest
+from folklore.memory.results import HookAnswer
+from folklore.model import Filters, Recalled
+from folklore.ranking.injection import CONCERNED, MOST_OF_EDIT, edit_worth
+from folklore.text.edits import Edit, edit_of
+from folklore.text.paths import plain_path
+
+# Candidates of an edit, by words.
+_CANDIDATES = 30
+
+
+async def notes_for_edit(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+    """Return the notes that an edit concerns and that its session was not given yet, mostly silence."""
+    edit = edit_of(request.path, request.text or request.content, request.command)
+    if edit is None or scope.ledger is None or not context.edit_notes:
+        return HookAnswer()
+    edit = replace(edit, path=await _relative(context, edit.path, request.directory))
+    return HookAnswer(await inject(context, scope, request.event, await _matches(context, scope, edit)))
+
+
+async def _relative(context: RequestContext, path: str, directory: str) -> str:
+    """Return a path as memories have it: relative to the root of the repository, or to the session's directory."""
+    if context.copy is not None:
+        path = (await asyncio.to_thread(context.copy.spellings, path))[0]
+    return plain_path(path).removeprefix(f"{plain_path(directory)}/")
+
+
+async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
+    """Return the memories of exactly this file, and those that share enough words with the edit, best first."""
+    tied, (shared, matches) = await asyncio.gather(_tied(context, scope, edit), _sharing(context, scope, edit))
+    worth = {
+        match.id: edit_worth(shared.get(match.id, 0.0), edit.path, match.result.memory.paths)
+        for match in (*tied, *matches)
+    }
+    chosen = {match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED}
+    # Nearly certain, or not there at all.
+    best = sorted(chosen.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
+    return [replace(match, confidence=1.0) for match in best]
+
+
+async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
+    if scope.own is None or scope.own.empty:
+        return []
+    names, filters = {scope.own.id: scope.own.name}, Filters(paths=(edit.path,))
+    found = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
+    return [Match(Recalled(memory), scope.own.id, 1.0, memory.summary or memory.content) for memory in found.memories]
+
+
+async def _sharing(
+    context: RequestContext, scope: HookScope, edit: Edit
+) -> tuple[Mapping[UUID, float], Sequence[Match]]:
+    """Return memories that share words with an edit, and of each how many words as rare as can be."""
+    if not scope.spaces or not edit.words:
+        return {}, ()
+    found, matches = await recalled(context, scope, edit.words, _CANDIDATES, ("keyword",))
+    words, hits = found.keyword.words, found.keyword.hits
+    if words is None:
+        return {}, ()
+    rarest = math.log(1.0 + words.query.corpus.total)
+    return {id_: raw / rarest for id_, raw in zip(hits.ids, hits.raw, strict=True)}, matches

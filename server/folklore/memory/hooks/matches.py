@@ -1,0 +1,146 @@
+"""Memories that match a text of a session, with the probability that each answers it, and their lines as notes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from folklore.db.stores.injections import Given, Note
+from folklore.memory.code.working_copy import Anchor
+from folklore.memory.context import RequestContext
+from folklore.memory.hooks.scope import HookScope
+from folklore.memory.ids import new_id, short
+from folklore.memory.recall.page import page
+from folklore.memory.recall.pipeline import ranked, search_of
+from folklore.memory.recall.values import Found, Question
+from folklore.model import Recalled
+from folklore.ranking.injection import IGNORED, forms
+from folklore.ranking.weights import Branch, Ranking
+from folklore.text import tokens
+from folklore.text.injected import block
+from folklore.text.prompts import asked
+from folklore.text.question import QuestionWords
+from folklore.text.snippet import line
+
+# Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
+_SLOW, _LATE = 1.5, 4.0
+# Days from which a note says "verify".
+_OLD = 30
+# Tokens of a note in full, since memory_get reads a whole one, and of a headline.
+_FULL, _HEADLINE = 90, 13
+# Tokens of the notes of a session until it is compacted: clients call hooks for tasks and results of subagents too.
+_SESSION_TOKENS = 4_000
+_BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
+_NEVER = Given(given=False, ignored=False)
+HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Memory that may answer a text, its namespace, and the probability that it does."""
+
+    result: Recalled
+    namespace: UUID
+    confidence: float
+    # Its text or what of a long one matches best.
+    shown: str
+
+    @property
+    def id(self) -> UUID:
+        """The id of the memory."""
+        return self.result.memory.id
+
+
+async def matches_of(context: RequestContext, scope: HookScope, text: str, *, least: float, limit: int) -> list[Match]:
+    """Return the memories that answer a text with at least this probability, best first.
+
+    If meaning takes too long, on a busy machine or with a model that is still loading, words alone decide; nothing if
+    they are late too.
+    """
+    if not scope.spaces or not text.strip():
+        return []
+    tasks = [asyncio.ensure_future(recalled(context, scope, asked(text), limit, _BRANCHES))]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=_SLOW)
+        if not done:
+            tasks.append(asyncio.ensure_future(recalled(context, scope, asked(text), limit, ("keyword",))))
+            done, _ = await asyncio.wait(tasks, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED)
+        matches = next(iter(done)).result()[1] if done else []
+        return [match for match in matches if match.confidence >= least]
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def recalled(
+    context: RequestContext, scope: HookScope, text: str, limit: int, branches: tuple[Branch, ...]
+) -> tuple[Found, list[Match]]:
+    """Return what a search found in the namespaces of a session, and its results, best first."""
+    ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
+    question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
+    # A prompt is prose: a quotation or a dash in it is no operator.
+    search = replace(search_of(context, question, scope.spaces), expression=False)
+    found, order = await ranked(context.memory, search)
+    places = {space.name: space.id for space in scope.spaces}
+    results = (await page(context.memory, search, found, order)).memories
+    words, room = QuestionWords.of(search.pieces), _FULL * tokens.CHARACTERS_PER_TOKEN
+    return found, [
+        Match(one, places[memory.namespace], order.scores[memory.id], line(memory.content, words, room))
+        for one in results
+        for memory in [one.memory]
+    ]
+
+
+async def inject(context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]) -> str:
+    """Return the text that gives matches to the session, those that it has not; record it before. Empty for silence."""
+    assert scope.ledger is not None
+    if not matches:
+        return ""
+    ids = [match.id for match in matches]
+    before = await scope.ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=context.now)
+    if before.tokens >= _SESSION_TOKENS:
+        return ""
+    known = {id_: before.memories.get(id_, _NEVER) for id_ in ids}
+    new = [match for match in matches if not known[match.id].given]
+    given = forms([match.confidence for match in new], [known[match.id].ignored for match in new])
+    chosen = [(match, form) for match, form in zip(new, given, strict=True) if form is not None]
+    if not chosen:
+        return ""
+    marked = await _marked(context, [match for match, _ in chosen])
+    frame = -(-tokens.estimate(block(HEADING, [])) // len(chosen))
+    notes = []
+    for rank, (match, (_, form)) in enumerate(zip(marked, chosen, strict=True)):
+        text = note_of(context, match) if form == "full" else headline_of(match)
+        notes.append(Note(match.namespace, match.id, rank, text, tokens.estimate(text) + frame))
+    fresh = await scope.ledger.claim(new_id(), scope.session, event, context.now, HEADING, notes)
+    lines = [note.note for note in notes if note.memory in fresh]
+    return block(HEADING, lines) if lines else ""
+
+
+async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:
+    """Return the matches with the files that changed since, where the caller's working copy is known."""
+    if context.copy is None:
+        return list(matches)
+    marks = await context.copy.marks([Anchor.of(match.result.memory) for match in matches])
+    return [
+        replace(match, result=replace(match.result, stale=files)) for match, files in zip(matches, marks, strict=True)
+    ]
+
+
+def note_of(context: RequestContext, match: Match) -> str:
+    """Return a note in full: id, age, author, and the text or what of a long one fits."""
+    memory, stale = match.result.memory, match.result.stale
+    days = max((context.now - memory.when).days, 0)
+    age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
+    changed = f", {stale[0].path} changed since" if stale else ""
+    verify = f"{changed}, verify" if changed or days >= _OLD else ""
+    return f"- [{short(memory.id)}, {age}{verify}, by {memory.author}] {tokens.fit(match.shown, _FULL)}"
+
+
+def headline_of(match: Match) -> str:
+    """Return a note as a headline: the end of its id, and the beginning of its summary or text."""
+    memory = match.result.memory
+    text = " ".join((memory.summary or memory.content).split())
+    return tokens.fit(f"- {short(memory.id)} {text}", _HEADLINE)

@@ -1,0 +1,102 @@
+"""Statements of a person: recorded when they are said, until a memory that says the same is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from folklore.db.stores.injections import AssistantSession, Injections, OpenStatement, Place, Writing
+from folklore.errors import InvalidInput, NotFound
+from folklore.memory.context import RequestContext
+from folklore.memory.hooks.scope import HookScope, place_of
+from folklore.memory.permissions import require_writable
+from folklore.memory.requests import PauseRequest, StatementsRequest
+from folklore.memory.results import Paused, Statement
+from folklore.text.injected import Quoting
+from folklore.text.secrets.finder import find
+
+# Of a statement and a memory that say the same, one holds this share of the other's words, by weight.
+_SAME = 0.5
+# The time in which a turn of an assistant stores what it then speaks of.
+MEANWHILE = timedelta(hours=1)
+_MOST = 100
+# Minutes: a week.
+_LONGEST_PAUSE = 10_080
+
+
+async def record_statements(context: RequestContext, scope: HookScope, said: Sequence[str]) -> None:
+    """Record a session, and what was stated in it; nothing that holds a secret."""
+    assert scope.ledger is not None
+    await scope.ledger.enter(scope.place, scope.session, context.now, [one for one in said if not find(one)])
+
+
+async def not_stored(
+    ledger: Injections, place: Place, caller: str, stated: Sequence[OpenStatement]
+) -> list[OpenStatement]:
+    """Return the statements that no memory of the caller says yet, and forget the others. Up to four statements."""
+    if not stated:
+        return []
+    written = await ledger.written([place.namespace], caller, min(one.said_at for one in stated))
+    stored = _stored(stated, written[::-1])
+    await ledger.settle(place, caller, [one.sentence for one in stored])
+    return [one for one in stated if one not in stored]
+
+
+def _stored(stated: Sequence[OpenStatement], written: Sequence[Writing]) -> list[OpenStatement]:
+    """Return the statements that were written down: in their words, or by the next text after they were asked for."""
+    stored: list[OpenStatement] = []
+    others = list(written)
+    for one in stated:
+        if same := [text for text in written if text.at >= one.said_at and say_the_same(text.content, one.sentence)]:
+            stored.append(one)
+            others = [text for text in others if text not in same]
+    for one in stated:
+        answer = next((text for text in others if one.asked_at is not None and text.at >= one.asked_at), None)
+        if one not in stored and answer is not None:
+            stored.append(one)
+            others.remove(answer)
+    return stored
+
+
+def say_the_same(text: str, other: str) -> bool:
+    """Return whether one of two texts holds most of the other's words."""
+    return max(Quoting.of(text).share(other), Quoting.of(other).share(text)) >= _SAME
+
+
+async def list_statements(context: RequestContext, request: StatementsRequest) -> tuple[Statement, ...]:
+    """Return what the caller said in a project and was not stored, oldest first; `drop` is forgotten before.
+
+    Raises InvalidInput, Refused.
+    """
+    if request.drop:
+        require_writable(context.caller)
+    if not context.caller.may_write:  # which recorded nothing
+        return ()
+    place = await place_of(context, request.namespace or context.namespace())
+    ledger, caller = Injections(context.memory.root.database), context.caller.author
+    await ledger.settle(place, caller, request.drop)
+    found = await not_stored(ledger, place, caller, await ledger.stated(place, caller))
+    return tuple(Statement(one.sentence, one.said_at, one.session, place.project) for one in found[:_MOST])
+
+
+async def pause(context: RequestContext, request: PauseRequest) -> Paused:
+    """Silence the caller's hooks for some minutes, in every session or in the last one of the project; 0 ends all.
+
+    Raises InvalidInput, NotFound, Refused.
+    """
+    require_writable(context.caller)
+    if not 0 <= request.minutes <= _LONGEST_PAUSE:
+        raise InvalidInput("minutes", f"must be between 0 and {_LONGEST_PAUSE}, got {request.minutes}.")
+    ledger, caller = Injections(context.memory.root.database), context.caller.author
+    until, name = context.now + timedelta(minutes=request.minutes), ""
+    if request.minutes == 0:
+        await ledger.resume(caller)
+        return Paused(until)
+    if request.session:
+        place = await place_of(context, context.namespace())
+        last = await ledger.last_session(place, caller, context.now)
+        if last is None:
+            raise NotFound(f"No session of yours in {place.project} is known.", hint="Leave --session out.")
+        name = last[0]
+    await ledger.pause(AssistantSession(caller, name), context.now, until)
+    return Paused(until, name or None)

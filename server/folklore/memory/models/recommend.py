@@ -1,0 +1,143 @@
+"""Measure on stored memories what a switch to another embedding model would gain and cost.
+
+The gain is measured over known items: a title, a first sentence or half of a short text is the question, and the rest
+of that text is to be found among the rests of all sampled memories, by cosine alone. Questions that people asked are
+not stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from uuid import UUID
+
+from folklore.db.stores.embeddings import Embeddings
+from folklore.embedding.model_profiles import passage_rule
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
+from folklore.memory.models.backfill import Report
+from folklore.memory.models.switch import Target
+from folklore.text.passages import passages
+
+_BATCH, _HITS, _FEWEST_WORDS = 16, 5, 4
+# From a smaller sample or a smaller gain nothing is concluded.
+_SMALLEST, _LEAST_GAIN = 20, 0.02
+# A number of a vector takes two bytes, its row about so many.
+_BYTES_OF_NUMBER, _BYTES_OF_ROW = 2, 100
+_FIRST_SENTENCE = re.compile(r"(?:#+ )?([^\n]+?)(?:[.!?:]\s|\n)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeasure:
+    """Share of the questions whose text is among the first five, and milliseconds that a text takes."""
+
+    model: str
+    hit_at_5: float
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Both models over the same sample, and the time and the bytes that a switch of all memories would take."""
+
+    sample: int
+    memories: int
+    active: ModelMeasure
+    other: ModelMeasure
+    seconds: float
+    bytes: int
+
+    @property
+    def recommended(self) -> bool:
+        """True if the other model finds noticeably more."""
+        return self.sample >= _SMALLEST and self.other.hit_at_5 >= self.active.hit_at_5 + _LEAST_GAIN
+
+
+@dataclass(slots=True)
+class _Trial:
+    """A model, and the vectors that it made of questions and texts."""
+
+    target: Target
+    questions: list[NDArray[np.float32]] = field(default_factory=list)
+    texts: list[NDArray[np.float32]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    async def embed(self, items: Sequence[tuple[str, str]]) -> None:
+        embedder, began = self.target.embedder, monotonic()
+        self.texts += list(await embedder.embed([text for _, text in items]))
+        self.seconds += monotonic() - began
+        for question, _ in items:
+            words = question.split()
+            self.questions.append(await embedder.embed_question(words, [1.0] * len(words)))
+
+    def measure(self) -> ModelMeasure:
+        cosines = np.array(self.questions) @ np.array(self.texts).T
+        ranks = (cosines > np.diag(cosines)[:, None]).sum(axis=1)
+        milliseconds = 1000 * self.seconds / len(self.texts)
+        return ModelMeasure(self.target.model.label, float(np.mean(ranks < _HITS)), milliseconds)
+
+
+def known_item(text: str) -> tuple[str, str] | None:
+    """Return the title or first sentence and the rest; of a text without them its second half and its first.
+
+    Both have four words at least; a shorter text gives None.
+    """
+    words = text.split()
+    item = " ".join(words[len(words) // 2 :]), " ".join(words[: len(words) // 2])
+    if first := _FIRST_SENTENCE.match(text):
+        named = first[1], text[first.end() :]
+        item = named if _fewest_words(named) >= _FEWEST_WORDS else item
+    return item if _fewest_words(item) >= _FEWEST_WORDS else None
+
+
+def _fewest_words(item: tuple[str, str]) -> int:
+    return min(len(part.split()) for part in item)
+
+
+async def recommend(
+    embeddings: Embeddings,
+    namespaces: Sequence[UUID],
+    active: Target,
+    other: Target,
+    *,
+    most: int,
+    seconds: float,
+    report: Report,
+) -> Recommendation | None:
+    """Compare two models over at most `most` memories, as many as both embed in `seconds`; None without a memory.
+
+    Raises EmbedderUnavailable.
+    """
+    one, each = active.model.id, -(-most // max(len(namespaces), 1))
+    rows = [row for namespace in namespaces for row in await embeddings.sample(namespace, one, one, most=each)]
+    items = [(text, item) for _, text in rows[:most] if (item := known_item(text)) is not None]
+    trials, done, began = (_Trial(active), _Trial(other)), 0, monotonic()
+    while done < len(items) and monotonic() - began <= seconds:
+        batch = [item for _, item in items[done : done + _BATCH]]
+        for trial in trials:
+            await trial.embed(batch)
+        done += len(batch)
+        report(done, f"{done:,} memories")
+    if not done:
+        return None
+    covered = (await embeddings.coverage(namespaces, other.model.id)).values()
+    per_character = trials[1].seconds / sum(len(rest) for _, (_, rest) in items[:done])
+    characters, vectors = _averages([text for text, _ in items[:done]], other.model.name)
+    pending = sum(item.pending for item in covered)
+    return Recommendation(
+        done,
+        sum(item.memories for item in covered),
+        trials[0].measure(),
+        trials[1].measure(),
+        pending * characters * per_character,
+        round(pending * vectors * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)),
+    )
+
+
+def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:
+    """Return the characters to embed and the vectors of a text: of a long one each passage is embedded too."""
+    ranges = [passages(text, *passage_rule(model)) for text in texts]
+    characters = sum(map(len, texts)) + sum(end - begin for found in ranges for begin, end in found)
+    return characters / len(texts), 1 + sum(map(len, ranges)) / len(texts)

@@ -1,0 +1,84 @@
+"""The trained weights of a ranking: relevance, which orders; confidence, of memory and question alone; the score.
+
+`weights.json` is written by benchmarks/train_ranking.py and names what it was trained on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
+from folklore.model import Match
+from folklore.ranking.features import CONFIDENCE, RELEVANCE, Pool
+from folklore.ranking.weights import Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of the features, and the scores from which a match is strong or fair.
+
+    An answer none of whose results has the confidence `floor` is one where nothing fits.
+    """
+
+    relevance: Mapping[str, float]
+    confidence: Mapping[str, float]
+    score: Mapping[str, float]
+    strong: float
+    fair: float
+    floor: float
+
+    def relevance_of(self, pool: Pool, ranking: Ranking) -> dict[str, NDArray[np.float64]]:
+        """Return each feature of the candidates (n,) times its weight; their sum is the relevance."""
+        return {
+            name: feature(pool) * (self.relevance[name] * ranking.scale(group))
+            for name, (feature, group) in RELEVANCE.items()
+            if name in self.relevance
+        }
+
+    def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
+        """Return the probability (n,) that a memory answers the question, estimated from the two alone.
+
+        It is the same whatever else is stored, so answers of several scopes can be compared by it.
+        """
+        total = np.full(len(pool.keyword), self.confidence["bias"])
+        for name, weight in self.confidence.items():
+            if name != "bias":
+                total += weight * CONFIDENCE[name](pool)
+        confidence: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
+        return confidence
+
+    def scores_of(
+        self, relevance: NDArray[np.float64], lead: NDArray[np.float64], confidence: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the calibrated probability (n,) that each result of an answer is right, in the order of the results.
+
+        `lead` is the relevance minus the greatest one of the other candidates. The score falls along the order: it is
+        the greatest of a result's own and of those after it.
+        """
+        own = self.score["relevance"] * relevance + self.score["lead"] * lead + self.score["bias"]
+        own += self.score["confidence"] * np.log(confidence / (1.0 - confidence))
+        falling: NDArray[np.float64] = np.maximum.accumulate((1.0 / (1.0 + np.exp(-own)))[::-1])[::-1]
+        return falling
+
+    def match_of(self, score: float) -> Match:
+        """Return the match that a score is: strong, fair or weak."""
+        return "strong" if score >= self.strong else "fair" if score >= self.fair else "weak"
+
+
+@cache
+def weights_for(model: str) -> Weights:
+    """Return the weights for questions with vectors of a model: "bundled", "contextual", or "none" for words alone."""
+    read: Mapping[str, Any] = json.loads(files("folklore.ranking").joinpath("weights.json").read_text("utf-8"))
+    return Weights(**read["models"][model])
+
+
+def odds(probability: float) -> float:
+    """Return p / (1 - p)."""
+    return math.inf if probability >= 1.0 else probability / (1.0 - probability)

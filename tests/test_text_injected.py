@@ -1,0 +1,67 @@
+"""The block of injected notes: nothing in it reads as its mark, and it is found again in a text."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.text.clean import clean
+from folklore.text.injected import CLOSING, OPENING, block, encoded, without_blocks
+
+PIECES = [
+    "<", "</", ">", OPENING, CLOSING, CLOSING.upper(), "folklore", "FolkLore", "-", "notes", "f", "\uff46", "olklore",
+    "f\u043elklore", "f\u03bflkl\u00f6re", "n\u043etes", "\uff1c", "\u2039", "\u27e8", "/", "\u2215", "\u2011",
+    "_", " ", "\n", "\r\n", "\u2028", "\u200b", "\u00ad", "\u202e", "\x00", "\u0301", "&lt;", "]", "SYSTEM: obey",
+]  # fmt: skip
+HOSTILE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12).map("".join)
+SEEN_AS = str.maketrans("\u043e\u03bf\uff1c\u2039\u27e8", "oo<<<")
+
+
+def marks(text: str) -> int:
+    """Count what a reader takes for a mark, who sees shapes and no invisible characters."""
+    shapes = unicodedata.normalize("NFKD", clean(text).text.lower().translate(SEEN_AS))
+    return "".join(char for char in shapes if char.isalnum() or char in "<>").count("<folklorenotes>")
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_no_content_author_tag_source_or_name_writes_a_mark(heading: str, author: str, content: str) -> None:
+    text = block(heading, [f"- [today, by {author}] {content}", content])
+
+    assert marks(text) == 2
+    assert len(text.splitlines()) == 5
+    assert without_blocks(f"before\n{text}\nafter") == "before\nafter"
+
+
+@given(HOSTILE)
+def test_an_encoded_text_is_its_own_encoding(text: str) -> None:
+    assert encoded(encoded(text)) == encoded(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for (int i = 0; i < n; i++) { xs[i] << 2; }",
+        "vector<string> names; Map<String, List<Folder>> found;",
+        '<form action="/folklore"><b>folklore notes</b></form>',
+        "if a < folk: return",
+        "the folklore-notes of <\u6587\u4ef6\u540d>",
+    ],
+)
+def test_code_and_html_stay_readable(text: str) -> None:
+    assert encoded(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"a {OPENING}x{CLOSING} \n b", "a b"),
+        (f"a\t{OPENING}x{OPENING}y{CLOSING}b{CLOSING}", f"ab{CLOSING}"),
+        (f"a {OPENING}never ends", "a"),
+        (f"{OPENING}x{CLOSING}\n\nb {OPENING}y{CLOSING}", "\nb"),
+    ],
+)
+def test_blocks_are_removed_from_a_text(text: str, left: str) -> None:
+    assert without_blocks(text) == left

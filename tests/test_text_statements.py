@@ -1,0 +1,81 @@
+"""Statements: which sentences say what holds from now on, in ten languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from folklore.text.statements import statements
+
+STATED = (
+    "No, don't use requests here, always httpx.",
+    "From now on new endpoints live under /api/v2.",
+    "Let's switch the queue to arq.",
+    "it turned out that the proxy drops the header",
+    "Please note: for now we deploy on Mondays.",
+    "I prefer small commits",
+    "every new dependency needs a line in third-party.md",
+    "tenant names are lower case with dashes, the export chokes on anything else",
+    "los pedidos se archivan a los 90 días",
+    "Wir haben uns auf pnpm geeinigt.",
+    "Nein, wir nehmen kein Redux mehr.",
+    "Ich mag keine Kommentare, die den Code wiederholen.",
+    "a partir de hoy todas las ramas salen de develop",
+    "no uses print, usa siempre el logger",
+    "on ne déploie jamais le vendredi",
+    "le bug venait du cache de Varnish",
+    "descobrimos que o erro vinha do proxy",
+    "nunca faças push direto para a main",
+    "d'ora in poi usiamo ruff",
+    "preferisco i commit piccoli",
+    "vanaf nu schrijven we alles in het Engels",
+    "ik heb liever kleine commits",
+    "запомни: по пятницам мы не деплоим",
+    "мы решили перейти на Postgres",
+    "从现在开始提交信息用英文",
+    "不要用requests，一律用httpx",
+    "金曜日は絶対にデプロイしない",
+    "Postgresに移行することに決めました",
+)
+NOT_STATED = (
+    "Let's use a smaller font.",
+    "the test never finishes",
+    "every request returns 500 now",
+    "why do we always get a 500 here?",
+    "for now just use red",
+    "Agreed.",
+    "always fun when the printer breaks, huh",
+    "please note the output below and tell me what is wrong",
+    "the basket is empty again",
+    "move the filters into their own module",
+    "no, I meant the second file",
+    "der Test schlägt immer noch fehl",
+    "nimm erstmal die alte Version",
+    "por ahora déjalo así",
+    "le test échoue toujours, regarde les logs",
+    "a página não abre mais",
+    "la pagina non si apre più",
+    "voor nu is dit goed",
+    "пока оставь так",
+    "页面打不开了",
+    "とりあえずこのままで",
+)
+
+
+@pytest.mark.parametrize("sentence", STATED)
+def test_a_sentence_that_holds_from_now_on_is_a_statement(sentence: str) -> None:
+    assert statements(f"Thanks!\n{sentence}\nNow go on.") == (sentence,)
+
+
+@pytest.mark.parametrize("sentence", NOT_STATED)
+def test_a_request_a_symptom_or_what_holds_for_now_is_none(sentence: str) -> None:
+    assert statements(sentence) == ()
+
+
+def test_code_and_quotations_state_nothing() -> None:
+    assert statements("```\n# never push to main\n```\n> From now on we use tabs.\nWhat is this?") == ()
+
+
+def test_an_assistant_states_decisions_and_causes_and_no_rules() -> None:
+    text = "Always close the file. The root cause was a full disk. Never mind."
+
+    assert statements(text, of_person=False) == ("The root cause was a full disk.",)
