@@ -193,7 +193,7 @@ async def test_what_expired_was_true_until_then_even_after_the_job_forgot_it(
 ) -> None:
     await person.keep(Draft("The office is closed this week.", expires_at=NOON + DAY))
     [namespace] = await person.library.find_namespaces(["notes"])
-    await Maintenance(person.library.database).forget_expired(namespace.id, NOON + 2 * DAY, 100)
+    await Maintenance(person.library.database).forget_expired(namespace=namespace.id, now=NOON + 2 * DAY, batch=100)
     later = person.at(NOON + 3 * DAY)
     reader = (await holder(person, "reader", "notes:reader")).at(later.now)
 

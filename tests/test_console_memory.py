@@ -109,7 +109,9 @@ async def test_a_change_is_undone_and_is_in_the_audit_log_with_its_author(team: 
     assert (await team.read(id_)).content == "The crane lifts ten tons."
     (namespace,) = [item for item in await team.owner.call(ListNamespacesRequest()) if item.name == "harbour"]
     entries = [
-        item for item in await Audit(team.library.database).latest([namespace.id], limit=100) if id_ in item.memories
+        item
+        for item in await Audit(team.library.database).read(namespaces=[namespace.id], fetch=100)
+        if id_ in item.memories
     ]
     assert [(item.action, item.principal) for item in entries] == [
         ("undo", "ann"),

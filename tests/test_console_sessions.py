@@ -335,9 +335,9 @@ async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> No
 
     mine = ConsoleSessionStore(server.library.view_of(caller.access).database)
 
-    assert await ConsoleSessionStore(server.library.database).find(digest) is not None
+    assert await ConsoleSessionStore(server.library.database).find(digest=digest) is not None
     with pytest.raises(Refused):
-        await mine.find(digest)
+        await mine.find(digest=digest)
 
 
 # Audit log, read-only servers, outages, old rows

@@ -106,7 +106,7 @@ async def test_a_saved_preset_is_taken_by_recall_until_it_is_deleted(person: Per
     assert (more.numbers["dense"], more.numbers["tags"]) == (0.0, 1.0)
     with pytest.raises(NotFound):
         await person.call(DeletePresetRequest(name="words"))
-    log = await Audit(person.library.database).latest([NOWHERE], limit=10)
+    log = await Audit(person.library.database).read(namespaces=[NOWHERE], fetch=10)
     assert sorted(item.action for item in log) == ["preset_delete", "preset_save", "preset_save"]
 
 

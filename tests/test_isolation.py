@@ -477,7 +477,7 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
             await one.admit(alice.secret, f"192.0.2.{seconds}")
             await one.close()
         seen.append(await server.last_uses())
-    await Principals(owner.library.database).used(alice.token, NOON, "192.0.2.77")
+    await Principals(owner.library.database).touch_token(id=alice.token, now=NOON, address="192.0.2.77")
 
     assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
     assert await server.last_uses() == seen[-1]
@@ -668,7 +668,7 @@ async def test_every_write_is_in_the_audit_log_with_its_author(owner: Person) ->
     payments = (await owner.library.namespaces.find(["payments"]))[0].id
     log = [
         entry
-        for entry in await Audit(owner.library.database).latest([payments, NOWHERE], limit=100)
+        for entry in await Audit(owner.library.database).read(namespaces=[payments, NOWHERE], fetch=100)
         if entry.principal == "walter"
     ]
     assert sorted(entry.action for entry in log) == ["erase", "forget", "store", "update"]

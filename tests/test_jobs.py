@@ -207,8 +207,9 @@ async def test_the_number_of_statements_does_not_depend_on_the_size_of_a_batch(
     queries.clear()
 
     assert await maintenance.erase_forgotten(namespace.id, NOON + DAY, 100) == count
-    used = await maintenance.used_memories(namespace.id, after=FIRST, batch=100)
-    assert await maintenance.write_qualities(namespace.id, [(memory, 0.5) for memory in used]) == count
+    used = await maintenance.used_memories(namespace=namespace.id, after=FIRST, batch=100)
+    scored = {"ids": [memory.id for memory in used], "uses": [1] * count, "qualities": [0.5] * count}
+    assert await maintenance.write_quality(namespace=namespace.id, **scored) == count
     await asyncio.sleep(0)
 
     said = [query for query in queries if query.split(maxsplit=1)[0] in ("select", "with", "update", "delete")]

@@ -78,7 +78,7 @@ async def test_statistics_count_what_a_namespace_holds(
     await connection.execute("update memories set superseded_at = now() where content = 'two'")
     [notebook] = await person.library.find_namespaces(["notes"])
 
-    [stats] = await person.library.namespaces.stats([notebook.id], (await embedder.model()).id)
+    [stats] = await person.library.namespaces.stats(namespaces=[notebook.id], model=(await embedder.model()).id)
 
     assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (3, 2, 1, 1, 2)
     [listed] = await person.library.namespaces.all()

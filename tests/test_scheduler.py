@@ -177,12 +177,12 @@ async def test_a_runner_that_lost_its_lease_stops_and_records_nothing(
     run = asyncio.create_task(waiting.runner("slow", Lease(renewed_every=0.05)).run(EMBEDDINGS))
     await model.asked.wait()
     late = NOON + HOUR
-    notes = await Jobs(database).claim("embeddings", "other", now=late, until=late + HOUR)
+    notes = await Jobs(database).claim(job="embeddings", holder="other", now=late, until=late + HOUR, forced=False)
 
     async with asyncio.timeout(STUCK):
         report = await run
 
-    assert notes == {}
+    assert notes == "{}"
     assert report.outcome == "lost"
     state = (await Jobs(database).all())["embeddings"]
     assert (state.holder, state.outcome) == ("other", None)

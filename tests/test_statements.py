@@ -1,4 +1,4 @@
-"""SQL files: read with their includes, numbered parameters, and the rules that keep them fit for a cluster."""
+"""SQL statements: read with their includes, numbered parameters, and the rules that keep them fit for a cluster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import asyncpg
 import pytest
 
 from folklore.db.migrate import migrations
-from folklore.db.sql_loader import statement
+from folklore.db.sql_loader import sections, statement
 from tests.test_schema import SMALL
 
-SQL = Path(str(files("folklore.db"))) / "sql"
-FILES = sorted(path.relative_to(SQL).with_suffix("").as_posix() for path in SQL.rglob("*.sql"))
+DB = Path(str(files("folklore.db")))
+FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.glob("stores/*.sql"), *DB.glob("sql/*")]})
+FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
 STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES]
 VARIANTS = [
@@ -54,13 +55,13 @@ _ENTRY = re.compile(
 
 @cache
 def source(name: str) -> str:
-    """The file with its includes, without comments and literals."""
+    """The section with its includes, without comments and literals."""
 
     def included(match: re.Match[str]) -> str:
         return source(match[1] if "/" in match[1] else f"fragments/{match[1]}")
 
-    text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    text = re.sub(r"^[ \t]*-- include ([\w/]+)$", included, text, flags=re.MULTILINE)
+    family, _, section = name.partition("/")
+    text = re.sub(r"^[ \t]*-- include ([\w/]+)$", included, sections(family)[section], flags=re.MULTILINE)
     return _LITERAL.sub("''", _COMMENT.sub("", text))
 
 

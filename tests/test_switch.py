@@ -144,7 +144,7 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
     assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
     assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
     assert world.services["new"].texts > asked_before + len(TEXTS)
-    assert [model.role for model in await world.models.all()] == ["active", "previous"]
+    assert [model.role for model in await world.models.read()] == ["active", "previous"]
 
 
 async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: World) -> None:
@@ -195,10 +195,10 @@ async def test_a_model_that_fails_the_validation_is_not_activated_without_force(
 
     with pytest.raises(FolkloreError, match="by their own first words"):
         await world.switch_to("new")
-    assert (await world.models.all())[0].name == "old"
+    assert (await world.models.read())[0].name == "old"
 
     await world.switch_to("new", force=True)
-    assert (await world.models.all())[0].name == "new"
+    assert (await world.models.read())[0].name == "new"
 
 
 async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) -> None:
@@ -219,7 +219,7 @@ async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) 
 async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: World) -> None:
     await world.switch_to("new")
     library = world.server().library
-    [active, previous] = await world.models.all()
+    [active, previous] = await world.models.read()
     later = NOON + timedelta(minutes=1)
     work = ModelSwitch(library, now=lambda: later, report=lambda _done, _text: None)
 
@@ -229,7 +229,7 @@ async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: Wo
 
     with pytest.raises(NotFound, match="no previous model"):
         await work.back(world.build)
-    assert [model.name for model in await world.models.all()] == ["new"]
+    assert [model.name for model in await world.models.read()] == ["new"]
 
 
 async def test_another_model_behind_the_same_name_is_detected_by_its_fingerprint(

@@ -270,7 +270,7 @@ async def test_denied_accesses_are_counted_in_the_audit_log_without_tokens(team:
     audit = Audit(team.library.database)
     async with asyncio.timeout(120):
         while True:  # written two seconds after the answers
-            log = await audit.latest([NOWHERE], limit=100, refused=True, principal="rosa")
+            log = await audit.read(namespaces=[NOWHERE], fetch=100, refused=True, principal="rosa")
             if len(log) >= 2:
                 break
             await asyncio.sleep(0.2)
@@ -328,7 +328,7 @@ async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_a
         tried = [await status(secret) for secret in (alice.secret, again.secret, alice.secret, bob.secret)]
         for path in (API, "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
             assert await status(with_checksum("A" * 43), path) == 401
-    log = await Audit(library.database).latest([NOWHERE], limit=100, refused=True)
+    log = await Audit(library.database).read(namespaces=[NOWHERE], fetch=100, refused=True)
 
     assert tried == [200, 200, 429, 200]
     assert sorted((item.action, item.principal, item.detail) for item in log) == [
@@ -379,7 +379,7 @@ async def test_a_read_only_server_writes_no_denials(
             assert (await client.post("/mcp", json=LIST, headers=bearer(with_checksum("A" * 43)))).status_code == 401
             await server.end()
             assert "_not_logged" not in server.log_text()
-        assert await Audit(library.database).latest([NOWHERE], limit=100, refused=True) == []
+        assert await Audit(library.database).read(namespaces=[NOWHERE], fetch=100, refused=True) == []
 
 
 async def test_without_the_database_every_call_fails_as_unavailable_and_shows_no_address(

@@ -1,6 +1,7 @@
-"""SQL statements, read from the files of `sql/`: one folder for each store, one file for each statement.
+"""SQL statements, read from the files next to the stores: one file for each store, a section for each statement.
 
-`statement("memories/get")` is `sql/memories/get.sql`. A file may contain:
+`statement("memories/get")` is the section of `stores/memories.sql` that begins with `-- name: get`, and ends where the
+next one begins; a few families have a folder of files yet, as `sql/recall/dense.sql`. A section may contain:
 
 - Parameters by name: `:ids::uuid[]` becomes `$1::uuid[]`. Each has its type at least once.
 - `-- include visible`, replaced by `sql/fragments/visible.sql`, so that each condition is written once. Whole
@@ -37,7 +38,8 @@ from pathlib import Path
 
 from folklore.model import FIELDS, FieldType
 
-_FOLDER = Path(__file__).parent / "sql"
+_FOLDER = Path(__file__).parent
+_NAME = re.compile(r"^-- name: (\w+)", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
@@ -104,12 +106,23 @@ def statement(name: str) -> Statement:
 
 @cache
 def template(name: str) -> str:
-    """Return a file for values that are no parameters: the caller checks them and fills them in."""
+    """Return a section for values that are no parameters: the caller checks them and fills them in."""
     return _COMMENT.sub("", _read(name))
 
 
+@cache
+def sections(family: str) -> Mapping[str, str]:
+    """Return the statements of a store by name."""
+    for folder in (_FOLDER / "stores", _FOLDER):
+        if (file := folder / f"{family}.sql").exists():
+            _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+            return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {path.stem: path.read_text(encoding="utf-8") for path in (_FOLDER / "sql" / family).glob("*.sql")}
+
+
 def _read(name: str) -> str:
-    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    family, _, section = name.partition("/")
+    return sections(family)[section]
 
 
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:

@@ -70,12 +70,12 @@ async def consolidate(run: JobRun) -> None:
     model = await embedder.model()
     reflections = Reflections(run.database)
     for namespace in await run.namespaces():
-        fingerprint = f"{model.id} {await reflections.fingerprint(namespace.id, model.id)}"
+        fingerprint = f"{model.id} {await reflections.fingerprint(namespace=namespace.id, model=model.id)}"
         if run.notes.get(str(namespace.id)) == fingerprint:
             run.count(unchanged=1)
             continue
         sources = await reflections.sources(namespace.id, model.id, _MOST_COMPARED)
-        plan = await plan_changes(sources, await reflections.existing(namespace.id), pause=run.pause)
+        plan = await plan_changes(sources, await reflections.existing(namespace=namespace.id), pause=run.pause)
         run.count(considered=plan.considered, kept=plan.kept)
         if run.dry_run:
             run.count(to_make=len(plan.make), to_withdraw=len(plan.withdraw))
@@ -144,7 +144,8 @@ async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple
 async def _compose(run: JobRun, namespace: NamespaceInfo, clusters: Sequence[Cluster]) -> list[Reflection]:
     """Compose the reflections of clusters whose members all still exist."""
     ids = [id_ for cluster in clusters for id_ in cluster.ids]
-    members = await Reflections(run.database).members(namespace.id, ids)
+    found = await Reflections(run.database).members(namespace=namespace.id, ids=ids)
+    members = {member.id: member for member in found}
     return [
         await _reflection(run, namespace, cluster, [members[id_] for id_ in cluster.ids])
         for cluster in clusters

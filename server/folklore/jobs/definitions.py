@@ -59,10 +59,10 @@ async def forget_expired(run: JobRun) -> None:
     run.count(**({"expired": 0} if run.dry_run else {"forgotten": 0}))
     for namespace in await run.namespaces():
         if run.dry_run:
-            run.count(expired=await maintenance.count_expired(namespace.id, run.now()))
+            run.count(expired=await maintenance.count_expired(namespace=namespace.id, now=run.now()))
             continue
-        while forgotten := await maintenance.forget_expired(namespace.id, run.now(), _BATCH):
-            run.count(forgotten=forgotten)
+        while count := await maintenance.forget_expired(namespace=namespace.id, now=run.now(), batch=_BATCH):
+            run.count(forgotten=count)
             await run.pause()
 
 
@@ -76,7 +76,7 @@ async def apply_retention(run: JobRun) -> None:
         await _count_retention(run, forgotten_before, kept_from)
         return
     run.count(erased=0, namespaces_erased=0, usage_dropped=0)
-    for deleted in await run.context.namespaces.deleted_before(forgotten_before):
+    for deleted in await run.context.namespaces.deleted_before(before=forgotten_before):
         # Not if a caller has restored it since it was listed.
         erased_it = await run.context.namespaces.erase(
             deleted, caller=AUTHOR, now=run.now(), deleted_before=forgotten_before
@@ -88,38 +88,36 @@ async def apply_retention(run: JobRun) -> None:
         while erased := await maintenance.erase_forgotten(namespace.id, forgotten_before, _ERASED_AT_ONCE):
             run.count(erased=erased)
             await run.pause()
-        while dropped := await usage.delete_before(namespace.id, kept_from, _ENTRIES):
-            run.count(usage_dropped=dropped)
-            await run.pause()
-        while dropped := await injections.delete_before(namespace.id, kept_from, _ENTRIES):
-            run.count(usage_dropped=dropped)
-            await run.pause()
+        for log in (usage, injections):
+            while dropped := await log.delete(namespace=namespace.id, before=kept_from, batch=_ENTRIES):
+                run.count(usage_dropped=dropped)
+                await run.pause()
     for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
-        await injections.delete_sessions_before(place, kept_from)
+        await injections.delete_sessions(namespace=place, before=kept_from)
     await _drop_audit_tokens_and_sessions(run, kept_from)
 
 
 async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
     maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
-    if deleted := await run.context.namespaces.deleted_before(forgotten_before):
+    if deleted := await run.context.namespaces.deleted_before(before=forgotten_before):
         run.count(namespaces_to_erase=len(deleted))
     for namespace in await run.namespaces():
         run.count(
-            to_erase=await maintenance.count_forgotten(namespace.id, forgotten_before),
-            usage_to_drop=await usage.count_before(namespace.id, kept_from)
-            + await injections.count_before(namespace.id, kept_from),
+            to_erase=await maintenance.count_forgotten(namespace=namespace.id, before=forgotten_before),
+            usage_to_drop=await usage.count(namespace=namespace.id, before=kept_from)
+            + await injections.count(namespace=namespace.id, before=kept_from),
         )
 
 
 async def _drop_audit_tokens_and_sessions(run: JobRun, kept_from: datetime) -> None:
     audit = Audit(run.database)
     for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.find(None))]:
-        while dropped := await audit.drop(namespace, kept_from, _ENTRIES):
+        while dropped := await audit.delete(namespace=namespace, before=kept_from, batch=_ENTRIES):
             run.count(audit_dropped=dropped)
             await run.pause()
-    if dropped := await Principals(run.database).drop_expired(run.now() - _EXPIRED_TOKENS):
+    if dropped := await Principals(run.database).delete_expired(before=run.now() - _EXPIRED_TOKENS):
         run.count(tokens_dropped=dropped)
-    while dropped := await ConsoleSessionStore(run.database).drop_expired(run.now(), _ENTRIES):
+    while dropped := await ConsoleSessionStore(run.database).delete_expired(now=run.now(), batch=_ENTRIES):
         run.count(sessions_dropped=dropped)
         await run.pause()
 
@@ -129,14 +127,20 @@ async def score_quality(run: JobRun) -> None:
     maintenance = Maintenance(run.database)
     for namespace in await run.namespaces():
         after = FIRST
-        while used := await maintenance.used_memories(namespace.id, after=after, batch=_BATCH):
+        while used := await maintenance.used_memories(namespace=namespace.id, after=after, batch=_BATCH):
             after = used[-1].id
             changed = _changed_qualities(used, run.now())
             run.count(seen=len(used))
             if run.dry_run:
                 run.count(to_score=len(changed))
-            else:
-                run.count(scored=await maintenance.write_qualities(namespace.id, changed))
+            elif changed:
+                scored = await maintenance.write_quality(
+                    namespace=namespace.id,
+                    ids=[memory.id for memory, _ in changed],
+                    uses=[memory.recalls + memory.confirmations for memory, _ in changed],
+                    qualities=[value for _, value in changed],
+                )
+                run.count(scored=scored)
             await run.pause()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import traceback
@@ -92,10 +93,12 @@ class Runner:
         cancelled, rolls back the present batch, ends the lease so that the job is due at once, and raises.
         """
         now = self._now()
-        notes = await self._jobs.claim(job.name, self._holder, now=now, until=now + self._lease.lasts, forced=forced)
+        notes = await self._jobs.claim(
+            job=job.name, holder=self._holder, now=now, until=now + self._lease.lasts, forced=forced
+        )
         if notes is None:
             return RunReport(job.name, "busy")
-        run = replace(self._template, done={}, notes=notes)
+        run = replace(self._template, done={}, notes=json.loads(notes))
         began = perf_counter()
         work = asyncio.create_task(job.work(run), name=f"folklore-job-{job.name}")
         renewing = asyncio.create_task(self._renew(job, run), name=f"folklore-lease-{job.name}")
@@ -136,7 +139,8 @@ class Runner:
             await asyncio.sleep(self._lease.renewed_every)
             renewed_until = self._now() + self._lease.lasts
             try:
-                if not await self._jobs.renew(job.name, self._holder, until=renewed_until, done=dict(run.done)):
+                done = json.dumps(dict(run.done))
+                if not await self._jobs.renew(job=job.name, holder=self._holder, until=renewed_until, done=done):
                     return
                 until = renewed_until
             except FolkloreError as error:

@@ -61,7 +61,7 @@ async def create_namespace(context: RequestContext, request: CreateNamespaceRequ
 
 async def require_new_namespace(memory: MemoryContext, principal: str, now: datetime) -> None:
     """Check that a principal who is not the owner may create a namespace now. One statement. Raises RateLimited."""
-    if await memory.root.namespaces.created_since(principal, now - timedelta(hours=1)) >= MAX_NEW:
+    if await memory.root.namespaces.created(author=principal, since=now - timedelta(hours=1)) >= MAX_NEW:
         raise RateLimited(
             f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.",
             hint="Store into one of them, or wait; the owner of the server may create more.",
@@ -113,7 +113,7 @@ async def erase_namespace(context: RequestContext, request: EraseNamespaceReques
     require_owner(context.caller)
     store = context.memory.namespaces
     name = names.normalise(request.name)
-    deleted = await store.deleted(name)
+    deleted = await store.deleted(name=name)
     in_use = await store.find([name])
     chosen = in_use or deleted
     if not chosen:
@@ -124,7 +124,7 @@ async def erase_namespace(context: RequestContext, request: EraseNamespaceReques
             f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
             hint="Run the command again to see it.",
         )
-    counted = await store.stats(ids, None)
+    counted = await store.stats(namespaces=ids, model=None)
     if not request.dry_run:
         await _erase(context, ids)
     memories = sum(item.memories + item.forgotten for item in counted)
@@ -150,7 +150,7 @@ async def restore_namespace(context: RequestContext, request: RestoreNamespaceRe
 
 async def restorable(context: RequestContext, name: str) -> Namespace:
     """Return the namespace of this name that was deleted last. Raises NotFound; Conflict if its time is over."""
-    deleted = await context.memory.namespaces.deleted(names.normalise(name))
+    deleted = await context.memory.namespaces.deleted(name=names.normalise(name))
     if not deleted:
         hint = "`folklore namespaces list --deleted` shows deleted ones."
         raise NotFound(f"No namespace {name!r} was deleted.", hint=hint)

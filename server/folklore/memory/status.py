@@ -81,11 +81,10 @@ async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
     """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
-    counted = await context.memory.namespaces.stats(
-        [namespace.id for namespace in namespaces], None if model is None else model.id
-    )
+    ids = [namespace.id for namespace in namespaces]
+    counted = await context.memory.namespaces.stats(namespaces=ids, model=None if model is None else model.id)
     # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
-    injected = await Injections(context.memory.root.database).stats([namespace.id for namespace in namespaces])
+    injected = await Injections(context.memory.root.database).stats(ids)
     counted = [replace(item, **injected.get(item.name, {})) for item in counted]
     label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
     return Stats(tuple(counted), label, context.engine)

@@ -202,7 +202,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
         raise click.UsageError("Give exactly one of MODEL, --previous and --next.")
 
     async def work(app: App, running: Runtime) -> dict[str, Any]:
-        models = await Models(running.database).all()
+        models = await Models(running.database).read()
         found = [item for item in models if (item.role == role if role else model in (item.label, str(item.id)))]
         if len(found) != 1:
             raise NotFound(

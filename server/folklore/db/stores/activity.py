@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from folklore.db.database import Database
-from folklore.db.rows import made, short
+from folklore.db.store import Store, many, pairs
 
 
 class Place(NamedTuple):
@@ -86,111 +85,31 @@ class AttentionRules:
     contradicts: str
     kept: str
     reviewed: str
-    unused_since: datetime
+    before: datetime
+    day: str
     most: int
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarRules:
-    """Greatest distance of near-duplicates, relations that settle them, and numbers of memories that are compared."""
-
-    distance: float
-    settled: Sequence[str]
-    newest: int
-    compared: int
-
-
-class ActivityStatements:
-    """The statements of the overview and of the activity. Every method is one.
+class ActivityStatements(Store):
+    """The statements of the overview and of the activity.
 
     Their plans are those for lookups by index: planned for each list of namespaces, Postgres may read all memories
     again for each of thousands of empty ones.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def events(
-        self,
-        namespaces: Sequence[UUID],
-        actions: Sequence[str],
-        *,
-        author: str | None,
-        before: Place,
-        recalled_since: datetime,
-        limit: int,
-    ) -> list[ActivityEvent]:
-        """Return the events before a place, newest first, of recalls those since a time."""
-        return await self._database.all(
-            ActivityEvent,
-            "activity/events",
-            namespaces=namespaces,
-            actions=actions,
-            author=author,
-            before_at=before.at,
-            before_id=before.id,
-            before_namespace=before.namespace,
-            recalled_since=recalled_since,
-            fetch=limit,
-        )
-
-    async def events_since(
-        self, namespaces: Sequence[UUID], actions: Sequence[str], *, author: str | None, since: datetime, limit: int
-    ) -> list[ActivityEvent]:
-        """Return the first events from a time on, oldest first."""
-        return await self._database.all(
-            ActivityEvent,
-            "activity/events_since",
-            namespaces=namespaces,
-            actions=actions,
-            author=author,
-            since=since,
-            fetch=limit,
-        )
-
-    async def written(
-        self, namespaces: Sequence[UUID], actions: Sequence[str], starts: Sequence[datetime]
-    ) -> list[Written]:
-        """Count the memories that were written, by day, author and action; `starts` are the beginnings of the days."""
-        return await self._database.all(
-            Written, "activity/written", namespaces=namespaces, actions=actions, starts=starts
-        )
-
-    async def recalled(self, namespaces: Sequence[UUID], starts: Sequence[datetime]) -> dict[int, int]:
-        """Count the memories that were recalled on each day, by its place in `starts`."""
-        rows = await self._database.rows("activity/recalled", namespaces=namespaces, starts=starts)
-        return {row["day"]: row["memories"] for row in rows}
+    events = many(ActivityEvent)
+    events_since = many(ActivityEvent)
+    written = many(Written)
+    recalled = pairs(int, int)
+    newest_similar = pairs(str, int)
+    uses = many(MemoryUse)
 
     async def attention(
         self, namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
     ) -> list[NamespaceAttention]:
         """Count what wants attention in each namespace; without a model, no pending embeddings are counted."""
+        name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
+        values = asdict(rules) | vectors
         return await self._database.all(
-            NamespaceAttention,
-            "activity/attention:no_vectors" if model is None else "activity/attention",
-            namespaces=namespaces,
-            contradicts=rules.contradicts,
-            kept=rules.kept,
-            reviewed=rules.reviewed,
-            before=rules.unused_since,
-            day=rules.unused_since.date().isoformat(),
-            most=rules.most,
-            now=now,
-            **({} if model is None else {"model": model}),
+            NamespaceAttention, f"activity/{name}", namespaces=namespaces, now=now, **values
         )
-
-    async def newest_similar(
-        self, namespaces: Sequence[UUID], model: UUID, rules: SimilarRules, now: datetime
-    ) -> dict[str, int]:
-        """Count the newest memories that are near-duplicates of older ones, by the name of their namespace."""
-        rows = await self._database.rows(
-            "activity/newest_similar", namespaces=namespaces, model=model, now=now, **asdict(rules)
-        )
-        return {row["namespace"]: row["similar"] for row in rows}
-
-    async def uses(self, namespace: UUID, memory: UUID, *, caller: str | None, limit: int) -> list[MemoryUse]:
-        """Return the latest uses of a memory, newest first; injections of one caller, or of all."""
-        rows = await self._database.rows(
-            "activity/uses", namespace=namespace, memory=memory, caller=caller, fetch=limit
-        )
-        return [made(MemoryUse, row, score=short(row["score"])) for row in rows]

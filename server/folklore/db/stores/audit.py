@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Literal, get_args
 from uuid import UUID, uuid4
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Session
+from folklore.db.store import Store, affected, many, value
 from folklore.model import Caller
 
 # For entries that concern no namespace: denied accesses, tokens.
@@ -73,11 +74,13 @@ async def log_entry(session: Session, entry: NewEntry, *, caller: Caller, now: d
     )
 
 
-class Audit:
+class Audit(Store):
     """Audit table as the owner of the deployment sees it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    read = many(Entry, "fresh", principal=None, refused=False, action=None, since=None, after_at=None, after_id=None)
+    time = value(datetime, "fresh")
+    changes = many(Entry, "fresh")
+    delete = affected("fresh")
 
     async def refused(
         self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
@@ -86,61 +89,3 @@ class Audit:
         entry = NewEntry(NOWHERE, action, amount=amount, detail=detail, outcome=outcome)
         async with self._database.session() as session:
             await log_entry(session, entry, caller=caller, now=now)
-
-    async def latest(
-        self,
-        namespaces: Sequence[UUID],
-        *,
-        limit: int,
-        principal: str | None = None,
-        refused: bool = False,
-        action: str | None = None,
-        since: datetime | None = None,
-        after: tuple[datetime, UUID] | None = None,
-    ) -> list[Entry]:
-        """Return the latest entries, newest first, `after` the one with this time and id. One statement."""
-        return await self._database.all(
-            Entry,
-            "audit/read",
-            "fresh",
-            namespaces=namespaces,
-            principal=principal,
-            refused=refused,
-            action=action,
-            since=since,
-            after_at=None if after is None else after[0],
-            after_id=None if after is None else after[1],
-            fetch=limit,
-        )
-
-    async def time_of(self, namespaces: Sequence[UUID], entry: UUID) -> datetime | None:
-        """Return the time of an entry; None if these namespaces have no such entry. One statement."""
-        row = await self._database.row("audit/time", "fresh", namespaces=namespaces, id=entry)
-        return None if row is None else row["at"]
-
-    async def changes(
-        self,
-        namespaces: Sequence[UUID],
-        actions: Sequence[Write],
-        *,
-        limit: int,
-        principal: str | None,
-        since: datetime | None,
-        until: datetime | None,
-    ) -> list[Entry]:
-        """Return the latest writes of memories, newest first. One statement."""
-        return await self._database.all(
-            Entry,
-            "audit/changes",
-            "fresh",
-            namespaces=namespaces,
-            actions=actions,
-            principal=principal,
-            since=since,
-            until=until,
-            fetch=limit,
-        )
-
-    async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Delete at most `batch` entries from before a time and return how many. One statement."""
-        return len(await self._database.rows("audit/delete", "fresh", namespace=namespace, before=before, batch=batch))

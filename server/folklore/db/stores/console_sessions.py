@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from folklore.db.database import Database
-from folklore.db.rows import made
+from folklore.db.store import Store, affected, one
 from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
 from folklore.model import Caller
 
@@ -35,11 +34,12 @@ class KnownSession:
     token_digest: bytes | None
 
 
-class ConsoleSessionStore:
+class ConsoleSessionStore(Store):
     """The table console_sessions."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    find = one(KnownSession)
+    delete = affected()
+    delete_expired = affected("fresh")
 
     async def insert(
         self, session: NewSession, action: Literal["sign_in", "link_create"], *, caller: Caller, now: datetime
@@ -50,11 +50,6 @@ class ConsoleSessionStore:
                 "console_sessions/insert", now=now, begun_at=now if action == "sign_in" else None, **asdict(session)
             )
             await log_entry(transaction, NewEntry(NOWHERE, action, amount=1), caller=caller, now=now)
-
-    async def find(self, digest: bytes) -> KnownSession | None:
-        """Return the session of this digest, valid or not. One statement."""
-        row = await self._database.row("console_sessions/find", digest=digest)
-        return None if row is None else made(KnownSession, row)
 
     async def exchange(
         self,
@@ -75,22 +70,8 @@ class ConsoleSessionStore:
             if row is None:
                 return False
             sealed_key = None if row["sealed_key"] is None else seal(row["sealed_key"])
-            await session.rows(
-                "console_sessions/begin",
-                digest=link,
-                new_digest=digest,
-                sealed_key=sealed_key,
-                now=now,
-                expires_at=expires_at,
-            )
+            values = {"new_digest": digest, "sealed_key": sealed_key, "now": now, "expires_at": expires_at}
+            await session.rows("console_sessions/begin", digest=link, **values)
             caller = local if row["principal"] is None else Caller(row["principal"], token=row["token_id"])
             await log_entry(session, NewEntry(NOWHERE, "sign_in", amount=1), caller=caller, now=now)
         return True
-
-    async def delete(self, digest: bytes) -> None:
-        """Delete a session. One statement."""
-        await self._database.rows("console_sessions/delete", digest=digest)
-
-    async def drop_expired(self, now: datetime, batch: int) -> int:
-        """Delete at most `batch` sessions and links that expired, and return how many. One statement."""
-        return len(await self._database.rows("console_sessions/delete_expired", "fresh", now=now, batch=batch))

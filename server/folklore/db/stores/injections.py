@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from folklore.db.database import Database
 from folklore.db.rows import QUALITY_FLOOR, as_json, made
+from folklore.db.store import Store, affected, many, number, one, only, value
 from folklore.db.stores.audit import NOWHERE, Write
 
 # The time in which the use of memories is measured.
@@ -43,6 +42,11 @@ class Place:
     def both(self) -> list[UUID]:
         """The namespaces of its sessions: the id of zeros too, since some began before its first memory."""
         return list(dict.fromkeys((NOWHERE, self.namespace)))
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """Its columns as statements name them."""
+        return {"namespaces": self.both, "project": self.project}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,40 @@ class InjectedNote:
     used: str | None
 
 
-class Injections:
+@dataclass(frozen=True, slots=True)
+class PastSession:
+    """Name of a session, and when it began."""
+
+    session: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCounts:
+    """Number of memories of a project, and of those of its most frequent kinds and tags, as "deploy 40"."""
+
+    memories: int
+    topics: tuple[str, ...]
+
+
+Placed = TypeVar("Placed", Note, UnusedNote, OpenStatement)
+
+
+class Injections(Store):
     """Injections and sessions, as the owner of the deployment."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    unused = many(UnusedNote)
+    written = many(Writing, writes=_STORED)
+    stated = many(OpenStatement, session=None)
+    last_session = one(PastSession)
+    pause = affected(namespace=NOWHERE)
+    resume = affected(namespace=NOWHERE)
+    paused = value(datetime, namespace=NOWHERE)
+    counts = only(ProjectCounts, "fresh", quality_floor=QUALITY_FLOOR)
+    read = many(InjectedNote, "fresh")
+    count = number("fresh")
+    delete = affected("fresh")
+    delete_sessions = affected("fresh")
 
     async def enter(self, place: Place, session: AssistantSession, now: datetime, said: Sequence[str] = ()) -> None:
         """Record that a session works in a project, and what was stated in it."""
@@ -136,7 +169,7 @@ class Injections:
             project=place.project,
             **session.columns,
             now=now,
-            stated=json.dumps({sentence: {"said_at": now.isoformat()} for sentence in said}),
+            stated=as_json({sentence: {"said_at": now} for sentence in said}),
         )
 
     async def given(
@@ -171,17 +204,9 @@ class Injections:
         One statement for each namespace: a transaction writes to one.
         """
         claimed: set[UUID] = set()
-        for namespace in dict.fromkeys(note.namespace for note in notes):
-            rows = await self._database.rows(
-                "injections/claim",
-                namespace=namespace,
-                injection=id_,
-                **session.columns,
-                event=event,
-                now=now,
-                heading=heading,
-                notes=as_json([note for note in notes if note.namespace == namespace]),
-            )
+        values = {"injection": id_, **session.columns, "event": event, "now": now, "heading": heading}
+        for namespace, own in _by_namespace(notes):
+            rows = await self._database.rows("injections/claim", namespace=namespace, notes=as_json(own), **values)
             claimed |= {row["memory_id"] for row in rows}
         return claimed
 
@@ -190,36 +215,11 @@ class Injections:
         for namespace in namespaces:
             await self._database.rows("injections/drop", namespace=namespace, **session.columns, now=now)
 
-    async def unused(
-        self, namespaces: Sequence[UUID], session: AssistantSession, *, since: datetime, before: datetime
-    ) -> list[UnusedNote]:
-        """Return the notes that a session was given in this time and has not used."""
-        return await self._database.all(
-            UnusedNote, "injections/unused", namespaces=namespaces, **session.columns, since=since, before=before
-        )
-
-    async def written(self, namespaces: Sequence[UUID], caller: str, since: datetime) -> list[Writing]:
-        """Return the latest 50 texts that a caller stored or changed since a time, newest first."""
-        return await self._database.all(
-            Writing, "injections/written", namespaces=namespaces, caller=caller, since=since, writes=_STORED
-        )
-
     async def use(self, notes: Sequence[UnusedNote], session: AssistantSession, used: str, *, now: datetime) -> None:
         """Record the first use of notes by the session that they were given to. One statement for each namespace."""
-        for namespace in dict.fromkeys(note.namespace for note in notes):
-            await self._database.rows(
-                "injections/use",
-                namespace=namespace,
-                memories=[note.memory for note in notes if note.namespace == namespace],
-                **session.columns,
-                used=used,
-                now=now,
-            )
-
-    async def stated(self, place: Place, caller: str, session: str | None = None) -> list[OpenStatement]:
-        """Return what a caller stated in a project and was not stored, oldest first; of one session or of all."""
-        where = {"namespaces": place.both, "project": place.project, "caller": caller}
-        return await self._database.all(OpenStatement, "injections/stated", **where, session=session)
+        for namespace, own in _by_namespace(notes):
+            values = {"memories": [note.memory for note in own], **session.columns, "used": used, "now": now}
+            await self._database.rows("injections/use", namespace=namespace, **values)
 
     async def settle(self, place: Place, caller: str, sentences: Sequence[str]) -> None:
         """Remove statements that were stored or dropped. One statement for each namespace."""
@@ -229,72 +229,20 @@ class Injections:
     async def ask(self, stated: Sequence[OpenStatement], caller: str, now: datetime) -> bool:
         """Record that a session is asked to store statements; False if another process asked meanwhile."""
         asked = False
-        for namespace in dict.fromkeys(one.namespace for one in stated):
-            own = [one for one in stated if one.namespace == namespace]
-            row = await self._database.row(
-                "injections/ask",
-                namespace=namespace,
-                caller=caller,
-                session=own[0].session,
-                asks=own[0].asks,
-                stated=json.dumps(
-                    {one.sentence: {"said_at": one.said_at.isoformat(), "asked_at": now.isoformat()} for one in own}
-                ),
-            )
-            asked = asked or row is not None
+        for namespace, own in _by_namespace(stated):
+            values = {"caller": caller, "session": own[0].session, "asks": own[0].asks}
+            texts = as_json({item.sentence: {"said_at": item.said_at, "asked_at": now} for item in own})
+            asked |= bool(await self._database.rows("injections/ask", namespace=namespace, stated=texts, **values))
         return asked
-
-    async def pause(self, session: AssistantSession, now: datetime, until: datetime) -> None:
-        """Silence the hooks of a session until a time; without a name, those of every session of its caller."""
-        await self._database.rows("injections/pause", namespace=NOWHERE, **session.columns, now=now, until=until)
-
-    async def resume(self, caller: str) -> None:
-        """End every pause of a caller."""
-        await self._database.rows("injections/resume", namespace=NOWHERE, caller=caller)
-
-    async def is_paused(self, session: AssistantSession, now: datetime) -> bool:
-        """Return True if the hooks of a session are silent."""
-        row = await self._database.row("injections/paused", namespace=NOWHERE, **session.columns, now=now)
-        return row is not None and row["until"] is not None
-
-    async def last_session(self, place: Place, caller: str, before: datetime) -> tuple[str, datetime] | None:
-        """Return name and begin of the caller's last session in a project that began before a time."""
-        where = {"namespaces": place.both, "project": place.project, "caller": caller}
-        row = await self._database.row("injections/last_session", **where, before=before)
-        return None if row is None else (row["session"], row["started_at"])
-
-    async def counts(self, project: UUID, now: datetime) -> tuple[int, list[str]]:
-        """Count the memories of a project, and those of its most frequent kinds and tags, as "deploy 40"."""
-        row = await self._database.row(
-            "injections/counts", "fresh", namespace=project, now=now, quality_floor=QUALITY_FLOOR
-        )
-        assert row is not None
-        return row["memories"], row["topics"]
-
-    async def read(
-        self, namespaces: Sequence[UUID], *, caller: str | None, session: str | None, limit: int
-    ) -> list[InjectedNote]:
-        """Return the latest notes, newest first; `session` is the beginning of its name."""
-        return await self._database.all(
-            InjectedNote, "injections/read", "fresh", namespaces=namespaces, caller=caller, session=session, fetch=limit
-        )
 
     async def stats(self, namespaces: Sequence[UUID]) -> Mapping[str, dict[str, Any]]:
         """Sum up what was injected, by the name of the namespace, as NamespaceStats names the sums."""
         rows = await self._database.rows("injections/stats", "fresh", namespaces=namespaces)
         return {row.pop("name"): row for row in map(dict, rows)}
 
-    async def count_before(self, namespace: UUID, before: datetime) -> int:
-        """Count the notes from before a time."""
-        row = await self._database.row("injections/count", "fresh", namespace=namespace, before=before)
-        return 0 if row is None else int(row["count"])
 
-    async def delete_before(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Delete at most `batch` notes from before a time and return how many."""
-        return len(
-            await self._database.rows("injections/delete", "fresh", namespace=namespace, before=before, batch=batch)
-        )
-
-    async def delete_sessions_before(self, namespace: UUID, before: datetime) -> None:
-        """Delete the sessions that began before a time."""
-        await self._database.rows("injections/delete_sessions", "fresh", namespace=namespace, before=before)
+def _by_namespace(rows: Sequence[Placed]) -> list[tuple[UUID, list[Placed]]]:
+    """Return rows by their namespace."""
+    return [
+        (id_, [row for row in rows if row.namespace == id_]) for id_ in dict.fromkeys(row.namespace for row in rows)
+    ]

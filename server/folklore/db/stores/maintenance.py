@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Session
+from folklore.db.store import Store, affected, many, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +35,18 @@ class SizedTable:
     database_bytes: int
 
 
-class Maintenance:
+class Maintenance(Store):
     """Statements over one namespace each, in batches.
 
     Rows that another transaction has locked are skipped, so that jobs and requests never wait for each other.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def count_expired(self, namespace: UUID, now: datetime) -> int:
-        """Count the memories that have expired and are not forgotten yet."""
-        return await self._count("maintenance/count_expired", namespace=namespace, now=now)
-
-    async def forget_expired(self, namespace: UUID, now: datetime, batch: int) -> int:
-        """Forget at most `batch` expired memories, which undo can restore, and return how many."""
-        return len(
-            await self._database.rows("maintenance/forget_expired", "fresh", namespace=namespace, now=now, batch=batch)
-        )
-
-    async def count_forgotten(self, namespace: UUID, before: datetime) -> int:
-        """Count the memories forgotten before a time."""
-        return await self._count("maintenance/count_forgotten", namespace=namespace, before=before)
+    count_expired = number("fresh")
+    forget_expired = affected("fresh")
+    count_forgotten = number("fresh")
+    used_memories = many(UsedMemory, "fresh")
+    write_quality = affected()
+    sizes = many(SizedTable, "fresh")
 
     async def erase_forgotten(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
@@ -66,33 +57,6 @@ class Maintenance:
             rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=before, batch=batch)
             ids = [row["id"] for row in rows]
             return len(await erase(session, namespace, ids)) if ids else 0
-
-    async def used_memories(self, namespace: UUID, *, after: UUID, batch: int) -> list[UsedMemory]:
-        """Return the next memories by id that were recalled or confirmed at least once."""
-        return await self._database.all(
-            UsedMemory, "maintenance/used_memories", "fresh", namespace=namespace, after=after, batch=batch
-        )
-
-    async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[UsedMemory, float]]) -> int:
-        """Write qualities in one statement and return how many rows took theirs."""
-        if not scored:
-            return 0
-        rows = await self._database.rows(
-            "maintenance/write_quality",
-            namespace=namespace,
-            ids=[memory.id for memory, _ in scored],
-            uses=[memory.recalls + memory.confirmations for memory, _ in scored],
-            qualities=[quality for _, quality in scored],
-        )
-        return len(rows)
-
-    async def sizes(self) -> list[SizedTable]:
-        """Return the tables, the largest first. One statement."""
-        return await self._database.all(SizedTable, "maintenance/sizes", "fresh")
-
-    async def _count(self, name: str, **values: object) -> int:
-        row = await self._database.row(name, "fresh", **values)
-        return 0 if row is None else int(row["count"])
 
 
 async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[UUID]:

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Session
 from folklore.db.rows import made
+from folklore.db.store import Store, affected, many, value
 from folklore.errors import Conflict
 
 Role = Literal["active", "next", "previous"]
@@ -42,25 +43,13 @@ class KnownModel:
         return f"{self.provider}/{self.name}{f' ({self.revision})' if self.revision else ''}"
 
 
-class Models:
+class Models(Store):
     """The models table."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def all(self) -> list[KnownModel]:
-        """Return every model, the active one first, then the youngest. One statement."""
-        async with self._database.session() as session:
-            return await read_models(session)
-
-    async def active(self) -> UUID | None:
-        """Return the id of the active model; None before the first embedding. One statement."""
-        row = await self._database.row("models/active")
-        return None if row is None else row["id"]
-
-    async def learn_probe(self, model: UUID, probe: Sequence[float]) -> None:
-        """Record a fingerprint for a model without one. One statement."""
-        await self._database.rows("models/set_probe", id=model, probe=probe)
+    read = many(KnownModel)
+    active = value(UUID)
+    set_probe = affected()
+    delete = affected()
 
     async def begin(self, model: KnownModel, *, now: datetime) -> Role:
         """Give a model the role `next`, unless it is next or active already, and return its role.
@@ -104,10 +93,6 @@ class Models:
             if (await _roles(session)).get("active") == model:
                 raise Conflict("This model is the active one.", hint="Switch to another model first.")
             await session.rows("models/set_role", id=model, role=None, now=now)
-
-    async def delete(self, model: UUID) -> None:
-        """Delete a model without role and embeddings. One statement."""
-        await self._database.rows("models/delete", id=model)
 
 
 async def read_models(session: Session) -> list[KnownModel]:

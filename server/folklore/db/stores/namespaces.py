@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
+from folklore.db.store import Store, column, many, number
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, Shared
@@ -49,15 +51,20 @@ class NamespaceStatus:
 
     name: str
     memories: int
-    without_vector: int
+    without_vector: int = 0
     shared: Shared = "never"
 
 
-class Namespaces:
+class Namespaces(Store):
     """Namespaces table."""
 
+    created = number()
+    stats = many(NamespaceStats)
+    deleted = many(Namespace)
+    deleted_before = column(UUID)
+
     def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         # The namespaces that the caller may see; None for all.
         self._within = None if within is None else list(within)
 
@@ -74,15 +81,6 @@ class Namespaces:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
         return await self._database.all(Namespace, "namespaces/list", deleted=deleted, within=self._within)
 
-    async def created_since(self, author: str, since: datetime) -> int:
-        """Return how many namespaces a principal created since a time, deleted ones too. One statement."""
-        row = await self._database.row("namespaces/created", author=author, since=since)
-        return 0 if row is None else int(row["created"])
-
-    async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
-        """Count the contents of namespaces exactly. One statement that reads them whole."""
-        return await self._database.all(NamespaceStats, "namespaces/stats", namespaces=ids, model=model)
-
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement.
 
@@ -91,28 +89,20 @@ class Namespaces:
         async with self._database.session(guarded=True) as session:
             if model is None:
                 rows = await session.rows("namespaces/status:no_vectors", within=self._within)
-                return [NamespaceStatus(row["name"], row["memories"], 0, row["shared"]) for row in rows]
-            rows = await session.rows("namespaces/status", model=model, within=self._within)
-        return [NamespaceStatus(row["name"], row["memories"], row["without_vector"], row["shared"]) for row in rows]
+            else:
+                rows = await session.rows("namespaces/status", model=model, within=self._within)
+        return [made(NamespaceStatus, row) for row in rows]
 
     async def create(
         self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime
     ) -> bool:
         """Create a namespace; return False if its name is in use."""
         async with self._database.transaction() as session:
-            row = await session.row(
-                "namespaces/insert",
-                id=id_,
-                name=name,
-                description=description,
-                language=language,
-                shared="never",
-                created_at=now,
-                created_by=caller.author,
-            )
-            if row is not None:
+            values = {"id": id_, "name": name, "language": language, "description": description, "shared": "never"}
+            rows = await session.rows("namespaces/insert", created_at=now, created_by=caller.author, **values)
+            if rows:
                 await log_entry(session, NewEntry(id_, "namespace_create", amount=1), caller=caller, now=now)
-        return row is not None
+        return bool(rows)
 
     async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
         """Rename a namespace; return False if the name is in use."""
@@ -129,14 +119,6 @@ class Namespaces:
     async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
         """Hide a namespace with all of its memories."""
         await self._change("namespace_delete", namespace, caller, now, author=caller.author, now=now)
-
-    async def deleted(self, name: str) -> list[Namespace]:
-        """Return the deleted namespaces of this name, the last deleted one first."""
-        return await self._database.all(Namespace, "namespaces/deleted", name=name)
-
-    async def deleted_before(self, before: datetime) -> list[UUID]:
-        """Return the namespaces that were deleted before a time."""
-        return [row["id"] for row in await self._database.rows("namespaces/deleted_before", before=before)]
 
     async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
         """Restore a deleted namespace; return False if its name is in use by now."""
@@ -182,16 +164,7 @@ async def ensure_namespace(
 ) -> tuple[UUID, str]:
     """Return the id and default language of a namespace, created if it is new, within the caller's transaction."""
     for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
-        row = await session.row(
-            "namespaces/ensure",
-            id=namespace.id,
-            name=namespace.name,
-            language=namespace.language,
-            languages=namespace.languages,
-            detected=namespace.detected,
-            author=author,
-            now=now,
-        )
+        row = await session.row("namespaces/ensure", **asdict(namespace), author=author, now=now)
         if row is not None:
             return row["id"], row["language"]
     raise Conflict(f"The namespace {namespace.name} was changed at the same time.", hint="Try again.")

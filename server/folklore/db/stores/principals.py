@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Session
 from folklore.db.rows import made
+from folklore.db.store import Store, affected, column, many, value
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, PatternGrant, Role, Token
@@ -48,6 +49,10 @@ class NewToken:
     expires_at: datetime | None = None
 
 
+# The columns of a token that NewToken names as they are.
+_TOKEN = ("id", "digest", "owner", "home", "agent", "issuer", "expires_at")
+
+
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
     """Invitation to create with its token; `digest` is that of its code."""
@@ -64,11 +69,14 @@ class Redemption:
     principal: str | None = None
 
 
-class Principals:
+class Principals(Store):
     """The tables principals, tokens, grants, pattern_grants and invitations."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    any_token = value(bool)
+    list_tokens = many(Token, principal=None, every=False)
+    valid_tokens = column(UUID)
+    touch_token = affected()
+    delete_expired = affected()
 
     async def find(self, digest: bytes) -> Known | None:
         """Return the token of this digest, valid or not. One statement."""
@@ -83,11 +91,6 @@ class Principals:
             grants=tuple(Grant(id_, name, role) for id_, name, role in opened),
             patterns=tuple(PatternGrant(prefix, role) for prefix, role in patterns),
         )
-
-    async def any_token(self) -> bool:
-        """Return True if a token was ever created. One statement."""
-        row = await self._database.row("principals/any_token")
-        return row is not None and bool(row["there"])
 
     async def create(
         self,
@@ -106,28 +109,14 @@ class Principals:
                     break
             else:
                 raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
+            values = {name: getattr(token, name) for name in _TOKEN}
             inserted = await session.row(
-                "principals/insert_token",
-                id=token.id,
-                principal=principal["id"],
-                digest=token.digest,
-                owner=token.owner,
-                home=token.home,
-                agent=token.agent,
-                issuer=token.issuer,
-                now=now,
-                author=caller.author,
-                expires_at=token.expires_at,
+                "principals/insert_token", principal=principal["id"], now=now, author=caller.author, **values
             )
             if inserted is not None:
                 await _insert_grants(session, token)
                 if invitation is not None:
-                    await session.rows(
-                        "principals/insert_invitation",
-                        token=token.id,
-                        digest=invitation.digest,
-                        expires_at=invitation.expires_at,
-                    )
+                    await session.rows("principals/insert_invitation", token=token.id, **asdict(invitation))
                 action: Write = "token_create" if invitation is None else "invite"
                 entry = NewEntry(NOWHERE, action, amount=1, detail=f"{principal['name']} {token.id}")
                 await log_entry(session, entry, caller=caller, now=now)
@@ -155,10 +144,6 @@ class Principals:
             await log_entry(session, entry, caller=Caller(principal, token=row["token_id"]), now=now)
         return Redemption("redeemed", principal)
 
-    async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
-        """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
-        return await self._database.all(Token, "principals/list_tokens", principal=principal, every=every, now=now)
-
     async def revoke(
         self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
     ) -> list[tuple[UUID, str]]:
@@ -170,18 +155,6 @@ class Principals:
                 entry = NewEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
                 await log_entry(session, entry, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
-
-    async def valid(self, ids: Iterable[UUID], *, now: datetime) -> set[UUID]:
-        """Return those of these tokens that are neither revoked nor expired. One statement."""
-        return {row["id"] for row in await self._database.rows("principals/valid_tokens", ids=list(ids), now=now)}
-
-    async def used(self, token: UUID, now: datetime, address: str | None) -> None:
-        """Write the last use of a token. One statement."""
-        await self._database.rows("principals/touch_token", id=token, now=now, address=address)
-
-    async def drop_expired(self, before: datetime) -> int:
-        """Delete external tokens that expired before a time, and return their number. One statement."""
-        return len(await self._database.rows("principals/delete_expired", before=before))
 
 
 async def _insert_grants(session: Session, token: NewToken) -> None:

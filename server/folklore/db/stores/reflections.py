@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.database import Database, Session
-from folklore.db.rows import made
+from folklore.db.database import Session
+from folklore.db.store import Store, many, value
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
@@ -57,16 +57,12 @@ class Reflection:
     digests: tuple[bytes, ...]
 
 
-class Reflections:
+class Reflections(Store):
     """The statements of consolidation, each over one namespace."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def fingerprint(self, namespace: UUID, model: UUID) -> str:
-        """Return a text that differs whenever anything changed that reflections are made from."""
-        row = await self._database.row("reflections/fingerprint", "fresh", namespace=namespace, model=model)
-        return "" if row is None else str(row["fingerprint"])
+    fingerprint = value(str, "fresh")
+    existing = many(ExistingReflection, "fresh")
+    members = many(Member)
 
     async def sources(self, namespace: UUID, model: UUID, most: int) -> Sources:
         """Return the newest memories with an embedding, in order of id."""
@@ -78,15 +74,6 @@ class Reflections:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return Sources(tuple(row["id"] for row in rows), tuple(row["digest"] for row in rows), vectors)
-
-    async def existing(self, namespace: UUID) -> list[ExistingReflection]:
-        """Return the stored reflections, forgotten ones too."""
-        return await self._database.all(ExistingReflection, "reflections/existing", "fresh", namespace=namespace)
-
-    async def members(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Member]:
-        """Return these memories as a reflection quotes them; erased ones are left out."""
-        rows = await self._database.rows("reflections/members", namespace=namespace, ids=ids)
-        return {row["id"]: made(Member, row) for row in rows}
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:
         """Erase reflections in one transaction and return how many."""

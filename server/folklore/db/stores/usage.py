@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from folklore.db.rows import as_json
-
-if TYPE_CHECKING:  # a server on stdio imports UsageEntry before it may take the time to import a driver
-    from folklore.db.database import Database
-
+from folklore.db.store import Store, affected, number
 
 # A use counts for what was injected so long before.
 USED_WITHIN = timedelta(days=1)
@@ -34,11 +30,11 @@ class UsageEntry:
     session: str | None = None
 
 
-class UsageStore:
+class UsageStore(Store):
     """The usage table, and the recall counts of memories that it keeps up to date."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    count = number("fresh")
+    delete = affected("fresh")
 
     async def record(self, entries: Iterable[UsageEntry]) -> list[UsageEntry]:
         """Log entries with one statement a namespace and return those whose memory was not found or is locked.
@@ -58,12 +54,3 @@ class UsageStore:
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left
-
-    async def count_before(self, namespace: UUID, before: datetime) -> int:
-        """Count the entries from before a time."""
-        row = await self._database.row("usage/count", "fresh", namespace=namespace, before=before)
-        return 0 if row is None else int(row["count"])
-
-    async def delete_before(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Delete at most `batch` entries from before a time and return how many."""
-        return len(await self._database.rows("usage/delete", "fresh", namespace=namespace, before=before, batch=batch))

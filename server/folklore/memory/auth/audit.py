@@ -34,16 +34,17 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
     names = {namespace.id: namespace.name for namespace in namespaces}
     audit, places = Audit(context.memory.root.database), [*names, *([] if request.namespaces else [NOWHERE])]
     after = None
-    if request.after is not None and (after := await audit.time_of(places, request.after)) is None:
+    if request.after is not None and (after := await audit.time(namespaces=places, id=request.after)) is None:
         raise NotFound("The last entry of the page before is no longer there.", hint="Begin at the first page.")
-    entries = await audit.latest(
-        places,
-        limit=request.limit,
+    entries = await audit.read(
+        namespaces=places,
+        fetch=request.limit,
         principal=principal_of(request.principal),
         refused=request.denied,
         action=request.action,
         since=None if request.since is None else context.now - period(request.since, "since"),
-        after=None if after is None or request.after is None else (after, request.after),
+        after_at=after,
+        after_id=request.after,
     )
     return tuple(
         AuditEntry(**{name: getattr(entry, name) for name in _COPIED}, namespace=names.get(entry.namespace))

@@ -165,7 +165,7 @@ class TokenAuthenticator:
 
         async def write() -> None:
             try:
-                await principals.used(known.id, now, address)
+                await principals.touch_token(id=known.id, now=now, address=address)
             except FolkloreError as error:
                 log.info("token_use_not_written", reason=error.message)
 

@@ -88,7 +88,7 @@ class ConsoleSessions:
             return self._authenticator.unidentified(error)
 
     async def _find(self, secret: str, address: str | None) -> Caller:
-        session = await (await self._store()).find(_digest(secret))
+        session = await (await self._store()).find(digest=_digest(secret))
         if session is None:
             raise Unauthenticated("unknown", "This session has ended.", hint=_AGAIN)
         if session.expires_at <= self._now():
@@ -100,7 +100,7 @@ class ConsoleSessions:
 
     async def end(self, secret: str) -> None:
         """End a session. Raises Unavailable."""
-        await (await self._store()).delete(_digest(secret))
+        await (await self._store()).delete(digest=_digest(secret))
 
     async def _store(self) -> ConsoleSessionStore:
         return ConsoleSessionStore((await self._memory()).database)

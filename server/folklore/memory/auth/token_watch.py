@@ -71,5 +71,5 @@ class TokenWatch:
 
     async def _valid(self, tokens: set[UUID]) -> set[UUID]:
         """Return those of these tokens that are valid, and those of streams that began meanwhile."""
-        valid = await Principals((await self._memory()).database).valid(tokens, now=self._now())
-        return valid | {stream.token for stream in self._streams} - tokens
+        valid = await Principals((await self._memory()).database).valid_tokens(ids=list(tokens), now=self._now())
+        return {*valid} | {stream.token for stream in self._streams} - tokens

@@ -175,7 +175,9 @@ async def list_tokens(context: RequestContext, request: ListTokensRequest) -> tu
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
     principals = Principals(context.memory.database)
-    return tuple(await principals.tokens(now=context.now, principal=principal_of(request.principal), every=request.all))
+    return tuple(
+        await principals.list_tokens(now=context.now, principal=principal_of(request.principal), every=request.all)
+    )
 
 
 async def revoke_tokens(context: RequestContext, request: RevokeTokensRequest) -> tuple[RevokedToken, ...]:

@@ -30,10 +30,10 @@ async def read_injected(context: RequestContext, request: InjectedRequest) -> tu
         require_owner(context.caller, dry_run=True)
     namespaces = [namespace.id for namespace in await context.memory.find_namespaces(request.namespaces)]
     rows = await Injections(context.memory.root.database).read(
-        namespaces,
+        namespaces=namespaces,
         caller=None if request.everyone else context.caller.author,
         session=request.session,
-        limit=request.limit * _NOTES,
+        fetch=request.limit * _NOTES,
     )
     texts = [_text(list(notes)) for _, notes in groupby(rows, key=lambda row: row.injection)]
     return tuple(texts[: request.limit])

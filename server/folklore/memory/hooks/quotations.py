@@ -22,10 +22,14 @@ async def record_quotations(
     One statement, a second if notes are unused, a third if any is quoted.
     """
     since = now - USED_WITHIN
-    unused = await ledger.unused(namespaces, session, since=since, before=now) if namespaces else []
+    unused = (
+        await ledger.unused(namespaces=namespaces, **session.columns, since=since, before=now) if namespaces else []
+    )
     if not unused:
         return
-    written = await ledger.written(namespaces, session.caller, min(note.injected_at for note in unused))
+    written = await ledger.written(
+        namespaces=namespaces, caller=session.caller, since=min(note.injected_at for note in unused)
+    )
     quoting = without_blocks("\n".join([text[:_LONGEST], *(one.content for one in written)]))
     read = Quoting.of(quoting)
     quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]

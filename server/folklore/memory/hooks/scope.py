@@ -78,5 +78,5 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
         own=next((space for space in found if names.key(space.name) == key), None),
         shared=[space for space in found if space.shared and names.key(space.name) != key],
         ledger=ledger if context.caller.may_write else None,
-        paused=await ledger.is_paused(session, context.now),
+        paused=await ledger.paused(**session.columns, now=context.now) is not None,
     )

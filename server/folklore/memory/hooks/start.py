@@ -44,9 +44,9 @@ async def notes_for_start(context: RequestContext, scope: HookScope, request: Ho
         heading = f"Folklore, the team's memory, has no notes of {scope.project} yet; memory_store keeps decisions."
         return HookAnswer(block(heading, []))
     since = await _last_session(context, scope)
-    count, topics = await Injections(context.memory.database).counts(scope.own.id, context.now)
-    memories, changed = await _memories(context, scope, since, count)
-    heading = _heading(scope.project, count, topics, len(memories), _changes(changed, since, context))
+    counts = await Injections(context.memory.database).counts(namespace=scope.own.id, now=context.now)
+    memories, changed = await _memories(context, scope, since, counts.memories)
+    heading = _heading(scope.project, counts.memories, counts.topics, len(memories), _changes(changed, since, context))
     heading += _AFTER_COMPACTION if compacted else ""
     text, notes = _fitted(heading, memories, context)
     if scope.ledger is not None and memories:
@@ -64,8 +64,8 @@ async def _last_session(context: RequestContext, scope: HookScope) -> datetime |
         return None
     today = datetime.combine(context.now.astimezone(context.zone).date(), time(), context.zone)
     root = Injections(context.memory.root.database)
-    last = await root.last_session(scope.place, context.caller.author, today)
-    return None if last is None else last[1]
+    last = await root.last_session(**scope.place.columns, caller=context.caller.author, before=today)
+    return None if last is None else last.started_at
 
 
 async def _memories(

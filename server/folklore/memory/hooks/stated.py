@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from folklore.db.stores.injections import AssistantSession, Injections, OpenStatement, Place, Writing
+from folklore.db.stores.injections import Injections, OpenStatement, Place, Writing
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
@@ -36,7 +36,9 @@ async def not_stored(
     """Return the statements that no memory of the caller says yet, and forget the others. Up to four statements."""
     if not stated:
         return []
-    written = await ledger.written([place.namespace], caller, min(one.said_at for one in stated))
+    written = await ledger.written(
+        namespaces=[place.namespace], caller=caller, since=min(one.said_at for one in stated)
+    )
     stored = _stored(stated, written[::-1])
     await ledger.settle(place, caller, [one.sentence for one in stored])
     return [one for one in stated if one not in stored]
@@ -75,7 +77,7 @@ async def list_statements(context: RequestContext, request: StatementsRequest) -
     place = await place_of(context, request.namespace or context.namespace())
     ledger, caller = Injections(context.memory.root.database), context.caller.author
     await ledger.settle(place, caller, request.drop)
-    found = await not_stored(ledger, place, caller, await ledger.stated(place, caller))
+    found = await not_stored(ledger, place, caller, await ledger.stated(**place.columns, caller=caller))
     return tuple(Statement(one.sentence, one.said_at, one.session, place.project) for one in found[:_MOST])
 
 
@@ -90,13 +92,13 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
     ledger, caller = Injections(context.memory.root.database), context.caller.author
     until, name = context.now + timedelta(minutes=request.minutes), ""
     if request.minutes == 0:
-        await ledger.resume(caller)
+        await ledger.resume(caller=caller)
         return Paused(until)
     if request.session:
         place = await place_of(context, context.namespace())
-        last = await ledger.last_session(place, caller, context.now)
+        last = await ledger.last_session(**place.columns, caller=caller, before=context.now)
         if last is None:
             raise NotFound(f"No session of yours in {place.project} is known.", hint="Leave --session out.")
-        name = last[0]
-    await ledger.pause(AssistantSession(caller, name), context.now, until)
+        name = last.session
+    await ledger.pause(caller=caller, session=name, now=context.now, until=until)
     return Paused(until, name or None)

@@ -36,11 +36,13 @@ async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRe
         return HookAnswer()
     caller = context.caller.author
     # An assistant that has just stored something says so, and is not asked for that.
-    stored = await scope.ledger.written([scope.place.namespace], caller, context.now - MEANWHILE)
+    stored = await scope.ledger.written(
+        namespaces=[scope.place.namespace], caller=caller, since=context.now - MEANWHILE
+    )
     decided = () if stored else statements(request.message, of_person=False)
     await record_statements(context, scope, (*statements(request.prompt), *decided))
     await record_quotations(scope.ledger, scope.ids, scope.session, request.message, context.now)
-    stated = await scope.ledger.stated(scope.place, caller, scope.session.name)
+    stated = await scope.ledger.stated(**scope.place.columns, caller=caller, session=scope.session.name)
     new = _new(stated, await not_stored(scope.ledger, scope.place, caller, stated))
     if not new or sum({one.namespace: one.asks for one in stated}.values()) >= _TIMES:
         return HookAnswer()

@@ -137,7 +137,7 @@ class ActiveModel:
         if active != self._id:
             async with self._changing:
                 if active != self._id:
-                    self._follow(self._source, await self._source.models.all())
+                    self._follow(self._source, await self._source.models.read())
         self._read_at = monotonic()
 
     async def known(self) -> KnownModel | None:
@@ -270,7 +270,7 @@ class VerifiedEmbedder:
         if probe is self._verified:
             return
         if self._known.probe is None:
-            await self._models.learn_probe(self._known.id, probe.tolist())
+            await self._models.set_probe(id=self._known.id, probe=probe.tolist())
         elif (cosine := fingerprint_cosine(self._known.probe, probe.tolist())) < SAME_MODEL:
             raise EmbedderUnavailable(
                 f"The model behind {self._known.label} is not the one that made the embeddings here: the cosine of "

@@ -156,7 +156,7 @@ class ModelSwitch:
             while deleted := await self._context.embeddings.delete(namespace, model.id, most=_DELETED_AT_ONCE):
                 dropped += deleted
                 self._report(dropped, f"{dropped:,} embeddings dropped")
-        await self._models.delete(model.id)
+        await self._models.delete(id=model.id)
         return dropped
 
     async def _activate(
@@ -167,7 +167,7 @@ class ModelSwitch:
         return Switched(old, target.model, made + await self._sweep(target), validation)
 
     async def _with_role(self, role: str) -> KnownModel | None:
-        return next((model for model in await self._models.all() if model.role == role), None)
+        return next((model for model in await self._models.read() if model.role == role), None)
 
     async def _require_same_model(self, target: Target) -> None:
         found = await model_of(target.embedder)
@@ -248,7 +248,7 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
     If another model was registered under the same name and dimensions, as its fingerprint shows, the new one gets a
     revision of its own. Raises EmbedderUnavailable, ConfigInvalid.
     """
-    known = {model.id: model for model in await models.all()}
+    known = {model.id: model for model in await models.read()}
     for number in range(1, 100):
         embedder = build(choice if number == 1 else replace(choice, revision=str(number)))
         try:
@@ -272,7 +272,7 @@ async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], l
     namespaces = await context.namespaces.find(None)
     indexed = await VectorIndexes(context.database).predicates()
     models, found = [], []
-    for model in await Models(context.database).all():
+    for model in await Models(context.database).read():
         own = model.label, model.role, model.dimensions
         coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
         embedded = pending = 0

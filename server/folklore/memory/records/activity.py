@@ -89,12 +89,9 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])
-    uses = await ActivityStatements(context.memory.root.database).uses(
-        namespace.id,
-        request.id,
-        caller=None if context.caller.access is None else context.caller.author,
-        limit=request.limit,
-    )
+    caller = None if context.caller.access is None else context.caller.author
+    statements = ActivityStatements(context.memory.root.database)
+    uses = await statements.uses(namespace=namespace.id, memory=request.id, caller=caller, fetch=request.limit)
     return tuple(Use(**{field.name: getattr(use, field.name) for field in fields(Use)}) for use in uses)
 
 
@@ -121,15 +118,18 @@ class _Log:
     actions: Sequence[str]
     author: str | None
 
+    def _question(self, fetch: int) -> dict[str, object]:
+        return {"namespaces": self.namespaces, "actions": self.actions, "author": self.author, "fetch": fetch}
+
     async def earlier(self, before: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
+        at, id_, namespace = before or _END
         found = await self.statements.events(
-            self.namespaces,
-            self.actions,
-            author=self.author,
-            before=before or _END,
+            **self._question(limit + 1),
+            before_at=at,
+            before_id=id_,
+            before_namespace=namespace,
             recalled_since=_BEGINNING if self.author is None else now - _RECALLED,
-            limit=limit + 1,
         )
         events, more = found[:limit], len(found) > limit
         if before is not None:
@@ -139,13 +139,7 @@ class _Log:
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
         """Return the events that a feed has not given, oldest first."""
-        found = await self.statements.events_since(
-            self.namespaces,
-            self.actions,
-            author=self.author,
-            since=feed.since,
-            limit=len(feed.given) + limit + 1,
-        )
+        found = await self.statements.events_since(**self._question(len(feed.given) + limit + 1), since=feed.since)
         new = [event for event in found if not feed.holds(event.place)]
         events, left = new[:limit], new[limit:]
         given = [event.place for event in found if feed.holds(event.place)]

@@ -36,9 +36,9 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEnt
     memory = context.memory
     names = names_by_id(await memory.find_namespaces(request.namespaces))
     entries = await Audit(memory.root.database).changes(
-        list(names),
-        ACTIONS,
-        limit=MAX_LIMIT if filters.kinds or filters.tags else request.limit,
+        namespaces=list(names),
+        actions=ACTIONS,
+        fetch=MAX_LIMIT if filters.kinds or filters.tags else request.limit,
         principal=context.caller.author if request.mine else filters.author,
         since=filters.since,
         until=filters.until,

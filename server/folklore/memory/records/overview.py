@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from uuid import UUID
 
-from folklore.db.stores.activity import ActivityStatements, AttentionRules, SimilarRules, Written
+from folklore.db.stores.activity import ActivityStatements, AttentionRules, Written
 from folklore.db.stores.jobs import Jobs
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
@@ -39,8 +39,8 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     starts = _beginnings(context, max(request.days, _WEEK))
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
-    written = await logs.written(namespaces, ACTIONS, starts)
-    recalled = await logs.recalled(namespaces, starts)
+    written = await logs.written(namespaces=namespaces, actions=ACTIONS, starts=starts)
+    recalled = dict(await logs.recalled(namespaces=namespaces, starts=starts))
     stored: Counter[int] = Counter()
     for item in written:
         stored[item.day] += item.memories if item.action in _STORED else 0
@@ -71,12 +71,16 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
     """Return what wants attention in the namespaces that have any. Two statements."""
     statements = ActivityStatements(context.memory.database)
     model = await comparing_model(context)
-    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, context.now - _UNUSED, _MOST)
+    before = context.now - _UNUSED
+    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, before, before.date().isoformat(), _MOST)
     counted = await statements.attention(namespaces, None if model is None else model.id, rules, context.now)
     similar: dict[str, int] = {}
     if model is not None:
-        compared = SimilarRules(1 - NEAREST, SETTLED, _NEWEST, _COMPARED)
-        similar = await statements.newest_similar(namespaces, model.id, compared, context.now)
+        numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
+        pairs = await statements.newest_similar(
+            namespaces=namespaces, model=model.id, settled=SETTLED, now=context.now, **numbers
+        )
+        similar = dict(pairs)
     found = (
         Attention(
             item.namespace,

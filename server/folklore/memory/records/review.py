@@ -62,26 +62,33 @@ class _Found:
 
 async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
     statements = ReviewStatements(context.memory.database)
-    ids = await statements.page(namespace, after=request.after, most=_PAGE, now=context.now)
+    ids = await statements.page(namespace=namespace, after=request.after, most=_PAGE, now=context.now)
     pairs = await _similar(context, namespace, ids)
     if pairs:
         both = list({id_ for pair in pairs for id_ in pair})
-        for pair in await statements.settled(namespace, both, SETTLED):
-            pairs.pop(pair, None)
+        for pair in await statements.settled(namespace=namespace, ids=both, types=SETTLED):
+            pairs.pop(frozenset(pair), None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
     return _Found({pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
 
 
 async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
-    statements = ReviewStatements(context.memory.database)
-    pairs = await statements.contradictions(namespace, CONTRADICTS, kept=DISTINCT, most=request.limit)
+    pairs = await ReviewStatements(context.memory.database).contradictions(
+        namespace=namespace, contradicts=CONTRADICTS, kept=DISTINCT, most=request.limit
+    )
     return _Found({frozenset(pair): None for pair in pairs})
 
 
 async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
     before = context.now - timedelta(days=request.unused_days)
-    statements = ReviewStatements(context.memory.database)
-    ids = await statements.unused(namespace, before=before, reviewed=REVIEWED, most=request.limit, now=context.now)
+    ids = await ReviewStatements(context.memory.database).unused(
+        namespace=namespace,
+        before=before,
+        day=before.date().isoformat(),
+        reviewed=REVIEWED,
+        most=request.limit,
+        now=context.now,
+    )
     return _Found({frozenset((id_,)): None for id_ in ids})
 
 

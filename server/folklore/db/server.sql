@@ -1,0 +1,28 @@
+-- name: analyze
+analyze memories, embeddings, postings, revisions, relations, idempotency_keys, usage, injections, assistant_sessions
+
+-- name: array_types. Every array type that a statement takes or returns, all null: asyncpg looks up all of them at
+-- once.
+select :smallints::int2[], :integers::int4[], :bigints::int8[], :reals::real[], :doubles::float8[], :uuids::uuid[],
+    :digests::bytea[], :vectors::halfvec[]
+
+-- name: cancel_locked. Cancel the statement of the server process :pid if it waits for a lock.
+select pg_cancel_backend(a.pid) as cancelled
+from pg_stat_activity a
+where a.pid = :pid::integer and a.application_name = 'folklore' and a.wait_event_type = 'Lock'
+
+-- name: info
+select version() as version, current_setting('server_version_num')::integer / 10000 as major,
+    (select extversion from pg_extension where extname = 'vector') as pgvector,
+    (select default_version from pg_available_extensions where name = 'vector') as offered,
+    current_database() as database, current_user as role,
+    pg_database_size(current_database()) as bytes
+
+-- name: migrations
+select name, checksum from folklore_migrations
+
+-- name: record_migration
+insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)
+
+-- name: vector_schema. The schema of the extension pgvector; no row without it.
+select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'

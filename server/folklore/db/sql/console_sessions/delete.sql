@@ -1,1 +1,0 @@
-delete from console_sessions where digest = :digest::bytea

@@ -1,1 +1,0 @@
-select id from models where role = 'active'

@@ -1,1 +1,0 @@
-delete from models where id = :id::uuid and role is null

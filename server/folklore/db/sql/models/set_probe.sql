@@ -1,1 +1,0 @@
-update models set probe = :probe::real[] where id = :id::uuid and probe is null

@@ -1,1 +1,0 @@
-delete from audit where namespace_id = :namespace::uuid

@@ -1,2 +1,0 @@
--- Delete a preset; returns it if there was one.
-delete from presets where name = :name::text returning name

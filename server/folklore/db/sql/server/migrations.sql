@@ -1,1 +1,0 @@
-select name, checksum from folklore_migrations

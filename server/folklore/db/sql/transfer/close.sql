@@ -1,2 +1,0 @@
--- The cursors of an export: one is open at a time.
-close all

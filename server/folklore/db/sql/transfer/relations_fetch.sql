@@ -1,1 +1,0 @@
-fetch forward 200 from folklore_relations
