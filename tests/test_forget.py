@@ -196,7 +196,7 @@ async def test_erasing_leaves_no_trace_in_any_table(person: Person, connection: 
         Draft(f"The hint is {SECRET} no more.", supersedes=old, supersede_reason=f"{SECRET} leaked")
     )
     await person.relate(Relation(neighbour, "relates_to", new))
-    await person.library.changes.refresh_planner_samples()
+    await person.library.changes.statistics.analyze()
     assert {"memories.content", "memories.search", "postings.lexeme", "revisions.before", "relations.type"} <= set(
         await everywhere(connection, SECRET)
     ), "the search finds what is there"

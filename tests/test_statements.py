@@ -25,7 +25,7 @@ VARIANTS = [
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
     "recall/dense:as_of", "recall/keyword:as_of", "recall/keyword:stems:as_of", "recall/pool:as_of",
     "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
-    "memories/list:as_of", "memories/match:as_of", "activity/attention:no_vectors",
+    "memories/list:as_of", "changes/match:as_of", "activity/attention:no_vectors",
 ]  # fmt: skip
 SIZED = frozenset({"recall/nearest"})  # a number of dimensions follows their name
 COMPLETE = [f"{name}:256" if name in SIZED else name for name in STATEMENTS]
@@ -146,7 +146,7 @@ async def test_postgres_accepts_every_statement_with_its_number_of_parameters(co
 
 
 def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
-    known = statement("keys/find")
+    known = statement("changes/find_keys")
 
     assert known.arguments({"namespace": 1, "keys": 2}) == [1, 2]
     with pytest.raises(KeyError, match="surplus"):

@@ -199,7 +199,7 @@ async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> No
 
 
 async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> None:
-    plan = await explain("keys/find")
+    plan = await explain("changes/find_keys")
 
     assert plan.indexes() == {"memories_pkey", "idempotency_keys_pkey"}
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
@@ -299,8 +299,8 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd:
             before, left = await connection.fetchval(scans, tables), await connection.fetchval(count, space)
             await session.rows("postings/delete", namespace=space, ids=ids)
             await session.rows("embeddings/delete_by_id", namespace=space, ids=ids)
-            await session.rows("relations/delete", namespace=space, relations="[]")
-            await session.rows("keys/release", namespace=space, keys=["key 2800"])
+            await session.rows("changes/unrelate", namespace=space, relations="[]")
+            await session.rows("changes/release_keys", namespace=space, keys=["key 2800"])
             assert left - await connection.fetchval(count, space) > 50
             assert await connection.fetchval(scans, tables) == before
             raise RuntimeError("roll back")

@@ -179,7 +179,7 @@ async def test_no_kept_plan_reads_a_data_table_whole(
 PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None},
     "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
-    "memories/match": {"shown": None, "fetch": 100},
+    "changes/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
     "recall/dense": {"scan": None, "fetch": 30},
     "recall/expand": {

@@ -7,8 +7,7 @@ select :smallints::int2[], :integers::int4[], :bigints::int8[], :reals::real[], 
     :digests::bytea[], :vectors::halfvec[]
 
 -- name: cancel_locked. Cancel the statement of the server process :pid if it waits for a lock.
-select pg_cancel_backend(a.pid) as cancelled
-from pg_stat_activity a
+select pg_cancel_backend(a.pid) as cancelled from pg_stat_activity a
 where a.pid = :pid::integer and a.application_name = 'folklore' and a.wait_event_type = 'Lock'
 
 -- name: info

@@ -36,11 +36,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from folklore.db.rows import as_json
 from folklore.model import FIELDS, FieldType
 
 _FOLDER = Path(__file__).parent
 _NAME = re.compile(r"^-- name: (\w+)", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+_JSON = re.compile(r":([a-z_]+)::jsonb\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _SIZE = "{dimensions}"
@@ -73,12 +75,17 @@ class Statement:
     name: str
     sql: str
     parameters: tuple[str, ...]
+    json: frozenset[str]
 
     def arguments(self, values: dict[str, object]) -> list[object]:
-        """Return the values in the order of the numbers. Raises KeyError for a missing or surplus name."""
+        """Return the values in the order of the numbers; those of the type jsonb, unless they are text, as JSON.
+
+        Raises KeyError for a missing or surplus name.
+        """
         if surplus := values.keys() - set(self.parameters):
             raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
-        return [values[name] for name in self.parameters]
+        texts = {name: as_json(value) for name in self.json if not isinstance(value := values[name], str | None)}
+        return [texts.get(name, values[name]) for name in self.parameters]
 
 
 @cache
@@ -101,7 +108,8 @@ def statement(name: str) -> Statement:
         text = text.replace(_SIZE, variants[-1])
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
-    return Statement(name=name, sql="\n".join(line for line in numbered.splitlines() if line.strip()), parameters=names)
+    sent = "\n".join(line for line in numbered.splitlines() if line.strip())
+    return Statement(name, sql=sent, parameters=names, json=frozenset(_JSON.findall(text)))
 
 
 @cache

@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from folklore.db.rows import Made, made
+from folklore.db.sql_loader import statement
 
 if TYPE_CHECKING:  # a server on stdio imports stores before it may take the time to import a driver
-    from folklore.db.database import Database, Plans, Row
+    from folklore.db.database import Database, Plans, Row, Session
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -24,6 +25,23 @@ class Store:
     async def run(self, name: str, plans: Plans, values: dict[str, object]) -> list[Row]:
         """Return the rows of a statement."""
         return await self._database.rows(name, plans, **values)
+
+
+class Transaction(Store):
+    """Statements within one session. Each gets those of the `bound` parameters that it names."""
+
+    def __init__(self, session: Session, **bound: object) -> None:
+        self._session = session
+        self._bound = bound
+
+    async def run(self, name: str, plans: Plans, values: dict[str, object]) -> list[Row]:
+        """Return the rows of a statement."""
+        bound = {key: self._bound[key] for key in statement(name).parameters if key in self._bound}
+        return await self._session.rows(name, **bound | values)
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return the rows of a statement."""
+        return await self.run(name, "kept", values)
 
 
 class Statement(Generic[T]):
@@ -47,14 +65,24 @@ class Statement(Generic[T]):
         return self._read(await store.run(self._name, self._plans, self._defaults | values))
 
 
+def each(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -> Statement[list[T]]:
+    """Return what `read` makes of every row."""
+    return Statement(lambda rows: [read(row) for row in rows], plans, defaults)
+
+
 def many(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[list[Made]]:
     """Return every row as a dataclass."""
-    return Statement(lambda rows: [made(type_, row) for row in rows], plans, defaults)
+    return each(partial(made, type_), plans, **defaults)
+
+
+def first(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -> Statement[T | None]:
+    """Return what `read` makes of the first row, or None."""
+    return Statement(lambda rows: read(rows[0]) if rows else None, plans, defaults)
 
 
 def one(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[Made | None]:
     """Return the first row as a dataclass, or None."""
-    return Statement(lambda rows: made(type_, rows[0]) if rows else None, plans, defaults)
+    return first(partial(made, type_), plans, **defaults)
 
 
 def only(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[Made]:

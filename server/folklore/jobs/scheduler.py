@@ -139,8 +139,7 @@ class Runner:
             await asyncio.sleep(self._lease.renewed_every)
             renewed_until = self._now() + self._lease.lasts
             try:
-                done = json.dumps(dict(run.done))
-                if not await self._jobs.renew(job=job.name, holder=self._holder, until=renewed_until, done=done):
+                if not await self._jobs.renew(job=job.name, holder=self._holder, until=renewed_until, done=run.done):
                     return
                 until = renewed_until
             except FolkloreError as error:

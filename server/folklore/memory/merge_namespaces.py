@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folklore.db.stores.merging import Plan
+from folklore.db.stores.merging import Plan, reason_of
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
@@ -39,7 +39,7 @@ async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequ
             await merging.delete_source()
     if not request.dry_run:
         context.memory.changed()
-        memory.changes.count_stored(len(plan.moved))
+        memory.changes.statistics.stored(len(plan.moved))
     return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
 
 
@@ -60,14 +60,15 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
     async with context.memory.merging.of(
         source, target, caller=context.caller, now=context.now, restore=True
     ) as merging:
-        ids = await merging.moved_from(target.name, deleted.deleted_at)
+        ids = await merging.moved(reason=reason_of(target.name), at=deleted.deleted_at)
         if not ids:
             hint = f"`folklore namespaces restore {target.name}` restores what was deleted otherwise."
             raise NotFound(f"{target.name} was not merged into {source.name}.", hint=hint)
         plan = await merging.plan(ids)
         with phase(f"Moving {len(plan.moved):,} memories back") as advance:
             await merging.move(plan, advance)
-        await restore_merged(merging.target, await merging.closed_at(deleted.deleted_at))
+        closed = await merging.superseded(namespace=deleted.id, at=deleted.deleted_at)
+        await restore_merged(merging.target, closed)
     context.memory.changed()
     return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
 

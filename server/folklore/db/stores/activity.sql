@@ -21,9 +21,7 @@ select n.name as namespace,
         limit :most::integer
     ) bounded) as tied
 -- include without_vector
-from namespaces n
-where n.id = any(:namespaces::uuid[])
-order by n.name
+from namespaces n where n.id = any(:namespaces::uuid[]) order by n.name
 
 -- name: events. The latest events of :actions in :namespaces before an event (:before_at, :before_id,
 -- :before_namespace), newest first: writes, and recalls from :recalled_since on, each read by the index on its time,
@@ -37,8 +35,7 @@ cross join lateral (
 -- include write
                 and a.at <= :before_at::timestamptz
                 and (a.at, a.id, a.namespace_id) < (:before_at::timestamptz, :before_id::uuid, :before_namespace::uuid)
-            order by a.at desc, a.id desc
-            limit :fetch::integer
+            order by a.at desc, a.id desc limit :fetch::integer
         )
         union all
         (
@@ -47,14 +44,12 @@ cross join lateral (
                 and (u.used_at, u.answer_id, u.namespace_id)
                     < (:before_at::timestamptz, :before_id::uuid, :before_namespace::uuid)
             group by u.used_at, u.answer_id
-            order by u.used_at desc, u.answer_id desc
-            limit :fetch::integer
+            order by u.used_at desc, u.answer_id desc limit :fetch::integer
         )
     ) either
 ) e
 where n.id = any(:namespaces::uuid[])
-order by e.at desc, e.id desc, n.id desc
-limit :fetch::integer
+order by e.at desc, e.id desc, n.id desc limit :fetch::integer
 
 -- name: events_since. The first :fetch events of :actions in :namespaces from :since on, oldest first. As
 -- activity/events.
@@ -66,22 +61,19 @@ cross join lateral (
         (
 -- include write
                 and a.at >= :since::timestamptz
-            order by a.at, a.id
-            limit :fetch::integer
+            order by a.at, a.id limit :fetch::integer
         )
         union all
         (
 -- include recalled
                 and u.used_at >= :since::timestamptz
             group by u.used_at, u.answer_id
-            order by u.used_at, u.answer_id
-            limit :fetch::integer
+            order by u.used_at, u.answer_id limit :fetch::integer
         )
     ) either
 ) e
 where n.id = any(:namespaces::uuid[])
-order by e.at, e.id, n.id
-limit :fetch::integer
+order by e.at, e.id, n.id limit :fetch::integer
 
 -- name: newest_similar. How many of the :newest latest memories in :namespaces are near-duplicates of an older one,
 -- by namespace: of each, the :compared memories before it are compared by their embeddings in :model. So the work is
@@ -94,8 +86,7 @@ with latest as (
         select m.id from memories m where m.namespace_id = n.id order by m.id desc limit 1
     ) last
     where n.id = any(:namespaces::uuid[])
-    order by last.id desc
-    limit :newest::integer
+    order by last.id desc limit :newest::integer
 ),
 newest as materialized (
     select latest.id as namespace_id, latest.name, m.id, m.vector
@@ -108,30 +99,25 @@ newest as materialized (
         where m.namespace_id = latest.id and m.trust <> 'derived'
             and m.forgotten_at is null and m.superseded_at is null
             and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
-        order by m.id desc
-        limit :newest::integer
+        order by m.id desc limit :newest::integer
     ) m
-    order by m.id desc
-    limit :newest::integer
+    order by m.id desc limit :newest::integer
 ),
 near as materialized (
     select newest.namespace_id, newest.name, newest.id, older.memory_id as other
     from newest
     cross join lateral (
-        select e.memory_id, e.vector
-        from embeddings e
+        select e.memory_id, e.vector from embeddings e
         where e.namespace_id = newest.namespace_id and e.model_id = :model::uuid and e.memory_id < newest.id
             and e.passage = 0
-        order by e.memory_id desc
-        limit :compared::integer
+        order by e.memory_id desc limit :compared::integer
     ) older
     where (newest.vector <=> older.vector) <= :distance::float8
 )
 select near.name as namespace, count(distinct near.id) as similar
 from near
 cross join lateral (
-    select m.id
-    from memories m
+    select m.id from memories m
     where m.namespace_id = near.namespace_id and m.id = near.other
         and m.trust <> 'derived' and m.forgotten_at is null and m.superseded_at is null
         and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
@@ -147,8 +133,7 @@ group by near.name
 
 -- name: recalled. How many memories of :namespaces were recalled on each day; :starts are the beginnings of the days,
 -- and `day` is a place among them, from 0.
-select width_bucket(u.used_at, :starts::timestamptz[]) - 1 as day, count(*) as memories
-from usage u
+select width_bucket(u.used_at, :starts::timestamptz[]) - 1 as day, count(*) as memories from usage u
 where u.namespace_id = any(:namespaces::uuid[]) and u.used_at >= (:starts::timestamptz[])[1]
 group by day
 
@@ -160,10 +145,8 @@ from (
         select u.answer_id as id, u.used_at as at, 'recall' as kind, u.caller as author, u.rank,
             round(u.score::numeric, 6)::float8 as score, u.session,
             null::text as used, null::timestamptz as used_at
-        from usage u
-        where u.namespace_id = :namespace::uuid and u.memory_id = :memory::uuid
-        order by u.used_at desc, u.answer_id desc
-        limit :fetch::integer
+        from usage u where u.namespace_id = :namespace::uuid and u.memory_id = :memory::uuid
+        order by u.used_at desc, u.answer_id desc limit :fetch::integer
     )
     union all
     (
@@ -171,12 +154,10 @@ from (
         from injections i
         where i.namespace_id = :namespace::uuid and i.memory_id = :memory::uuid
             and (:caller::text is null or i.caller = :caller::text)
-        order by i.injected_at desc, i.injection_id desc
-        limit :fetch::integer
+        order by i.injected_at desc, i.injection_id desc limit :fetch::integer
     )
 ) either
-order by at desc, id desc
-limit :fetch::integer
+order by at desc, id desc limit :fetch::integer
 
 -- name: written. How many memories of :namespaces were written on each day, by author and action. Days as in
 -- activity/recalled.

@@ -3,26 +3,22 @@
 select e.namespace_id as namespace, e.id, e.at, e.principal, e.action, e.outcome, e.amount, e.ids as memories, e.agent
 from namespaces n
 cross join lateral (
-    select a.*
-    from audit a
+    select a.* from audit a
     where a.namespace_id = n.id and a.action = any(:actions::text[]) and a.outcome = 'done'
         and (:principal::text is null or lower(a.principal collate "C") = lower(:principal::text collate "C"))
         and (:since::timestamptz is null or a.at >= :since::timestamptz)
         and (:until::timestamptz is null or a.at < :until::timestamptz)
-    order by a.at desc
-    limit :fetch::integer
+    order by a.at desc limit :fetch::integer
 ) e
 where n.id = any(:namespaces::uuid[])
-order by e.at desc, e.id desc
-limit :fetch::integer
+order by e.at desc, e.id desc limit :fetch::integer
 
 -- name: delete
 delete from audit
 where namespace_id = :namespace::uuid and id = any(array(
     select a.id from audit a
     where a.namespace_id = :namespace::uuid and a.at < :before::timestamptz
-    order by a.at
-    limit :batch::integer
+    order by a.at limit :batch::integer
 ))
 returning id
 
@@ -42,8 +38,7 @@ where a.namespace_id = any(:namespaces::uuid[])
     and (:action::text is null or a.action = :action::text)
     and (:since::timestamptz is null or a.at >= :since::timestamptz)
     and (:after_at::timestamptz is null or (a.at, a.id) < (:after_at::timestamptz, :after_id::uuid))
-order by a.at desc, a.id desc
-limit :fetch::integer
+order by a.at desc, a.id desc limit :fetch::integer
 
 -- name: time. The time of the entry :id.
 select a.at from audit a where a.namespace_id = any(:namespaces::uuid[]) and a.id = :id::uuid limit 1

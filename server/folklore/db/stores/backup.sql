@@ -1,7 +1,6 @@
 -- name: all_databases. The databases but the templates, and but those whose names are :scratch and 8 hexadecimal
 -- digits.
-select d.datname as name
-from pg_database d
+select d.datname as name from pg_database d
 where not d.datistemplate and d.datallowconn
     and not (starts_with(d.datname, :scratch::text) and substr(d.datname, length(:scratch::text) + 1) ~ '^[0-9a-f]{8}$')
 order by d.datname
@@ -39,12 +38,10 @@ select format(
         when 'b' then format(' builtin_locale %L', to_jsonb(d) ->> 'datlocale')
         else ''
     end) as command
-from pg_database d
-where d.datname = current_database()
+from pg_database d where d.datname = current_database()
 
 -- name: databases. The databases whose names are :beginning and 8 hexadecimal digits.
-select d.datname as name
-from pg_database d
+select d.datname as name from pg_database d
 where starts_with(d.datname, :beginning::text)
     and substr(d.datname, length(:beginning::text) + 1) ~ '^[0-9a-f]{8}$'
 order by d.datname
@@ -53,8 +50,7 @@ order by d.datname
 select format('drop database if exists %I with (force)', :name::text) as command
 
 -- name: end_sessions. End every other session in these databases.
-select count(pg_terminate_backend(a.pid)) as ended
-from pg_stat_activity a
+select count(pg_terminate_backend(a.pid)) as ended from pg_stat_activity a
 where a.datname = any (:names::text[]) and a.pid <> pg_backend_pid()
 
 -- name: has_schema. Whether migrations were applied to this database.
@@ -67,8 +63,7 @@ select exists (select from pg_extension where extname = 'citus') as is_cluster
 select provider || '/' || name || '/' || dimensions as model from models where role = 'active'
 
 -- name: own_settings. The commands that make the settings of `alter system` on another server.
-select s.name, format('alter system set %I = %L', s.name, s.setting) as command
-from pg_file_settings s
+select s.name, format('alter system set %I = %L', s.name, s.setting) as command from pg_file_settings s
 where s.sourcefile ~ '/postgresql\.auto\.conf$'
 order by s.seqno
 
@@ -83,9 +78,7 @@ select jsonb_build_array(
     (select jsonb_agg(g.rolname order by g.rolname) from pg_auth_members m join pg_roles g on g.oid = m.roleid
         where m.member = r.oid),
     (select s.setconfig from pg_db_role_setting s where s.setrole = r.oid and s.setdatabase = 0))::text as role
-from pg_authid r
-where r.rolname !~ '^pg_'
-order by r.rolname
+from pg_authid r where r.rolname !~ '^pg_' order by r.rolname
 
 -- name: snapshot. The name by which other connections can read this transaction's moment of the database.
 select pg_export_snapshot() as snapshot
@@ -96,8 +89,7 @@ select format('%I.%I', n.nspname, c.relname) as name, columns.names as columns
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select string_agg(format('r.%I', a.attname), ', ' order by a.attnum) as names
-    from pg_attribute a
+    select string_agg(format('r.%I', a.attname), ', ' order by a.attnum) as names from pg_attribute a
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 ) columns
 where c.relkind in ('r', 'p') and not c.relispartition and columns.names is not null

@@ -11,7 +11,8 @@ from operator import itemgetter
 from uuid import UUID
 
 from folklore.db.database import Database, Row, Session
-from folklore.db.rows import as_json, columns_of, filtered, made, memory_of, relation_of, revision_of
+from folklore.db.rows import columns_of, filtered, made, memory_of, relation_of, revision_of
+from folklore.db.store import Store, Transaction, affected, column, each, first, many, pairs, value
 from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
@@ -89,15 +90,26 @@ class Inserted:
     new: bool
 
 
-class NamespaceTransaction:
+class NamespaceTransaction(Transaction):
     """Transaction in one namespace; its caller and time are written to every revision, relation and audit entry."""
+
+    add_language = affected()
+    superseded_by = pairs(UUID, UUID)
+    in_force = value(UUID)
+    update = affected()
+    close = affected()
+    last_revision = first(revision_of, redo=False)
+    restored = each(revision_of)
+    merged_at = column(UUID)
+    superseded_at = many(Superseded)
+    retagged = many(Retagged)
 
     def __init__(
         self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
     ) -> None:
+        super().__init__(session, namespace=namespace, now=now, author=caller.author, agent=caller.agent)
         self.namespace = namespace
         self.now = now
-        self._session = session
         self._caller = caller
         self._language = language
 
@@ -119,19 +131,15 @@ class NamespaceTransaction:
             for place, item in enumerate(batch)
         ]
 
-    async def _rows(self, name: str, /, **values: object) -> list[Row]:
-        """Return all rows of a statement in this namespace."""
-        return await self._session.rows(name, namespace=self.namespace, **values)
-
     async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
         """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
         await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
-        rows = await self._rows("memories/insert", drafts=self._drafts(batch), now=self.now)
+        rows = await self.rows("changes/insert", drafts=self._drafts(batch))
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._rows("reflections/adopt", ids=derived, now=self.now)
+            await self.rows("reflections/adopt", ids=derived)
         return {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
 
-    def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
+    def _drafts(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
         rows = [
             {
                 **columns_of(item.draft),
@@ -145,7 +153,7 @@ class NamespaceTransaction:
             }
             for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
         ]
-        return as_json(sorted(rows, key=itemgetter("digest")))  # two batches never deadlock
+        return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
     async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
         """Return the answers of idempotency keys that were used. One statement, if any key is given.
@@ -153,18 +161,10 @@ class NamespaceTransaction:
         The key of a forgotten memory becomes free, like its text: one statement more.
         """
         given = sorted({key for key in keys if key is not None})
-        if not given:
-            return [None] * len(keys)
-        rows = await self._rows("keys/find", keys=given)
-        known: dict[str | None, KeyAnswer] = {}
-        forgotten = []
-        for row in rows:
-            if row["forgotten"]:
-                forgotten.append(row["key"])
-            else:
-                known[row["key"]] = KeyAnswer(row["id"], row["request"])
-        if forgotten:
-            await self._rows("keys/release", keys=forgotten)
+        rows = await self.rows("changes/find_keys", keys=given) if given else []
+        if forgotten := [row["key"] for row in rows if row["forgotten"]]:
+            await self.rows("changes/release_keys", keys=forgotten)
+        known = {row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]}
         return [known.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
@@ -173,16 +173,12 @@ class NamespaceTransaction:
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
-            await self._rows(
-                "keys/insert",
-                keys=list(answers),
-                ids=[answer.id for answer in answers.values()],
-                requests=[answer.request.hex() for answer in answers.values()],
-            )
+            ids, requests = zip(*((answer.id, answer.request.hex()) for answer in answers.values()), strict=True)
+            await self.rows("changes/insert_keys", keys=list(answers), ids=ids, requests=requests)
 
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
-        rows = await self._rows("memories/states", ids=ids, whole=whole)
+        rows = await self.rows("changes/states", ids=ids, whole=whole)
         return {row["id"]: made(State, row, held=json.loads(row["held"] or "{}")) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
@@ -193,32 +189,8 @@ class NamespaceTransaction:
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
-        statement, values = filtered("memories/match", filters, self.now)
-        rows = await self._session.rows(statement, namespace=self.namespace, fetch=limit, shown=only, **values)
-        return [row["id"] for row in rows]
-
-    async def superseded_by(self, leading: Sequence[UUID], leaving: Sequence[UUID]) -> dict[UUID, UUID]:
-        """Return the memories hidden by `leading` that return when `leaving` go, with their successors. One statement.
-
-        `leading` are those of `leaving` that are in force.
-        """
-        rows = await self._rows("memories/superseded_by", leading=leading, leaving=leaving)
-        return {row["id"]: row["superseded_by"] for row in rows}
-
-    async def restored(self, forgotten: Revision) -> list[Revision]:
-        """Read the revisions that restored what a memory superseded when it was forgotten. One statement."""
-        rows = await self._rows("revisions/restored", successor=forgotten.memory_id, at=forgotten.changed_at)
-        return [revision_of(row) for row in rows]
-
-    async def in_force(self, *digests: bytes) -> UUID | None:
-        """Return a memory of one of these texts that is neither forgotten nor superseded. One statement."""
-        rows = await self._rows("memories/in_force", digests=digests)
-        return rows[0]["id"] if rows else None
-
-    async def last_revision(self, id_: UUID, *, redo: bool = False) -> Revision | None:
-        """Read the last change of a memory that was not undone, or the undo that is redone. One statement."""
-        rows = await self._rows("revisions/last", id=id_, redo=redo)
-        return revision_of(rows[0]) if rows else None
+        name, values = filtered("changes/match", filters, self.now)
+        return [row["id"] for row in await self.rows(name, fetch=limit, shown=only, **values)]
 
     async def record(
         self,
@@ -233,105 +205,68 @@ class NamespaceTransaction:
 
         `reasons` and `undoes`, the number of the revision that is undone, are by memory.
         """
-        await self._rows(
-            "revisions/insert",
-            ids=ids,
-            action=action,
-            author=self._caller.author,
-            agent=self._caller.agent,
-            now=self.now,
-            reasons=json.dumps({str(id_): reason for id_, reason in (reasons or {}).items()}),
-            undoes=json.dumps({str(id_): revision for id_, revision in (undoes or {}).items()}),
-            fields=fields,
-        )
+        by_id = {"reasons": reasons or {}, "undoes": undoes or {}}
+        texts = {name: {str(id_): value for id_, value in values.items()} for name, values in by_id.items()}
+        await self.rows("changes/record", ids=ids, action=action, fields=fields, **texts)
         await self.audit(action, ids)
-
-    async def patch(self, patches: Sequence[Patch]) -> None:
-        """Change columns; the revision of each memory increases by one. One statement."""
-        await self._rows("memories/update", now=self.now, changes=as_json(patches))
-
-    async def close(self, closings: Sequence[Closing]) -> None:
-        """Forget or supersede; the revision of each memory increases by one. One statement."""
-        await self._rows("memories/close", now=self.now, closings=as_json(closings))
-
-    async def add_language(self, language: str) -> None:
-        """Add a language to the namespace, so that queries are read in it too. One statement."""
-        await self._rows("namespaces/add_language", language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
-        await self._rows("postings/delete", ids=ids)
+        await self.rows("postings/delete", ids=ids)
 
     async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
-            await self._rows("embeddings/delete_by_id", ids=[id_])
+            await self.rows("embeddings/delete_by_id", ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self.now)
         if not content_changed:
-            await self._rows("embeddings/update_length", ids=[id_])
+            await self.rows("embeddings/update_length", ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
-        rows = await self._rows(
-            "relations/insert", author=self._caller.author, now=self.now, relations=as_json(relations)
-        )
-        await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        rows = await self._related("relate", "relate", relations=relations)
         return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
 
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
-        rows = await self._rows("relations/delete", relations=as_json(relations))
-        await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        rows = await self._related("unrelate", "unrelate", relations=relations)
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def copy_relations(self, ids: Sequence[UUID], to: UUID) -> None:
         """Copy the relations of memories to another one, but those between them. Two statements."""
-        rows = await self._rows("relations/copy", ids=ids, to=to, author=self._caller.author, now=self.now)
-        await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        await self._related("copy_relations", "relate", ids=ids, to=to)
 
     async def unrelate_since(self, id_: UUID, change: Revision) -> None:
         """Remove the relations of a memory that a change of it wrote. Two statements."""
-        rows = await self._rows("relations/delete_written", id=id_, author=change.author, at=change.changed_at)
-        await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        await self._related("unrelate_since", "unrelate", id=id_, author=change.author, at=change.changed_at)
 
-    async def superseded_at(self, by: UUID, at: datetime, *, reason: str) -> list[Superseded]:
-        """Return the memories that a memory superseded at a time, and still does. One statement."""
-        rows = await self._rows("revisions/superseded", by=by, at=at, reason=reason)
-        return [made(Superseded, row) for row in rows]
-
-    async def merged_at(self, at: datetime) -> list[UUID]:
-        """Return the memories that a merge of this time superseded, unless erased. One statement."""
-        return [row["id"] for row in await self._rows("revisions/merged", at=at)]
+    async def _related(self, name: str, action: Write, /, **values: object) -> list[Row]:
+        rows = await self.rows(f"changes/{name}", **values)
+        await self.audit(action, sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        return rows
 
     async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
         """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
-        rows = await self._rows("memories/tagged", tag=tag)
+        rows = await self.rows("changes/tagged", tag=tag)
         return [row["id"] for row in rows], sorted({held for row in rows for held in row["held"]})
 
     async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
         """Rename tags of memories; the revision of each increases by one. Four statements."""
-        await self._change_tags("memories/retag", ids, old=renamed.keys(), new=renamed.values())
-
-    async def retagged(self, reason: str) -> list[Retagged]:
-        """Return the memories that the last renaming of a tag for this reason changed. One statement."""
-        rows = await self._rows("revisions/retagged", reason=reason)
-        return [made(Retagged, row) for row in rows]
+        await self._change_tags("changes/retag", ids, old=renamed.keys(), new=renamed.values())
 
     async def restore_tags(self, revisions: Mapping[UUID, int]) -> None:
         """Give memories the tags that a revision of each kept; the revision increases by one. Four statements."""
-        await self._change_tags("memories/restore_tags", list(revisions), revisions=revisions.values())
+        await self._change_tags("changes/restore_tags", list(revisions), revisions=revisions.values())
 
-    async def _change_tags(self, statement: str, ids: Sequence[UUID], **values: object) -> None:
+    async def _change_tags(self, name: str, ids: Sequence[UUID], **values: object) -> None:
         await self.unindex(ids)
-        await self._rows(statement, ids=ids, now=self.now, **values)
+        await self.rows(name, ids=ids, **values)
         await index(self._session, self.namespace, ids, None, self.now)
-        await self._rows("embeddings/update_length", ids=ids)
+        await self.rows("embeddings/update_length", ids=ids)
 
-    async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
+    async def erase(self, ids: Sequence[UUID]) -> None:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
-        erased = await erase(self._session, self.namespace, ids)
-        await self.audit("erase", sorted(erased))
-        return set(erased)
+        await self.audit("erase", sorted(await erase(self._session, self.namespace, ids)))
 
     async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
@@ -340,12 +275,15 @@ class NamespaceTransaction:
             await log_entry(self._session, entry, caller=self._caller, now=self.now)
 
 
-class Changes:
+class Changes(Store):
     """Transactions that change memories, and reads of revisions and relations."""
 
+    history = each(revision_of)
+    last_revision = first(revision_of)
+
     def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
-        self._database = database
-        self._statistics = statistics or PlannerStatistics(database)
+        super().__init__(database)
+        self.statistics = statistics or PlannerStatistics(database)
 
     @asynccontextmanager
     async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[NamespaceTransaction]:
@@ -369,10 +307,6 @@ class Changes:
             id_, language = await ensure_namespace(session, namespace, author=caller.author, now=now)
             yield NamespaceTransaction(session, id_, caller, now, language)
 
-    def count_stored(self, memories: int) -> None:
-        """Count committed memories for the planner's statistics."""
-        self._statistics.stored(memories)
-
     async def places(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], *, unforgotten: bool = False
     ) -> dict[UUID, tuple[UUID, ...]]:
@@ -383,27 +317,14 @@ class Changes:
             found[row["id"]] = (*found.get(row["id"], ()), row["namespace_id"])
         return found
 
-    async def history(self, namespace: UUID, id_: UUID) -> list[Revision]:
-        """Read the changes of a memory, the last one first. One statement."""
-        return [revision_of(row) for row in await self._database.rows("revisions/read", namespace=namespace, id=id_)]
-
-    async def last_revision(self, namespace: UUID, id_: UUID, *, redo: bool = False) -> Revision | None:
-        """Read the last change of a memory that was not undone, or the undo that is redone. One statement."""
-        row = await self._database.row("revisions/last", namespace=namespace, id=id_, redo=redo)
-        return None if row is None else revision_of(row)
-
     async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""
-        rows = await self._database.rows("revisions/count", namespaces=namespaces, ids=ids)
+        rows = await self._database.rows("changes/count_revisions", namespaces=namespaces, ids=ids)
         return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
 
     async def relations(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int
     ) -> list[tuple[UUID, Relation]]:
         """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
-        rows = await self._database.rows("relations/read", namespaces=namespaces, ids=ids, fetch=limit)
+        rows = await self._database.rows("changes/relations", namespaces=namespaces, ids=ids, fetch=limit)
         return [(row["namespace_id"], relation_of(row)) for row in rows]
-
-    async def refresh_planner_samples(self) -> None:
-        """Analyze the tables: the planner's samples may hold erased texts."""
-        await self._statistics.analyze()

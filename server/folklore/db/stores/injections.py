@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
-from folklore.db.rows import QUALITY_FLOOR, as_json, made
+from folklore.db.rows import QUALITY_FLOOR, made
 from folklore.db.store import Store, affected, many, number, one, only, value
 from folklore.db.stores.audit import NOWHERE, Write
 
@@ -169,7 +169,7 @@ class Injections(Store):
             project=place.project,
             **session.columns,
             now=now,
-            stated=as_json({sentence: {"said_at": now} for sentence in said}),
+            stated={sentence: {"said_at": now} for sentence in said},
         )
 
     async def given(
@@ -206,7 +206,7 @@ class Injections(Store):
         claimed: set[UUID] = set()
         values = {"injection": id_, **session.columns, "event": event, "now": now, "heading": heading}
         for namespace, own in _by_namespace(notes):
-            rows = await self._database.rows("injections/claim", namespace=namespace, notes=as_json(own), **values)
+            rows = await self._database.rows("injections/claim", namespace=namespace, notes=own, **values)
             claimed |= {row["memory_id"] for row in rows}
         return claimed
 
@@ -231,7 +231,7 @@ class Injections(Store):
         asked = False
         for namespace, own in _by_namespace(stated):
             values = {"caller": caller, "session": own[0].session, "asks": own[0].asks}
-            texts = as_json({item.sentence: {"said_at": item.said_at, "asked_at": now} for item in own})
+            texts = {item.sentence: {"said_at": item.said_at, "asked_at": now} for item in own}
             asked |= bool(await self._database.rows("injections/ask", namespace=namespace, stated=texts, **values))
         return asked
 

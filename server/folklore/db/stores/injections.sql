@@ -1,6 +1,5 @@
 -- name: ask. Record that an assistant is asked to store statements; no row if another process was first.
-update assistant_sessions s
-set asks = s.asks + 1, stated = s.stated || :stated::jsonb
+update assistant_sessions s set asks = s.asks + 1, stated = s.stated || :stated::jsonb
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.session = :session::text
     and s.asks = :asks::integer
 returning s.session
@@ -17,8 +16,7 @@ select m.namespace_id, m.id, :injection::uuid, g.rank, :caller::text, :session::
 from jsonb_to_recordset(:notes::jsonb) as g (memory uuid, rank smallint, note text, tokens smallint, whole boolean)
 join memories m on m.namespace_id = :namespace::uuid and m.id = g.memory
 order by m.id
-on conflict (namespace_id, caller, session, memory_id) where dropped_at is null do nothing
-returning memory_id
+on conflict (namespace_id, caller, session, memory_id) where dropped_at is null do nothing returning memory_id
 
 -- name: count
 select count(*) as count from injections i where i.namespace_id = :namespace::uuid and i.injected_at < :before::timestamptz
@@ -26,8 +24,7 @@ select count(*) as count from injections i where i.namespace_id = :namespace::uu
 -- name: counts. The number of memories in force, and their most frequent kinds and tags, without the default kind,
 -- with the number of each.
 with alive as (
-    select m.kind, m.tags
-    from memories m
+    select m.kind, m.tags from memories m
     where m.namespace_id = :namespace::uuid and
     -- include alive
 ),
@@ -38,34 +35,28 @@ topics as (
     where topic <> 'note' and not starts_with(topic, 'entity:')
     group by topic
     having count(*) > 1
-    order by number desc, topic
-    limit 6
+    order by number desc, topic limit 6
 )
 select (select count(*) from alive)::integer as memories,
     array(select format('%s %s', topic, number) from topics order by number desc, topic) as topics
 
 -- name: delete
 with old as materialized (
-    select i.memory_id, i.injection_id
-    from injections i
+    select i.memory_id, i.injection_id from injections i
     where i.namespace_id = :namespace::uuid and i.injected_at < :before::timestamptz
-    order by i.injected_at
-    limit :batch::integer
+    order by i.injected_at limit :batch::integer
     for update skip locked
 )
-delete from injections i
-using old
+delete from injections i using old
 where i.namespace_id = :namespace::uuid and i.memory_id = old.memory_id and i.injection_id = old.injection_id
 returning i.memory_id
 
 -- name: delete_sessions
 delete from assistant_sessions s
-where s.namespace_id = :namespace::uuid and s.started_at < :before::timestamptz
-returning s.session
+where s.namespace_id = :namespace::uuid and s.started_at < :before::timestamptz returning s.session
 
 -- name: drop. Mark what a session was given from a namespace as dropped, since its client has compacted it.
-update injections i
-set dropped_at = :now::timestamptz
+update injections i set dropped_at = :now::timestamptz
 where i.namespace_id = :namespace::uuid and i.caller = :caller::text and i.session = :session::text
     and i.dropped_at is null
 returning i.memory_id
@@ -80,8 +71,7 @@ where :stated::jsonb <> '{}' or not exists (
     where known.namespace_id = :namespace::uuid and known.caller = :caller::text and known.session = :session::text
 )
 on conflict (namespace_id, caller, session) do update set stated = excluded.stated || s.stated
-where excluded.stated <> '{}' and (select count(*) from jsonb_object_keys(s.stated)) < 100
-returning s.session
+where excluded.stated <> '{}' and (select count(*) from jsonb_object_keys(s.stated)) < 100 returning s.session
 
 -- name: given. What was injected since :since. For each of :memories that was: whether this session has it, and
 -- whether it was never used though prompts got it :ignored times. In each row the same: `tokens`, the sum over the
@@ -96,8 +86,7 @@ with past as (
     group by i.namespace_id, i.memory_id
 ),
 spent as (
-    select coalesce(sum(i.tokens), 0)::integer as tokens
-    from injections i
+    select coalesce(sum(i.tokens), 0)::integer as tokens from injections i
     where i.namespace_id = any(:namespaces::uuid[]) and i.caller = :caller::text and i.session = :session::text
         and i.dropped_at is null and i.event <> 'SessionStart'
 )
@@ -106,13 +95,11 @@ from spent
 left join past on true
 
 -- name: last_session. The caller's last session in a project before :before.
-select s.session, s.started_at
-from assistant_sessions s
+select s.session, s.started_at from assistant_sessions s
 where s.namespace_id = any(:namespaces::uuid[])
     and (s.project = :project::text or s.namespace_id <> '00000000-0000-0000-0000-000000000000') and s.caller = :caller::text
     and s.session <> '' and s.started_at < :before::timestamptz
-order by s.started_at desc
-limit 1
+order by s.started_at desc limit 1
 
 -- name: pause. Silence the hooks of a session until a time, or of every session of a caller, which has no name here.
 insert into assistant_sessions (namespace_id, caller, session, started_at, project, paused_until)
@@ -121,8 +108,7 @@ on conflict (namespace_id, caller, session) do update set paused_until = exclude
 returning session
 
 -- name: paused. Until when the hooks of a session are silent.
-select max(s.paused_until) as until
-from assistant_sessions s
+select max(s.paused_until) as until from assistant_sessions s
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.session = any(array['', :session::text])
     and s.paused_until > :now::timestamptz
 
@@ -134,18 +120,15 @@ join namespaces n on n.id = i.namespace_id
 where i.namespace_id = any(:namespaces::uuid[])
     and (:caller::text is null or i.caller = :caller::text)
     and (:session::text is null or starts_with(i.session, :session::text))
-order by i.injected_at desc, i.injection_id desc, i.rank
-limit :fetch::integer
+order by i.injected_at desc, i.injection_id desc, i.rank limit :fetch::integer
 
 -- name: resume. End every pause of a caller.
-update assistant_sessions s
-set paused_until = null
+update assistant_sessions s set paused_until = null
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.paused_until is not null
 returning s.session
 
 -- name: settle. Remove statements of a caller that were stored, or that a person dropped.
-update assistant_sessions s
-set stated = s.stated - :sentences::text[]
+update assistant_sessions s set stated = s.stated - :sentences::text[]
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.stated ?| :sentences::text[]
 returning s.session
 
@@ -179,15 +162,13 @@ where i.namespace_id = any(:namespaces::uuid[]) and i.caller = :caller::text and
 -- name: use. Record the first use of memories of a namespace that a session was given. Rows that another statement
 -- has locked are skipped: it records a use too.
 with held as materialized (
-    select i.memory_id, i.injection_id
-    from injections i
+    select i.memory_id, i.injection_id from injections i
     where i.namespace_id = :namespace::uuid and i.memory_id = any(:memories::uuid[])
         and i.caller = :caller::text and i.session = :session::text and i.used_at is null
         and i.injected_at <= :now::timestamptz
     for update skip locked
 )
-update injections i
-set used_at = :now::timestamptz, used = :used::text
+update injections i set used_at = :now::timestamptz, used = :used::text
 from held h
 where i.namespace_id = :namespace::uuid and i.memory_id = h.memory_id and i.injection_id = h.injection_id
 returning i.memory_id
@@ -203,5 +184,4 @@ cross join lateral (
 ) m
 where a.namespace_id = any(:namespaces::uuid[]) and a.at >= :since::timestamptz and a.principal = :caller::text
     and a.action = any(:writes::text[]) and a.outcome = 'done'
-order by a.at desc, m.id
-limit 50
+order by a.at desc, m.id limit 50

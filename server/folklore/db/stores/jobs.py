@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from folklore.db.rows import as_json
 from folklore.db.store import Store, affected, value
 from folklore.model import JobOutcome, JobState, JsonObject
 
@@ -33,8 +32,8 @@ class Jobs(Store):
 
     async def finish(self, job: str, holder: str, record: RunRecord, *, now: datetime) -> bool:
         """Record a run and end its lease; return False and record nothing if another process holds it by now."""
-        values = asdict(record) | {"done": as_json(record.done), "notes": as_json(record.notes)}
-        return await self._database.row("jobs/finish", job=job, holder=holder, now=now, **values) is not None
+        row = await self._database.row("jobs/finish", job=job, holder=holder, now=now, **asdict(record))
+        return row is not None
 
     async def all(self) -> dict[str, JobState]:
         """Return every job that ever ran, by name."""

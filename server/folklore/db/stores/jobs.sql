@@ -14,8 +14,7 @@ update jobs
 set holder = null, leased_until = null, finished_at = :now::timestamptz, seconds = :seconds::real,
     outcome = :outcome::text, done = :done::jsonb, error = :error::text, next_due = :next_due::timestamptz,
     notes = :notes::jsonb
-where name = :job::text and holder = :holder::text
-returning name
+where name = :job::text and holder = :holder::text returning name
 
 -- name: read
 select name, holder, leased_until, started_at, finished_at, seconds, outcome, done, error, next_due
@@ -23,7 +22,5 @@ from jobs order by name
 
 -- name: renew. Extend the lease of :holder to :until and show what is :done so far. Returns no row if another process
 -- holds it by now.
-update jobs
-set leased_until = :until::timestamptz, done = :done::jsonb
-where name = :job::text and holder = :holder::text
-returning name
+update jobs set leased_until = :until::timestamptz, done = :done::jsonb
+where name = :job::text and holder = :holder::text returning name

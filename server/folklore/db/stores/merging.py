@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.database import Database, Session
-from folklore.db.rows import made
+from folklore.db.database import Session
+from folklore.db.store import Store, Transaction, column, many
 from folklore.db.stores.audit import NewEntry, log_entry
 from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
 from folklore.db.stores.namespaces import NamespaceInfo
@@ -37,33 +37,24 @@ class Plan:
     differing: Sequence[UUID]
 
 
-class Merge:
+class Merge(Transaction):
     """Transaction that moves memories from one namespace into another; both are locked."""
+
+    moved = column(UUID)
+    superseded = many(Superseded, reason=MERGED)
 
     def __init__(
         self, session: Session, source: NamespaceInfo, target: NamespaceInfo, caller: Caller, now: datetime
     ) -> None:
+        super().__init__(session, namespace=source.id, into=target.id, author=caller.author, now=now)
         self.source = NamespaceTransaction(session, source.id, caller, now)
         self.target = NamespaceTransaction(session, target.id, caller, now)
-        self._session = session
-        self._names = {"namespace": source.id, "into": target.id}
         self._from, self._into = source, target
         self._caller = caller
-        self._now = now
-
-    async def moved_from(self, name: str, at: datetime) -> list[UUID]:
-        """Return the memories of the source that moved there from a namespace at a time. One statement."""
-        rows = await self._session.rows("merging/moved", namespace=self._from.id, reason=_reason(name), at=at)
-        return [row["id"] for row in rows]
-
-    async def closed_at(self, at: datetime) -> list[Superseded]:
-        """Return the memories of the target that a merge superseded, before it moved them from there. One statement."""
-        rows = await self._session.rows("merging/superseded", namespace=self._into.id, reason=MERGED, at=at)
-        return [made(Superseded, row) for row in rows]
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""
-        rows = await self._session.rows("merging/plan", **self._names, ids=only)
+        rows = await self.rows("merging/plan", ids=only)
         return Plan(
             moved=[row["id"] for row in rows if row["state"] is None],
             duplicates={row["id"]: row["duplicate"] for row in rows if row["state"] is None and row["duplicate"]},
@@ -75,61 +66,50 @@ class Merge:
         """Move memories. The number of statements grows with batches of 500, not with rows."""
         await self._close_duplicates(list(plan.duplicates))
         for language in self._from.languages:
-            await self.target.add_language(language)
-        sessions = await self._session.rows("merging/sessions", **self._names)
+            await self.target.add_language(language=language)
+        sessions = await self.rows("merging/sessions")
+        shared, positions = [row["session"] for row in sessions], [row["position"] for row in sessions]
         batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
         for number, batch in enumerate(batches):
             advance(number, len(batches))
-            await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, _reason(self._from.name)))
+            await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, reason_of(self._from.name)))
             duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
-            await self._session.rows(
-                "merging/memories",
-                **self._names,
-                ids=batch,
-                duplicates=duplicates.keys(),
-                of=duplicates.values(),
-                sessions=[row["session"] for row in sessions],
-                positions=[row["position"] for row in sessions],
-            )
-            await self._session.rows("postings/insert", namespace=self._into.id, ids=batch)
+            texts = {"duplicates": duplicates.keys(), "of": duplicates.values()}
+            await self.rows("merging/memories", ids=batch, **texts, sessions=shared, positions=positions)
+            await self.rows("postings/insert", namespace=self._into.id, ids=batch)
             for part in ("embeddings", "revisions", "keys", "usage", "injections"):
-                await self._session.rows(f"merging/{part}", **self._names, ids=batch)
+                await self.rows(f"merging/{part}", ids=batch)
         for batch in batches:  # a relation needs both of its memories
-            await self._session.rows("merging/relations", **self._names, ids=batch)
-        await self._session.rows("merging/clear_successors", namespace=self._into.id)
+            await self.rows("merging/relations", ids=batch)
+        await self.rows("merging/clear_successors", namespace=self._into.id)
         for batch in batches:
-            await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=batch)
-            await self._session.rows("postings/delete", namespace=self._from.id, ids=batch)
-            await self._session.rows("memories/delete", namespace=self._from.id, ids=batch)
+            await self.rows("memories/clear_successor", ids=batch)
+            await self.rows("postings/delete", ids=batch)
+            await self.rows("memories/delete", ids=batch)
         entry = NewEntry(self._into.id, "namespace_merge", amount=len(plan.moved), detail=self._from.name)
-        await log_entry(self._session, entry, caller=self._caller, now=self._now)
+        await log_entry(self._session, entry, caller=self._caller, now=self.source.now)
 
     async def delete_source(self) -> None:
         """Hide the source with what stayed behind, but for its audit log, which moves. Three statements."""
-        await self._session.rows("merging/audit", **self._names)
-        await self._session.rows("namespaces/erase_audit", namespace=self._from.id)
-        await self._session.rows(
-            "namespaces/delete", namespace=self._from.id, author=self._caller.author, now=self._now
-        )
+        await self.rows("merging/audit")
+        await self.rows("namespaces/erase_audit")
+        await self.rows("namespaces/delete")
 
     async def _close_duplicates(self, ids: Sequence[UUID]) -> None:
         """Supersede memories before they move; the target has what supersedes them."""
         if ids:
             reasons = dict.fromkeys(ids, MERGED)
             await self.source.record(ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
-            await self.source.close([Closing(id_, superseded_at=self._now) for id_ in ids])
+            await self.source.close(closings=[Closing(id_, superseded_at=self.source.now) for id_ in ids])
 
 
-def _reason(name: str) -> str:
+def reason_of(name: str) -> str:
     """Return the reason in the revisions of memories that move from a namespace."""
     return f"from {name}"
 
 
-class Merging:
+class Merging(Store):
     """Merges of namespaces."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     @asynccontextmanager
     async def of(

@@ -1,8 +1,7 @@
 -- name: audit
 insert into audit (namespace_id, id, at, principal, token_id, agent, action, outcome, amount, ids, detail)
 select :into::uuid, a.id, a.at, a.principal, a.token_id, a.agent, a.action, a.outcome, a.amount, a.ids, a.detail
-from audit a
-where a.namespace_id = :namespace::uuid
+from audit a where a.namespace_id = :namespace::uuid
 
 -- name: clear_successors. Clear superseded_by where it names a memory of another namespace. The memories stay
 -- superseded.
@@ -25,13 +24,11 @@ insert into injections (
 )
 select :into::uuid, i.memory_id, i.injection_id, i.rank, i.caller, i.session, i.event, i.injected_at, i.heading, i.note,
     i.tokens, i.used_at, i.used, i.dropped_at
-from injections i
-where i.namespace_id = :namespace::uuid and i.memory_id = any(:ids::uuid[])
+from injections i where i.namespace_id = :namespace::uuid and i.memory_id = any(:ids::uuid[])
 
 -- name: keys. A key that :into has too keeps its meaning there.
 insert into idempotency_keys (namespace_id, key, memory_id, request)
-select :into::uuid, k.key, k.memory_id, k.request
-from idempotency_keys k
+select :into::uuid, k.key, k.memory_id, k.request from idempotency_keys k
 where k.namespace_id = :namespace::uuid and k.memory_id = any(:ids::uuid[])
 on conflict (namespace_id, key) do nothing
 
@@ -55,8 +52,7 @@ where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 order by m.id
 
 -- name: moved. The memories that moved here at :at for the reason :reason, and are still here.
-select r.memory_id as id
-from revisions r
+select r.memory_id as id from revisions r
 where r.namespace_id = :namespace::uuid and r.action = 'move' and r.reason = :reason::text
     and r.changed_at = :at::timestamptz
 order by r.memory_id
@@ -90,12 +86,10 @@ on conflict (namespace_id, from_id, type, to_id) do nothing
 -- name: revisions
 insert into revisions (namespace_id, memory_id, revision, action, author, agent, changed_at, reason, undoes, before)
 select :into::uuid, r.memory_id, r.revision, r.action, r.author, r.agent, r.changed_at, r.reason, r.undoes, r.before
-from revisions r
-where r.namespace_id = :namespace::uuid and r.memory_id = any(:ids::uuid[])
+from revisions r where r.namespace_id = :namespace::uuid and r.memory_id = any(:ids::uuid[])
 
 -- name: sessions. The sessions that both namespaces have, and the position that follows the last one in :into.
-select held.session, max(held.position) + 1 as position
-from memories held
+select held.session, max(held.position) + 1 as position from memories held
 where held.namespace_id = :into::uuid and held.session in (
     select moving.session from memories moving where moving.namespace_id = :namespace::uuid and moving.session is not null
 )
@@ -112,5 +106,4 @@ order by m.id
 -- name: usage
 insert into usage (namespace_id, memory_id, answer_id, used_at, rank, score, query, session, caller)
 select :into::uuid, u.memory_id, u.answer_id, u.used_at, u.rank, u.score, u.query, u.session, u.caller
-from usage u
-where u.namespace_id = :namespace::uuid and u.memory_id = any(:ids::uuid[])
+from usage u where u.namespace_id = :namespace::uuid and u.memory_id = any(:ids::uuid[])

@@ -1,14 +1,9 @@
--- name: add_language
-update namespaces set languages = array(select distinct unnest(languages || :language::text) order by 1)
-where id = :namespace::uuid and not languages @> array[:language::text]
-
 -- name: created. The number of namespaces that :author created since a time, deleted ones too.
 select count(*) as created from namespaces where created_by = :author::text and created_at > :since::timestamptz
 
 -- name: delete
 update namespaces set deleted_at = :now::timestamptz, deleted_by = :author::text
-where id = :namespace::uuid and deleted_at is null
-returning id
+where id = :namespace::uuid and deleted_at is null returning id
 
 -- name: deleted
 select id, name, deleted_at, deleted_by from namespaces
@@ -48,8 +43,7 @@ made as (
         :now::timestamptz, :author::text
     where not exists (
         select from namespaces where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null)
-    on conflict (lower(name collate "C")) where deleted_at is null do nothing
-    returning id, language
+    on conflict (lower(name collate "C")) where deleted_at is null do nothing returning id, language
 )
 select * from known union all select * from learned union all select * from made limit 1
 
@@ -89,8 +83,7 @@ order by n.name
 insert into namespaces (id, name, description, language, languages, shared, created_at, created_by)
 values (:id::uuid, :name::text, :description::text, :language::text, array[:language::text], :shared::text,
     :created_at::timestamptz, :created_by::text)
-on conflict (lower(name collate "C")) where deleted_at is null do nothing
-returning id
+on conflict (lower(name collate "C")) where deleted_at is null do nothing returning id
 
 -- name: list. Every namespace, or with :deleted every deleted one, within :within (null: all). Memories are counted
 -- up to 50,000, an order of magnitude, without the forgotten ones, as everywhere.
@@ -120,8 +113,7 @@ update namespaces set name = :name::text where id = :namespace::uuid and deleted
 
 -- name: restore. Restore a deleted namespace. A name in use by now violates namespaces_name_key.
 update namespaces set deleted_at = null, deleted_by = null
-where id = :namespace::uuid and deleted_at is not null
-returning id
+where id = :namespace::uuid and deleted_at is not null returning id
 
 -- name: share
 update namespaces set shared = :shared::text where id = :namespace::uuid and deleted_at is null returning id
@@ -150,6 +142,5 @@ select n.name, n.shared,
         select from memories m where m.namespace_id = n.id and m.forgotten_at is null limit 50000
     ) bounded) as memories
 -- include without_vector
-from namespaces n
-where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
+from namespaces n where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
 order by n.name

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from folklore.db.database import Database
-from folklore.db.rows import as_json, made
+from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
 from folklore.model import Caller
 
@@ -38,7 +38,7 @@ class Presets:
     async def save(self, name: str, base: str, numbers: Mapping[str, float], *, caller: Caller, now: datetime) -> None:
         """Save a preset, in the place of one with the same name."""
         async with self._database.transaction() as session:
-            values = {"name": name, "base": base, "numbers": as_json(numbers), "author": caller.author, "now": now}
+            values = {"name": name, "base": base, "numbers": numbers, "author": caller.author, "now": now}
             await session.rows("presets/save", **values)
             entry = NewEntry(NOWHERE, "preset_save", amount=1, detail=name)
             await log_entry(session, entry, caller=caller, now=now)

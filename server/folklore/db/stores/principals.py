@@ -160,16 +160,8 @@ class Principals(Store):
 async def _insert_grants(session: Session, token: NewToken) -> None:
     """Write the grants of a new token, by name and by pattern."""
     if token.grants:
-        await session.rows(
-            "principals/insert_grants",
-            token=token.id,
-            namespaces=[namespace for namespace, _ in token.grants],
-            roles=[role for _, role in token.grants],
-        )
+        namespaces, roles = zip(*token.grants, strict=True)
+        await session.rows("principals/insert_grants", token=token.id, namespaces=namespaces, roles=roles)
     if token.patterns:
-        await session.rows(
-            "principals/insert_patterns",
-            token=token.id,
-            prefixes=[pattern.prefix for pattern in token.patterns],
-            roles=[pattern.role for pattern in token.patterns],
-        )
+        prefixes, roles = zip(*((pattern.prefix, pattern.role) for pattern in token.patterns), strict=True)
+        await session.rows("principals/insert_patterns", token=token.id, prefixes=prefixes, roles=roles)

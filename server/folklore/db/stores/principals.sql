@@ -8,8 +8,7 @@ delete from tokens where issuer is not null and expires_at < :before::timestampt
 -- name: ensure. The principal of this name, created if it is new; an existing one keeps its spelling.
 with made as (
     insert into principals (id, name) values (:id::uuid, :name::text)
-    on conflict (lower(name collate "C")) do nothing
-    returning id, name
+    on conflict (lower(name collate "C")) do nothing returning id, name
 )
 select id, name from made
 union all
@@ -25,8 +24,7 @@ from tokens t
 join principals p on p.id = t.principal_id
 cross join lateral (
     select array_agg(g.prefix order by g.prefix) as prefixes, array_agg(g.role order by g.prefix) as roles
-    from pattern_grants g
-    where g.token_id = t.id
+    from pattern_grants g where g.token_id = t.id
 ) patterns
 cross join lateral (
     select array_agg(strongest.id order by strongest.name) as ids,
@@ -66,8 +64,7 @@ from unnest(:prefixes::text[], :roles::text[]) as opened (prefix, role)
 insert into tokens (id, principal_id, digest, owner, default_namespace_id, agent, issuer, created_at, created_by, expires_at)
 values (:id::uuid, :principal::uuid, :digest::bytea, :owner::boolean, :home::uuid, :agent::text, :issuer::text,
     :now::timestamptz, :author::text, :expires_at::timestamptz)
-on conflict (digest) do nothing
-returning id
+on conflict (digest) do nothing returning id
 
 -- name: list_tokens. The tokens of the principal :principal, or all; revoked and expired ones, and those of
 -- invitations that expired, only with :every.
@@ -100,8 +97,7 @@ select i.token_id, i.expires_at, i.redeemed_at, t.revoked_at, t.digest as token_
 from invitations i
 join tokens t on t.id = i.token_id
 join principals p on p.id = t.principal_id
-where i.digest = :digest::bytea
-for update of i, t
+where i.digest = :digest::bytea for update of i, t
 
 -- name: redeem_invitation
 update invitations set redeemed_at = :now::timestamptz where token_id = :token::uuid

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Session
-from folklore.db.store import Store, many, value
+from folklore.db.store import Store, affected, many, value
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
@@ -57,6 +57,10 @@ class Reflection:
     digests: tuple[bytes, ...]
 
 
+class _Reflecting(ImportTransaction):
+    link = affected()
+
+
 class Reflections(Store):
     """The statements of consolidation, each over one namespace."""
 
@@ -96,10 +100,11 @@ class Reflections(Store):
         """
         async with self._database.transaction() as session:
             whole = await _with_unchanged_members(session, namespace, reflections)
-            change = ImportTransaction(session, namespace, language, caller, now)
-            written = set(await change.insert([_memory_of(one, now) for one in whole]))
+            change = _Reflecting(session, namespace, caller, now, language)
+            written = set(await change.import_new([_memory_of(one, now) for one in whole]))
             await change.index([_memory_of(one, now) for one in reflections], vectors, written)
-            await _link(session, namespace, [one for one in whole if one.prepared.id in written], caller, now)
+            links = [(one.prepared.id, member) for one in whole for member in one.members if one.prepared.id in written]
+            await change.link(reflections=[new for new, _ in links], members=[member for _, member in links])
         return len(written)
 
 
@@ -107,21 +112,6 @@ def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
     prepared = reflection.prepared
     draft = replace(prepared.draft, id=prepared.id)
     return TransferredMemory(draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest)
-
-
-async def _link(
-    session: Session, namespace: UUID, reflections: Sequence[Reflection], caller: Caller, now: datetime
-) -> None:
-    """Relate reflections to their members."""
-    links = [(one.prepared.id, member) for one in reflections for member in one.members]
-    await session.rows(
-        "reflections/link",
-        namespace=namespace,
-        reflections=[reflection for reflection, _ in links],
-        members=[member for _, member in links],
-        author=caller.author,
-        now=now,
-    )
 
 
 async def _with_unchanged_members(

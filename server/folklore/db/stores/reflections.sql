@@ -1,7 +1,6 @@
 -- name: adopt. Make stated memories of those reflections among :ids whose members have changed: recall hid them, and
 -- a caller has just stored the same text.
-update memories m
-set trust = 'stated'
+update memories m set trust = 'stated'
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
     and not (true
 -- include derived
@@ -10,11 +9,9 @@ where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 -- name: existing. Every reflection, forgotten ones too, since a reflection that a person forgot is not made again.
 -- `whole`: no member was changed, superseded, forgotten or erased since.
 select m.id, coalesce((
-        select k.key
-        from idempotency_keys k
+        select k.key from idempotency_keys k
         where k.namespace_id = m.namespace_id and k.memory_id = m.id and k.request = m.digest
-        order by k.key collate "C"
-        limit 1
+        order by k.key collate "C" limit 1
     ), '') as key, m.forgotten_at is not null as forgotten,
     coalesce(m.metadata->>'members', '') = (
         select count(*)::text
@@ -23,9 +20,7 @@ select m.id, coalesce((
         where r.namespace_id = m.namespace_id and r.from_id = m.id and r.type = 'derived_from'
             and o.forgotten_at is null and o.superseded_at is null and o.updated_at <= m.updated_at
     ) as whole
-from memories m
-where m.namespace_id = :namespace::uuid and m.trust = 'derived'
-order by m.id
+from memories m where m.namespace_id = :namespace::uuid and m.trust = 'derived' order by m.id
 
 -- name: fingerprint
 select concat_ws(' ', count(*), extract(epoch from max(m.updated_at)), count(m.forgotten_at), count(m.superseded_at),
@@ -51,8 +46,7 @@ order by m.id
 for share of m skip locked
 
 -- name: members
-select m.id, m.content, m.language, coalesce(m.occurred_at, m.created_at) as happened
-from memories m
+select m.id, m.content, m.language, coalesce(m.occurred_at, m.created_at) as happened from memories m
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 
 -- name: sources. The newest :most memories that a reflection may be made from: in force, without expiry, no
@@ -64,5 +58,4 @@ join embeddings e on e.namespace_id = m.namespace_id and e.model_id = :model::uu
     and e.passage = 0
 where m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superseded_at is null
     and m.expires_at is null and m.trust <> 'derived'
-order by m.id desc
-limit :most::integer
+order by m.id desc limit :most::integer

@@ -1,31 +1,24 @@
 -- name: contradictions. The latest :most pairs in force of which one contradicts the other.
-select r.from_id, r.to_id
-from relations r
+select r.from_id, r.to_id from relations r
 where r.namespace_id = :namespace::uuid and
 -- include contradicting
-order by r.created_at desc, r.from_id, r.to_id
-limit :most::integer
+order by r.created_at desc, r.from_id, r.to_id limit :most::integer
 
 -- name: page. The next :most memories in force that may be near-duplicates of others, from the newest to the oldest,
 -- after :after.
-select m.id
-from memories m
+select m.id from memories m
 where m.namespace_id = :namespace::uuid and (:after::uuid is null or m.id < :after::uuid)
     and m.forgotten_at is null and m.superseded_at is null and m.trust <> 'derived'
     and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
-order by m.id desc
-limit :most::integer
+order by m.id desc limit :most::integer
 
 -- name: settled. The pairs among :ids that a relation of :types joins, in both directions.
-select r.from_id, r.to_id
-from relations r
+select r.from_id, r.to_id from relations r
 where r.namespace_id = :namespace::uuid and r.type = any(:types::text[])
     and r.from_id = any(:ids::uuid[]) and r.to_id = any(:ids::uuid[])
 
 -- name: unused. The :most unused memories, the longest unused first.
-select m.id
-from memories m
+select m.id from memories m
 where m.namespace_id = :namespace::uuid and
 -- include unused
-order by greatest(m.created_at, m.last_recalled_at, m.confirmed_at), m.id
-limit :most::integer
+order by greatest(m.created_at, m.last_recalled_at, m.confirmed_at), m.id limit :most::integer

@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter, itemgetter
 from uuid import UUID
 
 import asyncpg
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import as_json, columns_of, fields_of, made, relation_of, revision_of, short
-from folklore.db.stores.audit import NewEntry, log_entry
+from folklore.db.rows import columns_of, fields_of, made, relation_of, revision_of, short
+from folklore.db.store import Store, pairs
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
@@ -174,8 +175,7 @@ class Snapshot:
     async def namespaces(self, names: Sequence[str] | None) -> list[TransferredNamespace]:
         """Read these namespaces, or all, ordered independently of the database's collation."""
         rows = await self._session.rows("transfer/namespaces", names=names)
-        namespaces = [TransferredNamespace(**row) for row in rows]
-        return sorted(namespaces, key=lambda namespace: namespace.name)
+        return sorted((made(TransferredNamespace, row) for row in rows), key=attrgetter("name"))
 
     async def active_model(self) -> KnownModel | None:
         """Read the active model; None if nothing was ever embedded."""
@@ -213,23 +213,12 @@ class Snapshot:
         await self._session.rows("transfer/close")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportTransaction:
+class ImportTransaction(NamespaceTransaction):
     """Writes memories with their past within a transaction in one namespace. Caller, language and time are defaults."""
 
-    session: Session
-    namespace: UUID
-    language: str
-    caller: Caller
-    now: datetime
-
-    async def insert(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
+    async def import_new(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
-        if not memories:
-            return []
-        rows = await self.session.rows(
-            "transfer/insert", namespace=self.namespace, memories=self._json(memories), now=self.now
-        )
+        rows = await self.rows("transfer/insert", memories=self._columns(memories)) if memories else []
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -237,51 +226,42 @@ class ImportTransaction:
         if not memories:
             return []
         ids = [memory.id for memory in memories]
-        change = NamespaceTransaction(self.session, self.namespace, self.caller, self.now)
-        await change.record(ids, "import", CHANGEABLE)
-        await change.unindex(ids)
-        await self.session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=ids)
-        rows = await self.session.rows(
-            "transfer/replace", namespace=self.namespace, memories=self._json(memories), now=self.now
-        )
-        return [row["id"] for row in rows]
+        await self.record(ids, "import", CHANGEABLE)
+        await self.unindex(ids)
+        await self.rows("embeddings/delete_by_id", ids=ids)
+        return [row["id"] for row in await self.rows("transfer/replace", memories=self._columns(memories))]
 
     async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, written: set[UUID]) -> None:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
         places = [place for place, memory in enumerate(memories) if memory.id in written]
         if vectors is not None:
             vectors = vectors.select(places)
-        await index(self.session, self.namespace, [memories[place].id for place in places], vectors, self.now)
+        await index(self._session, self.namespace, [memories[place].id for place in places], vectors, self.now)
 
-    def _json(self, memories: Sequence[TransferredMemory]) -> str:
+    def _columns(self, memories: Sequence[TransferredMemory]) -> list[dict[str, object]]:
         rows = [self._row(memory) for memory in memories]
         for row, step in zip(rows, session_steps(memory.draft for memory in memories), strict=True):
             row["step"] = step
-        return as_json(sorted(rows, key=lambda row: str(row["digest"])))  # two batches never deadlock
+        return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
     def _row(self, memory: TransferredMemory) -> dict[str, object]:
         draft = memory.draft
         created_at = draft.created_at or self.now
         row = columns_of(draft) | asdict(memory.past)
-        row |= {"id": memory.id, "created_at": created_at, "author": draft.author}
-        row |= {"digest": memory.digest.hex(), "idempotency_key": draft.idempotency_key}
-        defaults = {
-            "author": self.caller.author,
-            "language": stored_language(memory.detected, self.language),
-            "trust": "stated",
-            "updated_at": created_at,
-            "recall_count": 0,
-            "confirmed_count": 0,
-            "revision": 1,
-        }
+        row |= {"id": memory.id, "created_at": created_at, "author": draft.author, "digest": memory.digest}
+        row |= {"idempotency_key": draft.idempotency_key}
+        defaults = {"trust": "stated", "updated_at": created_at, "recall_count": 0, "confirmed_count": 0, "revision": 1}
+        defaults |= {"author": self._caller.author, "language": stored_language(memory.detected, self._language)}
         return row | {name: value for name, value in defaults.items() if row[name] is None}
 
 
-class Transfers:
+class Transfers(Store):
     """The statements of export and import."""
 
+    imported = pairs(UUID, str)
+
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._statistics = PlannerStatistics(database)
 
     @asynccontextmanager
@@ -314,20 +294,12 @@ class Transfers:
             digests=[memory.digest for memory in batch],
             keys=[key for memory in batch if (key := memory.draft.idempotency_key) is not None],
         )
-        return [ExistingMemory(**row) for row in rows]
+        return [made(ExistingMemory, row) for row in rows]
 
     async def existing_ids(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
         """Return those of these ids that the namespace has. One statement."""
         rows = await self._database.rows("transfer/existing", namespace=namespace, ids=ids, digests=[], keys=[])
         return {row["id"] for row in rows}
-
-    async def imported(self, namespace: UUID, origin: str, below: Sequence[str]) -> list[tuple[UUID, str]]:
-        """Return the memories that pages of an origin were imported into, with their pages. One statement.
-
-        Only pages of these names, or in folders of these names (none: all).
-        """
-        rows = await self._database.rows("transfer/imported", namespace=namespace, origin=origin, below=below)
-        return [(row["id"], row["document"]) for row in rows]
 
     async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
         """Read whole memories, by id. One statement."""
@@ -345,16 +317,15 @@ class Transfers:
                 await session.row("namespaces/lock_by_name", name=batch.namespace.name)
             namespace, language = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
             await lock_sessions(session, namespace, (memory.draft for memory in memories))
-            change = ImportTransaction(session, namespace, language, caller, now)
+            change = ImportTransaction(session, namespace, caller, now, language)
             # Replaced first, so that their former texts are free for new memories.
             replaced = await change.replace(batch.replaced)
-            inserted = await change.insert(batch.new)
+            inserted = await change.import_new(batch.new)
             written = {*replaced, *inserted}
             if batch.all_or_nothing and len(written) < len(memories):
                 raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
             await change.index(memories, batch.vectors, written)
-            if inserted:  # the replaced ones are in the audit log already
-                await log_entry(session, NewEntry(namespace, "import", inserted), caller=caller, now=now)
+            await change.audit("import", inserted)  # the replaced ones are in the audit log already
         self._statistics.stored(len(written))
         return written
 
@@ -369,7 +340,7 @@ class Transfers:
             for type_, statement in _LINK_STATEMENTS.items():
                 rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
                 if rows:
-                    found = await session.rows(statement, namespace=namespace, links=as_json(rows))
+                    found = await session.rows(statement, namespace=namespace, links=rows)
                     fitting.update(row["place"] for row in found)
         return fitting
 

@@ -5,11 +5,9 @@ close all
 -- key of a request (`requested`). Each lookup uses its own index; one condition with several alternatives would read
 -- the whole namespace for every batch.
 select m.id, m.digest, null::text as key, m.live_digest is not null as live, false as requested
-from memories m
-where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+from memories m where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 union
-select m.id, m.digest, null, m.live_digest is not null, false
-from memories m
+select m.id, m.digest, null, m.live_digest is not null, false from memories m
 where m.namespace_id = :namespace::uuid and m.live_digest = any(:digests::bytea[])
 union
 select m.id, m.digest, k.key, m.live_digest is not null, true
@@ -20,8 +18,7 @@ where k.namespace_id = :namespace::uuid and k.key = any(:keys::text[])
 -- name: imported. Memories in force that an import of pages of :origin made, with their pages: those named in :below,
 -- or in folders named there (none: all). Ids of version 5 follow from their pages; a memory that was stored has
 -- another version, whatever its metadata is.
-select m.id, m.metadata ->> 'document' as document
-from memories m
+select m.id, m.metadata ->> 'document' as document from memories m
 where m.namespace_id = :namespace::uuid
     and m.forgotten_at is null
     and m.superseded_at is null
@@ -55,8 +52,7 @@ written as (
     where not exists (
         select from idempotency_keys k where k.namespace_id = :namespace::uuid and k.key = d.idempotency_key
     )
-    on conflict do nothing
-    returning id
+    on conflict do nothing returning id
 ),
 keyed as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
@@ -75,8 +71,7 @@ with given as materialized (
 ),
 written as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
-    select :namespace::uuid, g.key, g.memory_id, decode(g.request, 'hex')
-    from given g
+    select :namespace::uuid, g.key, g.memory_id, decode(g.request, 'hex') from given g
     where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = g.memory_id)
     order by g.key collate "C"
     on conflict (namespace_id, key) do nothing
@@ -144,30 +139,25 @@ select
     (
         select jsonb_object_agg(k.key, encode(k.request, 'hex'))
         from (
-            select k.key, k.request
-            from idempotency_keys k
+            select k.key, k.request from idempotency_keys k
             where k.namespace_id = :namespace::uuid and k.memory_id = m.id and k.key is distinct from own.key
-            order by k.key collate "C"
-            limit 300
+            order by k.key collate "C" limit 300
         ) k
     ) as keys,
     e.vector,
     (
-        select array_agg(array[p.begins, p.ends] order by p.passage)
-        from embeddings p
+        select array_agg(array[p.begins, p.ends] order by p.passage) from embeddings p
         where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
             and p.passage > 0
     ) as ranges,
     (
-        select array_agg(p.vector order by p.passage)
-        from embeddings p
+        select array_agg(p.vector order by p.passage) from embeddings p
         where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
             and p.passage > 0
     ) as passages
 from memories m
 cross join lateral (
-    select min(k.key collate "C") as key
-    from idempotency_keys k
+    select min(k.key collate "C") as key from idempotency_keys k
     where k.namespace_id = :namespace::uuid and k.memory_id = m.id and k.request = m.digest
 ) own
 left join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = m.id
@@ -183,8 +173,7 @@ declare folklore_memories no scroll cursor for
 -- include transfer/memories
 
 -- name: namespaces
-select id, name, description, language, shared, created_at, created_by
-from namespaces
+select id, name, description, language, shared, created_at, created_by from namespaces
 where deleted_at is null
     and (:names::text[] is null or lower(name collate "C") in (
         select lower(requested.name collate "C") from unnest(:names::text[]) as requested (name)
@@ -195,8 +184,7 @@ fetch forward 200 from folklore_relations
 
 -- name: relations_open. A cursor over the relations of one namespace, in an order that every database repeats.
 declare folklore_relations no scroll cursor for
-select r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at
-from relations r
+select r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at from relations r
 where r.namespace_id = :namespace::uuid
 order by r.from_id, r.type collate "C", r.to_id
 
@@ -215,9 +203,7 @@ written as (
         updated_at = :now::timestamptz, forgotten_at = d.forgotten_at, superseded_at = d.superseded_at,
         superseded_by = null, last_recalled_at = d.last_recalled_at, recall_count = d.recall_count,
         confirmed_count = d.confirmed_count, revision = m.revision + 1, digest = decode(d.digest, 'hex')
-    from imported d
-    where m.namespace_id = :namespace::uuid and m.id = d.id
-    returning m.id
+    from imported d where m.namespace_id = :namespace::uuid and m.id = d.id returning m.id
 ),
 keyed as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
@@ -236,6 +222,4 @@ fetch forward 200 from folklore_revisions
 -- name: revisions_open. A cursor over the revisions of one namespace, in an order that every database repeats.
 declare folklore_revisions no scroll cursor for
 select r.memory_id, r.revision, r.action, r.author, r.agent, r.changed_at, r.reason, r.undoes, r.before
-from revisions r
-where r.namespace_id = :namespace::uuid
-order by r.memory_id, r.revision
+from revisions r where r.namespace_id = :namespace::uuid order by r.memory_id, r.revision

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from folklore.db.rows import as_json
 from folklore.db.store import Store, affected, number
 
 # A use counts for what was injected so long before.
@@ -48,9 +47,7 @@ class UsageStore(Store):
         left: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
-            counted = await self._database.rows(
-                "usage/record", namespace=row["id"], used=as_json(batch), within=USED_WITHIN
-            )
+            counted = await self._database.rows("usage/record", namespace=row["id"], used=batch, within=USED_WITHIN)
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left

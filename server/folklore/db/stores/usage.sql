@@ -3,15 +3,12 @@ select count(*) as count from usage u where u.namespace_id = :namespace::uuid an
 
 -- name: delete
 with old as materialized (
-    select u.memory_id, u.answer_id
-    from usage u
+    select u.memory_id, u.answer_id from usage u
     where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz
-    order by u.used_at
-    limit :batch::integer
+    order by u.used_at limit :batch::integer
     for update skip locked
 )
-delete from usage u
-using old
+delete from usage u using old
 where u.namespace_id = :namespace::uuid and u.memory_id = old.memory_id and u.answer_id = old.answer_id
 returning u.memory_id
 
@@ -26,8 +23,7 @@ with given as materialized (
     )
 ),
 held as materialized (
-    select m.namespace_id, m.id
-    from memories m
+    select m.namespace_id, m.id from memories m
     where m.namespace_id = :namespace::uuid and m.id = any(array(select memory from given))
     order by m.id
     for no key update skip locked
@@ -39,22 +35,19 @@ logged as (
     from given
     join held on held.id = given.memory
     where given.answer is not null
-    on conflict do nothing
-    returning namespace_id, memory_id, used_at
+    on conflict do nothing returning namespace_id, memory_id, used_at
 ),
 counted as (
     update memories m
     set recall_count = m.recall_count + seen.times, last_recalled_at = greatest(m.last_recalled_at, seen.latest)
     from (
-        select namespace_id, memory_id, count(*)::integer as times, max(used_at) as latest
-        from logged
+        select namespace_id, memory_id, count(*)::integer as times, max(used_at) as latest from logged
         group by namespace_id, memory_id
     ) seen
     where m.namespace_id = :namespace::uuid and m.id = seen.memory_id
 ),
 injected as materialized (
-    select i.namespace_id, i.memory_id, i.injection_id, i.caller
-    from injections i
+    select i.namespace_id, i.memory_id, i.injection_id, i.caller from injections i
     where i.namespace_id = :namespace::uuid and i.memory_id = any(array(select id from held)) and i.used_at is null
         and exists (
             select from given
@@ -64,8 +57,7 @@ injected as materialized (
     for update skip locked
 ),
 used as (
-    update injections i
-    set used_at = first.at, used = first.used
+    update injections i set used_at = first.at, used = first.used
     from injected
     join (select distinct on (memory, caller) memory, caller, at, used from given order by memory, caller, at) first
         on first.memory = injected.memory_id and first.caller = injected.caller

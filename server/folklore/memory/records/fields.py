@@ -22,14 +22,14 @@ async def write_fields(
     after = {**state.held, **fields}
     alive = after["forgotten_at"] is None and after["superseded_at"] is None
     text = digest(str(after["content"]))
-    if alive and (holder := await change.in_force(text)) not in (None, state.id):
+    if alive and (holder := await change.in_force(digests=[text])) not in (None, state.id):
         raise text_in_use(holder)
     if "language" in fields:
-        await change.add_language(str(fields["language"]))
+        await change.add_language(language=str(fields["language"]))
     indexed = not _INDEXED.isdisjoint(fields)
     if indexed:
         await change.unindex([state.id])
-    await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
+    await change.update(changes=[Patch(state.id, fields, text if "content" in fields else None)])
     if indexed:
         await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
 

@@ -78,7 +78,7 @@ async def _write(
         await change.erase(due)
     else:
         await change.record(due, "forget", ["forgotten_at"], undoes=undoes)
-        await change.close([Closing(id_, forgotten_at=change.now) for id_ in due])
+        await change.close(closings=[Closing(id_, forgotten_at=change.now) for id_ in due])
     await restore(change, hidden, f"{'erased' if erase else 'forgot'} what superseded it")
 
 
@@ -89,7 +89,7 @@ async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Fi
     """
     states = await change.states(due)
     leading = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
-    hidden = await change.superseded_by(leading, due)
+    hidden = dict(await change.superseded_by(leading=leading, leaving=due))
     if hidden and filters is not None:
         matching = replace(filters, include_superseded=True)
         for id_ in await change.matching(matching, len(hidden), list(hidden)):
@@ -100,7 +100,7 @@ async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Fi
 async def refresh_planner_samples(memory: MemoryContext) -> None:
     """Replace the planner's samples, which may hold erased texts; for a role that may not, autovacuum does."""
     with suppress(FolkloreError):
-        await memory.root.changes.refresh_planner_samples()
+        await memory.root.changes.statistics.analyze()
 
 
 def _check(request: ForgetRequest) -> None:

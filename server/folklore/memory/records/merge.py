@@ -62,7 +62,7 @@ async def merge_again(
     change: NamespaceTransaction, state: State, undone: Revision, merged_at: datetime, vectors: Vectors | None
 ) -> None:
     """Merge again what the undo of a merge had restored. Raises Conflict if one of these memories changed since."""
-    others = await change.merged_at(merged_at)
+    others = await change.merged_at(at=merged_at)
     states = {state.id: state, **await change.states(others)}
     undoes = {state.id: undone.revision}
     await _write(change, UpdateRequest(id=state.id), states, others, undone.before, vectors, undoes)
@@ -73,18 +73,18 @@ async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) ->
 
     Raises Conflict if another memory has the text of one.
     """
-    await restore_merged(change, await change.superseded_at(target, last.changed_at, reason=MERGED))
+    await restore_merged(change, await change.superseded_at(by=target, at=last.changed_at, reason=MERGED))
     await change.unrelate_since(target, last)
 
 
 async def restore_merged(change: NamespaceTransaction, merged: Sequence[Superseded]) -> None:
     """Put superseded memories in force again. Raises Conflict if another memory has the text of one."""
-    if merged and (holder := await change.in_force(*(item.digest for item in merged))) is not None:
+    if merged and (holder := await change.in_force(digests=[item.digest for item in merged])) is not None:
         raise text_in_use(holder)
     ids = [item.id for item in merged]
     undoes = {item.id: item.revision for item in merged}
     await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
-    await change.patch([Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
+    await change.update(changes=[Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
 
 
 def _check(request: UpdateRequest, others: Sequence[UUID]) -> None:

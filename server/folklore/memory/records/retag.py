@@ -57,7 +57,7 @@ async def _rename(change: NamespaceTransaction, namespace: str, old: str, new: s
 
 
 async def _take_back(change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool) -> RenamedTag:
-    found = await change.retagged(_reason(old, new))
+    found = await change.retagged(reason=_reason(old, new))
     if not found:
         hint = "`folklore audit --action retag` shows when tags were renamed."
         raise NotFound(f"In {namespace}, {old} was not renamed to {new}, or that was undone.", hint=hint)

@@ -179,7 +179,7 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
                 raise
             retried = True
         else:
-            context.memory.changes.count_stored(sum(item.new for item in outcome.values()))
+            context.memory.changes.statistics.stored(sum(item.new for item in outcome.values()))
             return namespace, outcome
 
 

@@ -91,7 +91,9 @@ async def write_replacements(
         return
     reasons = {item.old: item.reason for item in by_old.values() if item.reason is not None}
     await change.record(list(by_old), "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
-    await change.close([Closing(item.old, superseded_at=now, superseded_by=item.new) for item in by_old.values()])
+    await change.close(
+        closings=[Closing(item.old, superseded_at=now, superseded_by=item.new) for item in by_old.values()]
+    )
     await change.relate([Relation(item.new, SUPERSEDES, item.old) for item in by_old.values()])
 
 
@@ -102,4 +104,4 @@ async def restore(change: NamespaceTransaction, hidden: Mapping[UUID, UUID], rea
     fields = ["superseded_at", "superseded_by"]
     await change.record(list(hidden), "restore", fields, reasons=dict.fromkeys(hidden, reason))
     await change.unrelate([Relation(new, SUPERSEDES, old) for old, new in hidden.items()])
-    await change.patch([Patch(id_, dict.fromkeys(fields)) for id_ in hidden])
+    await change.update(changes=[Patch(id_, dict.fromkeys(fields)) for id_ in hidden])

@@ -71,7 +71,7 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         _require_revision(request, (await _read(context, namespace, request.id)).revision)
     changes = context.memory.changes
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same last change
-        last = await changes.last_revision(namespace.id, request.id, redo=request.redo)
+        last = await changes.last_revision(namespace=namespace.id, id=request.id, redo=request.redo)
         if last is None:
             raise await _nothing_to_undo(context, namespace, request)
         if last.action == "forget" and last.changed_at < context.now - context.retention:
@@ -81,10 +81,10 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
         undone = None
         if last.action == "undo":
-            history = await changes.history(namespace.id, request.id)
+            history = await changes.history(namespace=namespace.id, id=request.id)
             undone = next((item for item in history if item.revision == last.undoes), None)
         async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
-            if await change.last_revision(request.id, redo=request.redo) != last:
+            if await change.last_revision(id=request.id, redo=request.redo) != last:
                 continue
             state = (await change.states([request.id], whole=True))[request.id]
             _require_revision(request, state.revision)
@@ -105,7 +105,7 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
     memory = await _read(context, namespace, request.id)
     if memory.forgotten_at is not None and not may_read_forgotten(context, memory):
         raise unknown_memories([request.id])
-    return History(memory, tuple(await context.memory.changes.history(namespace.id, request.id)))
+    return History(memory, tuple(await context.memory.changes.history(namespace=namespace.id, id=request.id)))
 
 
 async def _redo(
@@ -140,7 +140,7 @@ async def _take_back(
 
 async def _supersede_again(change: NamespaceTransaction, forgotten: Revision) -> tuple[UUID, ...]:
     """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
-    restored = await change.restored(forgotten)
+    restored = await change.restored(successor=forgotten.memory_id, at=forgotten.changed_at)
     states = await change.states([item.memory_id for item in restored], whole=True)
     for item in restored:
         await _take_back(change, states[item.memory_id], item)
@@ -161,7 +161,7 @@ async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, re
         return NotFound(
             f"The memory {id_} has no undo that could be redone.", hint="A change after the undo ends that."
         )
-    if any(change.action != "move" for change in await context.memory.changes.history(namespace.id, id_)):
+    if any(change.action != "move" for change in await context.memory.changes.history(namespace=namespace.id, id=id_)):
         return NotFound(
             f"Every change of the memory {id_} was undone already.",
             hint=f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one.",

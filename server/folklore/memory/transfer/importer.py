@@ -85,7 +85,7 @@ async def forget_removed(context: RequestContext, pages: Pages, request: ImportR
     namespace = await transfers.namespace_id(name)
     if namespace is None:
         return
-    imported = await transfers.imported(namespace, pages.origin, pages.below)
+    imported = await transfers.imported(namespace=namespace, origin=pages.origin, below=pages.below)
     gone = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
     report.removed += len(gone)
     if not request.dry_run:
