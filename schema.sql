@@ -125,12 +125,6 @@ return array(
     order by 1
 );
 
--- The name of the HNSW index over one namespace's vectors in one model. A background job builds it for large namespaces;
--- no migration does.
-create function folklore_hnsw(namespace uuid, model uuid) returns text
-language sql immutable parallel safe
-return 'embeddings_hnsw_' || left(md5(namespace::text || '/' || model::text), 16);
-
 
 -- 2. Small tables -----------------------------------------------------------------------------------------------------
 

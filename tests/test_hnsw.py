@@ -1,4 +1,4 @@
-"""HNSW indexes: built for large namespaces, rebuilt when invalid, dropped when unneeded."""
+"""The HNSW index over all vectors: built from a number on, rebuilt when invalid, dropped when unneeded."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import VectorIndexes
+from folklore.db.stores.recall import visits
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
-from folklore.memory.models.switch import model_coverage
 from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.waiting import STUCK
 
-LARGE, SMALL, FROM = 30, 10, 20
+LARGE, SMALL, FROM = 18, 17, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,45 +37,38 @@ async def indexes(connection: asyncpg.Connection) -> list[Index]:
 
 @pytest.fixture
 async def two(person: Person, jobs: BackgroundJobs) -> BackgroundJobs:
-    """Jobs over a namespace that is large enough for an index, and one that is not."""
+    """Jobs over two namespaces, neither of which has as many vectors as an index is built for."""
     await person.keep(*(f"the large one says {number} times nothing" for number in range(LARGE)), namespace="large")
     await person.keep(*(f"the small one says {number} times nothing" for number in range(SMALL)), namespace="small")
     jobs.options = JobOptions(pause=0, hnsw_from=FROM)
     return jobs
 
 
-async def test_a_large_namespace_gets_an_index_and_a_small_one_none(
+async def test_one_index_is_over_the_vectors_of_all_namespaces(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    row = await connection.fetchrow(
-        "select n.id, m.id as model, m.dimensions, folklore_hnsw(n.id, m.id) as name"
-        " from namespaces n, models m where n.name = 'large'"
-    )
+    model = await connection.fetchval("select id from models")
+    await connection.execute("create index embeddings_hnsw_0123456789abcdef on embeddings (length)")  # of a namespace
 
-    assert row is not None
-    assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 0}
+    assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 1}
     assert await indexes(connection) == []
-    assert await two("indexes") == {"built": 1}
+    assert await two("indexes") == {"built": 1, "dropped": 1}
     [index] = await indexes(connection)
-    assert (index.name, index.valid) == (row["name"], True)
-    for part in (
-        str(row["id"]),
-        str(row["model"]),
-        "vector",
-        "halfvec_ip_ops",
-    ):
-        assert part in index.definition
+    assert (index.name, index.valid) == (f"embeddings_hnsw_{model.hex}", True)
+    assert "halfvec_ip_ops" in index.definition
+    assert f"WHERE (model_id = '{model}'::uuid)" in index.definition
     assert await two.dry_run("indexes") == {"to_build": 0, "to_drop": 0}
     assert await two("indexes") == {}
     assert await indexes(connection) == [index]
 
 
-async def test_status_shows_the_path_of_a_search(two: BackgroundJobs) -> None:
-    await two("indexes")
-
-    _, held = await model_coverage(two.context)
-
-    assert {item.namespace: item.path for item in held} == {"large": "hnsw", "small": "exact"}
+@pytest.mark.parametrize(
+    ("indexed", "extent", "read"),
+    [(0, 100_000, 0), (4_000, 4_000, 0), (100_000, 100_000, 2_000), (100_000, 10_000, 0), (1_000_000, 100_000, 2_000)],
+    ids=["no index", "few vectors", "the whole", "a small share", "a large scope"],
+)
+def test_an_index_is_read_where_comparing_the_scope_takes_longer(indexed: int, extent: int, read: int) -> None:
+    assert visits(indexed, extent, fetch=30) == read
 
 
 async def test_an_invalid_index_is_built_again(two: BackgroundJobs, connection: asyncpg.Connection) -> None:
@@ -92,32 +85,31 @@ async def test_an_invalid_index_is_built_again(two: BackgroundJobs, connection: 
 async def test_an_index_that_is_being_built_is_left_alone(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
-    changes = await VectorIndexes(database).changes(FROM)
+    [change] = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
     await connection.execute("update embeddings set length = length")  # the build waits for this transaction
 
-    building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
+    building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
-        while (meanwhile := await VectorIndexes(database).changes(FROM)).builds:
+        while await VectorIndexes(database).changes(FROM):
             await asyncio.sleep(0.01)
     assert not building.done()
     await writing.rollback()
     async with asyncio.timeout(STUCK):
         await building
 
-    assert (meanwhile.drops, meanwhile.builds) == ([], [])
     assert [index.valid for index in await indexes(connection)] == [True]
 
 
 async def test_a_cancelled_build_is_repeated_by_the_next_run(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
-    changes = await VectorIndexes(database).changes(FROM)
+    [change] = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
     await connection.execute("update embeddings set length = length")
-    building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
+    building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
         while not await indexes(connection):
             await asyncio.sleep(0.01)
@@ -126,7 +118,7 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
             await building
         await writing.rollback()
         assert [index.valid for index in await indexes(connection)] == [False]
-        while not (await VectorIndexes(database).changes(FROM)).builds:  # until Postgres has ended the cancelled build
+        while not await VectorIndexes(database).changes(FROM):  # until Postgres has ended the cancelled build
             await asyncio.sleep(0.01)
 
         assert await two("indexes") == {"built": 1, "dropped": 1}
@@ -137,10 +129,9 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
     "change",
     [
         "update models set role = 'previous'",
-        "update namespaces set deleted_at = created_at",
         f"delete from embeddings where ctid <> all(array(select ctid from embeddings limit {FROM // 2 - 1}))",
     ],
-    ids=["the model is not active any more", "the namespace is deleted", "the namespace shrank by more than half"],
+    ids=["the model is not active any more", "more than half of the vectors are gone"],
 )
 async def test_an_unneeded_index_is_dropped(two: BackgroundJobs, connection: asyncpg.Connection, change: str) -> None:
     await two("indexes")
@@ -156,7 +147,7 @@ async def test_a_threshold_of_zero_drops_every_index_and_a_little_shrinking_none
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     await two("indexes")
-    two.options = JobOptions(pause=0, hnsw_from=LARGE + 5)
+    two.options = JobOptions(pause=0, hnsw_from=LARGE + SMALL + 5)
     assert await two("indexes") == {}
 
     two.options = JobOptions(pause=0, hnsw_from=0)

@@ -22,7 +22,9 @@ from folklore.db.sql_loader import statement
 from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.protocol import Embedder
 from folklore.jobs.job import JobOptions
+from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
+from folklore.memory.models.switch import model_coverage
 from folklore.model import Answer, Draft, Filters
 from tests.background_jobs import BackgroundJobs
 from tests.person import NOON, Person, contents, ids
@@ -51,6 +53,7 @@ class ManyMemories:
         return Scope({notebook.id: notebook.name}, Filters(), NOON)
 
 
+SETTINGS = ("ef_search", "iterative_scan", "max_scan_tuples")
 WORDS = re.findall(
     r"\w+",
     "harbour lighthouse deploy rollback postgres index vector branch review invoice customer meeting kitchen garden"
@@ -72,7 +75,9 @@ async def crowd(address: str, embedder: Embedder) -> AsyncIterator[ManyMemories]
         for start in range(0, MANY, 500):
             batch = (Draft(text(start + place, chance), tags=("even",) * (1 - place % 2)) for place in range(500))
             await Person(library).keep(*batch, namespace="large")
-        await Person(library).keep("a lighthouse in another namespace", namespace="small")
+        for place in range(20):
+            texts = [f"a {WORDS[place + other]} of another namespace says {other}" for other in range(20)]
+            await Person(library).keep(*texts, namespace=f"small-{place}")
         jobs = BackgroundJobs(library.database, library, options=JobOptions(pause=0, hnsw_from=1_000))
         assert await jobs("indexes") == {"built": 1}
         await jobs("statistics")
@@ -86,29 +91,23 @@ def path(answer: Answer) -> object:
     return dense["path"]
 
 
-async def test_the_index_finds_the_nearest_memories(crowd: ManyMemories) -> None:
-    _, filters = seen("recall/nearest", Filters(), NOON)
-    async with crowd.database.session("fresh") as session:
+@pytest.mark.parametrize("whom", ["owner", "token"])
+@pytest.mark.parametrize("filters", [Filters(), Filters(tags=("even",))], ids=["none", "a tag"])
+async def test_a_kept_plan_reads_the_index(crowd: ManyMemories, whom: str, filters: Filters) -> None:
+    made = await crowd.person.create_token(f"{whom} {bool(filters.tags)}", "large:reader")
+    database = crowd.database if whom == "owner" else crowd.database.for_token(key_of(made.secret))
+    async with database.session("scan") as session:
         connection = session.connection
-        row = await connection.fetchrow(
-            "select namespace_id as namespace, model_id as model, vector as query,"
-            " folklore_hnsw(namespace_id, model_id) as name from embeddings limit 1"
-        )
-        found = statement(f"recall/nearest:{row['query'].dimensions()}")
-        given = {"fetch": 30, "scan": 200, **filters}
-        given |= {name: row[name] for name in ("namespace", "model", "query")}
-        plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
+        model, dimensions = await connection.fetchrow("select id, dimensions from models")
+        name, _ = seen(f"recall/nearest:{dimensions}:{model}", filters, NOON)
+        found = statement(name)
+        explained = f"nearest_{whom}_{len(filters.tags)}"
+        await connection.execute(f"prepare {explained} as {found.sql}")
+        nulls = ", ".join(["null"] * len(found.parameters))
+        plan = Plan.of(await connection.fetchval(f"explain (format json) execute {explained} ({nulls})"))
 
-    assert plan.scans("embeddings") == {("Index Scan", row["name"])}
+    assert plan.scans("embeddings") == {("Index Scan", f"embeddings_hnsw_{model.hex}")}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
-
-
-async def test_a_search_by_the_index_is_iterative_and_has_200_candidates(crowd: ManyMemories) -> None:
-    async with crowd.database.session("fresh") as session:
-        await session.connection.execute("select '[1]'::halfvec")  # loads the extension
-        settings = [await session.connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
-
-    assert settings == ["200", "relaxed_order"]
 
 
 async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
@@ -118,7 +117,7 @@ async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
     for _ in range(40):
         vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
         query = DenseQuery((await embedder.model()).id, vector, total=MANY)
-        near = await crowd.library.statements.dense(scope, replace(query, indexed=True), 30)
+        near = await crowd.library.statements.dense(scope, replace(query, visited=MANY), 30)
         exact = await crowd.library.statements.dense(scope, query, 30)
         assert (near.path, exact.path) == ("hnsw", "exact")
         assert len(near.ids) == len(exact.ids) == 30
@@ -128,7 +127,7 @@ async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
             assert value == pytest.approx(score.get(id_, value), abs=1e-4)
         assert list(near.scores) == sorted(near.scores, reverse=True)
 
-    assert np.mean(agreed) >= 0.95, agreed
+    assert np.mean(agreed) >= 0.98, agreed
 
 
 async def test_a_recall_uses_the_index_and_reports_it(crowd: ManyMemories) -> None:
@@ -155,20 +154,40 @@ async def test_the_index_is_looked_up_once(crowd: ManyMemories, embedder: Embedd
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "used"),
     [
-        {"filters": Filters(tags=("even",))},
-        {"filters": Filters(as_of=NOON + timedelta(days=1))},
-        {"namespaces": ("large", "small")},
-        {"namespaces": ("small",)},
+        ({"filters": Filters(tags=("even",))}, "hnsw"),
+        ({"filters": Filters(as_of=NOON + timedelta(days=1))}, "hnsw"),
+        ({"filters": Filters(author="nobody")}, "exact"),
+        ({"namespaces": ("large", "small-1")}, "hnsw"),
+        ({"namespaces": ()}, "hnsw"),
+        ({"namespaces": ("small-1",)}, "exact"),
     ],
-    ids=["tags", "as of", "two namespaces", "a small namespace"],
+    ids=["a frequent tag", "as of", "a filter that nothing passes", "large and small", "all", "a small namespace"],
 )
-async def test_filters_and_other_scopes_are_searched_exactly(crowd: ManyMemories, asked: dict[str, Any]) -> None:
+async def test_small_scopes_and_what_filters_leave_too_little_of_are_searched_exactly(
+    crowd: ManyMemories, asked: dict[str, Any], used: str
+) -> None:
     answer = await crowd.person.recall("lighthouse violin", **({"namespaces": ("large",)} | asked), explain=True)
 
-    assert path(answer) == "exact"
-    assert answer.memories
+    assert path(answer) == used
+    assert bool(answer.memories) == ("nobody" not in str(asked))
+
+
+async def test_status_shows_the_path_of_a_search(crowd: ManyMemories) -> None:
+    _, held = await model_coverage(crowd.library)
+
+    assert {item.path for item in held if item.namespace == "large"} == {"hnsw"}
+    assert {item.path for item in held if item.namespace != "large"} == {"exact"}
+
+
+async def test_a_memory_is_found_as_soon_as_it_is_stored(crowd: ManyMemories) -> None:
+    [stored] = await crowd.person.keep("an aardvark builds a zeppelin of quartz", namespace="large")
+
+    answer = await crowd.person.recall("quartz zeppelin", namespaces=("large",), branches=("dense",), explain=True)
+
+    assert path(answer) == "hnsw"
+    assert ids(answer)[0] == stored
 
 
 async def test_the_index_finds_no_forgotten_memory(crowd: ManyMemories) -> None:
@@ -188,7 +207,7 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
 ) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["compiler"], [1.0])
-    query = DenseQuery(model.id, vector, indexed=True, total=MANY)
+    query = DenseQuery(model.id, vector, visited=200, total=MANY)
     connection = await asyncpg.connect(crowd.url)
     hidden: list[UUID] = [
         row["memory_id"]
@@ -217,7 +236,7 @@ async def test_a_search_for_a_dropped_index_finds_the_same_memories(crowd: ManyM
     jobs = BackgroundJobs(crowd.database, crowd.library, options=JobOptions(pause=0, hnsw_from=0))
     assert await jobs("indexes") == {"dropped": 1}
     try:
-        near = await crowd.library.statements.dense(scope, replace(query, indexed=True), 10)
+        near = await crowd.library.statements.dense(scope, replace(query, visited=MANY), 10)
     finally:
         jobs.options = JobOptions(pause=0, hnsw_from=1_000)
         assert await jobs("indexes") == {"built": 1}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Embeddings, VectorIndexes
+from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.bundled import MODEL
 from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import Embedder
@@ -20,12 +21,12 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill
 from folklore.memory.requests import MergeNamespacesRequest
 from folklore.memory.serializers import recalled
+from folklore.model import Filters
 from folklore.ranking.weights import PRESETS
 from folklore.text.passages import passages
 from tests.conftest import Cluster
 from tests.embedders import Down
 from tests.person import NOON, Person, contents
-from tests.test_hnsw_search import path
 from tests.test_transfer import Line
 from tests.test_transfer_vectors import VectorMover
 
@@ -121,18 +122,23 @@ async def test_passages_of_one_note_do_not_crowd_out_other_memories(person: Pers
     assert len(contents(answer)) == len(others) + 1
 
 
-async def test_a_fact_late_in_a_long_note_is_found_through_an_index(person: Person) -> None:
-    texts = notes(40, [fact for fact, _ in FACTS])
-    await person.keep(*texts)
-    indexes = VectorIndexes(person.library.database)
-    for command in (await indexes.changes(1_000)).builds:
-        await indexes.apply(command)
+async def test_facts_late_in_long_notes_are_found_through_an_index(person: Person, embedder: Embedder) -> None:
+    await person.keep(*notes(40, [fact for fact, _ in FACTS]))
+    indexes, library = VectorIndexes(person.library.database), person.library
+    for change in await indexes.changes(1_000):
+        await indexes.apply(change)
+    [space], model = await library.find_namespaces([]), await embedder.model()
+    scope = Scope({space.id: space.name}, Filters(), NOON)
 
-    answers = [await person.recall(question, explain=True) for _, question in FACTS]
+    for _, question in FACTS:
+        words = question.split()
+        vector = await embedder.embed_question(words, [1.0] * len(words))
+        exact = await library.statements.dense(scope, DenseQuery(model.id, vector), 30)
+        near = await library.statements.dense(scope, DenseQuery(model.id, vector, visited=2_000), 30)
 
-    assert [contents(answer)[0] for answer in answers] == [text.strip() for text in texts[: len(FACTS)]]
-    assert all(len({*contents(answer)}) == 10 for answer in answers), "no note fills the answer"
-    assert {*map(path, answers)} == {"hnsw"}
+        assert (near.path, exact.path) == ("hnsw", "exact")
+        assert len({*near.ids}) == 30, "no note fills the answer"
+        assert near.ids[0] in exact.ids[:5]
 
 
 async def test_changing_a_text_replaces_its_passages(person: Person, connection: asyncpg.Connection) -> None:

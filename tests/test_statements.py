@@ -20,15 +20,17 @@ FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.glob("stores/*.
 FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
 STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES]
+# A number of dimensions and a model follow its name.
+NEAREST = "recall/nearest:256:5a26599c-debf-5979-8901-2d88fe10defa"
 VARIANTS = [
     "recall/dense:plain", "recall/keyword:plain", "recall/keyword:stems", "recall/keyword:stems:plain",
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
     "recall/dense:as_of", "recall/keyword:as_of", "recall/keyword:stems:as_of", "recall/pool:as_of",
     "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
-    "memories/list:as_of", "changes/match:as_of", "activity/attention:no_vectors",
+    f"{NEAREST}:plain", f"{NEAREST}:as_of", "memories/list:as_of", "changes/match:as_of",
+    "activity/attention:no_vectors",
 ]  # fmt: skip
-SIZED = frozenset({"recall/nearest"})  # a number of dimensions follows their name
-COMPLETE = [f"{name}:256" if name in SIZED else name for name in STATEMENTS]
+COMPLETE = [NEAREST if name == "recall/nearest" else name for name in STATEMENTS]
 
 DATA_TABLES = sorted(
     {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
@@ -40,7 +42,7 @@ EXEMPT = {
     "backup/answers": "reads all namespaces for a backup of them",
     "server/analyze": "tells the planner about whole tables, and reads nothing for anybody",
     "namespaces/find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
-    "embeddings/index_changes": "counts the vectors of each row of namespaces, a small table that is on every node",
+    "embeddings/index_changes": "counts the vectors of a model in all namespaces",
     "namespaces/status": "counts the memories of each row of namespaces, a small table that is on every node",
     "namespaces/list": "counts the memories of each row of namespaces, a small table that is on every node",
 }
@@ -161,14 +163,20 @@ def test_comments_and_unnumbered_parameters_never_reach_postgres() -> None:
     assert [name for name, sql in sent.items() if re.search(r"--|\n\n|(?<![:\w]):[a-z_]+\b", sql)] == []
 
 
-@pytest.mark.parametrize("name", ["recall/nearest", "recall/nearest:plain", "recall/nearest:0", "recall/nearest:2);"])
+@pytest.mark.parametrize(
+    "name",
+    ["recall/nearest", "recall/nearest:256", NEAREST.replace("256", "0"), NEAREST.replace("5a", "')"), NEAREST[:-1]],
+)
 def test_a_size_that_is_none_never_reaches_postgres(name: str) -> None:
-    with pytest.raises(KeyError, match="dimensions"):
+    with pytest.raises(KeyError, match="model"):
         statement(name)
 
 
 def test_a_size_stands_in_the_statement_as_a_number() -> None:
-    assert "::halfvec(385) <#>" in statement("recall/nearest:385").sql
+    sql = statement(NEAREST).sql
+
+    assert "::halfvec(256) <#>" in sql
+    assert "model_id = '5a26599c-debf-5979-8901-2d88fe10defa'" in sql
 
 
 def test_no_sql_is_built_in_python() -> None:

@@ -324,19 +324,6 @@ async def test_coverage_is_counted_for_each_model(world: World) -> None:
     ]
 
 
-async def test_coverage_shows_an_hnsw_index_as_the_path(world: World, connection: asyncpg.Connection) -> None:
-    row = await connection.fetchrow("select namespace_id, model_id from embeddings limit 1")
-    assert row is not None
-    await connection.execute(
-        "create index on embeddings using hnsw ((vector::halfvec(64)) halfvec_cosine_ops)"
-        f" where namespace_id = '{row['namespace_id']}' and model_id = '{row['model_id']}'"
-    )
-
-    _, held = await model_coverage(world.server().library)
-
-    assert [item.path for item in held] == ["hnsw"]
-
-
 @pytest.mark.strain
 async def test_no_call_fails_and_no_answer_mixes_two_models_during_a_switch(
     database: Database, monkeypatch: pytest.MonkeyPatch

@@ -30,17 +30,16 @@ Revive = Callable[[], Awaitable[object]]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
-# Search an HNSW index further than by default, and on until enough rows pass the filters.
-_HNSW = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
+# Search an HNSW index further than by default, and on until enough rows pass the filters; then search is exact.
+_HNSW = {"hnsw.ef_search": "100", "hnsw.iterative_scan": "relaxed_order", "hnsw.max_scan_tuples": "5000"}
 # A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small
 # when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
-# namespace.
-_INDEX_SCANS = "set enable_seqscan = off"
+# namespace. Vectors come from their index in order: sorting as many as Postgres expects would seem cheaper.
+_INDEX_SCANS = {"kept": "set enable_seqscan = off", "scan": "set enable_seqscan = off; set enable_sort = off"}
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
-# Building an index: one core and no shared memory, of which a container has little, but enough memory of its own for
-# the graph of about 200,000 vectors.
-_BUILD = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
+# Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least and most.
+_ALONE, _SHARED, _MOST_SHARED = 256_000, 100_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class _Pools:
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
         if limits.brief:
-            only = self._new_pool("force_custom_plan", 0, limits.maximum, tokens=tokens)
+            only = self._new_pool("fresh", 0, limits.maximum, tokens=tokens)
             with translated_errors():
                 await only
             self._pools.update({(tokens, plans): only for plans in get_args(Plans)})
@@ -104,22 +103,22 @@ class _Pools:
         kept = max(1, limits.maximum - scan - fresh)
         least = min(1, limits.minimum)
         pools: dict[Plans, asyncpg.Pool] = {
-            "kept": self._new_pool("force_generic_plan", least, kept, tokens=tokens),
+            "kept": self._new_pool("kept", least, kept, tokens=tokens),
             # A recall without filters needs no connection with fresh plans if there is a pool for scans.
-            "fresh": self._new_pool("force_custom_plan", 0 if scan else least, fresh, tokens=tokens),
+            "fresh": self._new_pool("fresh", 0 if scan else least, fresh, tokens=tokens),
         }
         if scan:
-            pools["scan"] = self._new_pool("force_generic_plan", least, scan, tokens=tokens)
+            pools["scan"] = self._new_pool("scan", least, scan, tokens=tokens)
         with translated_errors():
             await _connect_all(pools.values())
         pools.setdefault("scan", pools["fresh"])
         self._pools.update({(tokens, plans): pool for plans, pool in pools.items()})
 
-    def _new_pool(self, plan_cache_mode: str, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
-        limits, generic = self.limits, plan_cache_mode == "force_generic_plan"
+    def _new_pool(self, plans: Plans, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
+        limits = self.limits
         # These settings need connections of our own; a pooler may also refuse settings that it does not know.
-        settings = _HNSW if limits.statement_cache and not generic else {}
-        first = _INDEX_SCANS if limits.statement_cache and generic else None
+        settings = _HNSW if limits.statement_cache and plans != "kept" else {}
+        first = _INDEX_SCANS.get(plans) if limits.statement_cache else None
         return asyncpg.create_pool(
             self._dsn[tokens],
             min_size=minimum,
@@ -130,13 +129,13 @@ class _Pools:
             max_inactive_connection_lifetime=300,
             init=partial(self._prepare, first=first),
             reset=_keep_settings,
-            server_settings=self._server_settings(plan_cache_mode) | settings,
+            server_settings=self._server_settings(plans) | settings,
         )
 
-    def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
+    def _server_settings(self, plans: Plans) -> dict[str, str]:
         return {
             "application_name": "folklore",
-            "plan_cache_mode": plan_cache_mode,
+            "plan_cache_mode": "force_custom_plan" if plans == "fresh" else "force_generic_plan",
             "jit": "off",
             "statement_timeout": str(int(self.limits.statement_timeout * 1000)),
             "timezone": "UTC",
@@ -173,7 +172,7 @@ class _Pools:
             self._dsn[tokens],
             timeout=limits.connect_timeout,
             statement_cache_size=100 if limits.statement_cache else 0,
-            server_settings=self._server_settings("force_custom_plan"),
+            server_settings=self._server_settings("fresh"),
         )
         prepared = False
         try:
@@ -184,14 +183,16 @@ class _Pools:
                 connection.terminate()
         return connection
 
-    async def connect_to_build(self) -> asyncpg.Connection:
-        """Open a connection without a statement timeout, for building an index. It has no codecs for vectors."""
+    async def connect_to_build(self, shared: int | None) -> asyncpg.Connection:
+        """Open a connection without a timeout, to build by processes that share so many kilobytes; None: by one."""
+        memory = _ALONE if shared is None else min(max(shared, _SHARED), _MOST_SHARED)
+        alone = {"max_parallel_maintenance_workers": "0"} if shared is None else {}
         return await asyncpg.connect(
             self._dsn[False],
             timeout=self.limits.connect_timeout,
             statement_cache_size=0,
             server_settings={"application_name": "folklore", "statement_timeout": "0"}
-            | (_BUILD if self.limits.statement_cache else {}),
+            | ({"maintenance_work_mem": f"{memory}kB", **alone} if self.limits.statement_cache else {}),
         )
 
     async def cancel_locked(self, pid: int, *, tokens: bool) -> bool:
@@ -287,7 +288,7 @@ class Database:
 
         kept    generic plans, made once. Most statements look rows up by key, where one plan is right for every
                 parameter, and planning would cost 0.5 ms a statement.
-        scan    the same for scans over all vectors of small namespaces, so that no lookup waits behind a scan.
+        scan    the same for searches over vectors, so that no lookup waits behind a scan.
         fresh   a plan for the parameters of each call, for statements whose right plan depends on them.
 
     `for_token` gives the same database limited to the grants of a token. Each of its sessions is one transaction in the
@@ -414,9 +415,9 @@ class Database:
                     yield Session(connection)
 
     @asynccontextmanager
-    async def build_session(self) -> AsyncIterator[Session]:
-        """Run the block outside of a transaction, on a connection without a statement timeout, to build an index."""
-        async with closed_after(self._pools.connect_to_build()) as connection:
+    async def build_session(self, shared: int | None = None) -> AsyncIterator[Session]:
+        """Run the block outside of a transaction, on a connection of _Pools.connect_to_build."""
+        async with closed_after(self._pools.connect_to_build(shared)) as connection:
             yield Session(connection)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:

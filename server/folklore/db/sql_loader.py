@@ -14,7 +14,7 @@ next one begins; a few families have a folder of files yet, as `sql/recall/dense
 
   `position` is a field, but no column of {fields} and {field_updates}: the statements compute it.
 - `{m.ends_at}` and `{m.effective_quality}`: the time and the quality that hide the row m.
-- `{dimensions}`: the size of a vector, which Postgres does not take as a parameter.
+- `{dimensions}` and `{model}`: the size of vectors and the id of a model, since those of an index are no parameters.
 
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
 
@@ -25,7 +25,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/keyword:stems:plain    both
-    recall/nearest:256            {dimensions} is 256; also plain, since the index serves only queries without filters
+    recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 _JSON = re.compile(r":([a-z_]+)::jsonb\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
-_SIZE = "{dimensions}"
-_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+_FILLED = {"{dimensions}": r"[1-9][0-9]{0,4}", "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
 _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
 )
@@ -64,8 +63,6 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
 }
-# Fragments that are there in a variant alone.
-_ABSENT: Mapping[str, None] = {"unaltered": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +89,20 @@ class Statement:
 def statement(name: str) -> Statement:
     """Return a statement without its comments, which would be sent each time.
 
-    Raises KeyError for an unknown variant, and if the statement needs the size of a vector and the name has none.
+    Raises KeyError for an unknown variant, and if the name lacks a size or a model that the text needs.
     """
     file, *variants = name.split(":")
-    replaced: dict[str, str | None] = dict(_ABSENT)
+    replaced: dict[str, str | None] = {"unaltered": None}  # is there in a variant alone
+    filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
-        known = "plain" if _NUMBER.fullmatch(variant) else variant
-        if known not in _VARIANTS:
-            raise KeyError(f"{variant} is no variant and no number of dimensions")
-        replaced |= _VARIANTS[known]
+        if variant not in _VARIANTS and variant not in filled.values():
+            raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
+        replaced |= _VARIANTS.get(variant, {})
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(_read(file), replaced)))
-    if _SIZE in text:
-        if not variants or not _NUMBER.fullmatch(variants[-1]):
-            raise KeyError(f"{file} needs a number of dimensions, as in {file}:256")
-        text = text.replace(_SIZE, variants[-1])
+    for gap, value in filled.items():
+        text = text.replace(gap, value)
+    if any(gap in text for gap in _FILLED):
+        raise KeyError(f"{file} needs a number of dimensions and a model, as in {file}:256:<id>")
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     sent = "\n".join(line for line in numbered.splitlines() if line.strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 
 from folklore.backup.operations import back_up, prune, verify
@@ -165,22 +166,19 @@ async def analyze_tables(run: JobRun) -> None:
 
 
 async def update_indexes(run: JobRun) -> None:
-    """Drop the HNSW indexes that no namespace needs and build missing ones. Raises Refused for an old pgvector."""
+    """Drop the HNSW indexes that are not needed and build the missing one. Raises Refused for an old pgvector."""
     indexes = VectorIndexes(run.database)
     changes = await indexes.changes(run.options.hnsw_from)
+    actions = Counter(change.action for change in changes)
     if run.dry_run:
-        run.count(to_drop=len(changes.drops), to_build=len(changes.builds))
+        run.count(to_drop=actions["drop"], to_build=actions["build"])
         return
     run.count(dropped=0, built=0)
-    for command in changes.drops:
-        await indexes.apply(command)
-        run.count(dropped=1)
-        await run.pause()
-    if changes.builds:
-        await indexes.require_pgvector()
-    for command in changes.builds:
-        await indexes.apply(command)
-        run.count(built=1)
+    for change in changes:
+        if change.action == "build":
+            await indexes.require_pgvector()
+        await indexes.apply(change)
+        run.count(**{"dropped" if change.action == "drop" else "built": 1})
         await run.pause()
 
 
@@ -205,7 +203,7 @@ JOBS: tuple[Job, ...] = (
     Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
     Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
     Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),
-    Job("indexes", "build an HNSW index for each large namespace", _DAY, update_indexes),
+    Job("indexes", "build an HNSW index for many vectors", _DAY, update_indexes),
     Job("backup", "back up the database, verify the backup, delete old ones", _DAY, back_up_daily, optional=True),
 )
 BY_NAME = {job.name: job for job in JOBS}

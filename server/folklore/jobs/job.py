@@ -28,7 +28,7 @@ class JobOptions:
     retention: timedelta = timedelta(days=30)
     # Entries of the usage log and the audit log are deleted after this time.
     keep: timedelta = timedelta(days=365)
-    # A namespace with so many embeddings gets an HNSW index; 0: no namespace does.
+    # From so many embeddings on, the active model has an HNSW index; 0: never.
     hnsw_from: int = 20_000
     # Opens the database to back up and the folder of its backups, of which the newest so many are kept.
     backed_up: Callable[[], Awaitable[Store]] | None = None

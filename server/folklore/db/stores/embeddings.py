@@ -1,4 +1,4 @@
-"""The embeddings table: pending embeddings, coverage, near-duplicates, and the HNSW indexes of large namespaces."""
+"""The embeddings table: pending embeddings, coverage, near-duplicates, and the HNSW index."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -13,7 +14,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
-from folklore.errors import Refused
+from folklore.errors import DatabaseUnavailable, Refused
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.model import Similar
@@ -135,28 +136,24 @@ class Embeddings:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexChanges:
-    """Commands that drop unneeded or invalid HNSW indexes, and commands that build missing ones; drops come first."""
+class IndexChange:
+    """Command that drops or builds an HNSW index; for a build, one that undoes it, and the kilobytes that it takes."""
 
-    drops: Sequence[str]
-    builds: Sequence[str]
+    action: Literal["drop", "build"]
+    command: str
+    undo: str
+    memory: int
 
 
 class VectorIndexes:
-    """The HNSW indexes of large namespaces. Reads and writes go on while one is built."""
+    """The HNSW index over all vectors of the active model. Reads and writes go on while it is built."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def predicates(self) -> list[str]:
-        """Return the predicate of every valid index, as Postgres prints it. One statement."""
-        return [row["predicate"] for row in await self._database.rows("embeddings/indexes") if row["valid"]]
-
-    async def changes(self, threshold: int) -> IndexChanges:
-        """Compare the indexes with the namespaces of at least `threshold` vectors (0: none). One statement."""
-        rows = await self._database.rows("embeddings/index_changes", "fresh", threshold=threshold)
-        drops = [row["command"] for row in rows if row["action"] == "drop"]
-        return IndexChanges(drops, [row["command"] for row in rows if row["action"] == "build"])
+    async def changes(self, threshold: int) -> list[IndexChange]:
+        """Return what to drop, and then what to build for a model of at least `threshold` vectors (0: nothing)."""
+        return await self._database.all(IndexChange, "embeddings/index_changes", "fresh", threshold=threshold)
 
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""
@@ -168,7 +165,15 @@ class VectorIndexes:
                 hint="Install pgvector 0.8.4 or newer and run `alter extension vector update`, or set hnsw_from: 0.",
             )
 
-    async def apply(self, command: str) -> None:
-        """Run one of the commands. A build that is cut off leaves an invalid index, which the next changes replace."""
-        async with self._database.build_session() as session:
-            await session.execute(command)
+    async def apply(self, change: IndexChange) -> None:
+        """Make a change. A build that is cut off leaves an invalid index, which the next changes replace.
+
+        Several processes build, or one, where they may not share as much memory, as in most containers.
+        """
+        try:
+            async with self._database.build_session(change.memory) as session:
+                await session.execute(change.command)
+        except DatabaseUnavailable:
+            async with self._database.build_session() as session:
+                await session.execute(change.undo)
+                await session.execute(change.command)

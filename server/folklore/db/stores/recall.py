@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Plans, Row, Session
+from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import (
@@ -30,9 +31,10 @@ from folklore.text.query.tsquery import function_word_text
 _RELATIONS = 5
 # Greatest number of hidden memories expected among the best.
 _HIDDEN = 40
-# Vectors asked of an index: at least as many as it visits anyway (hnsw.ef_search in database.py), and for each wanted
-# result, since some may be hidden.
-_INDEXED, _INDEXED_EACH = 200, 4
+# Vectors that are asked of the index for each wanted memory: some are passages of one, some are hidden.
+_INDEXED_EACH = 5
+# Vectors that are compared in the time in which the index finds one, and how many it finds at least.
+_COMPARED, _FOUND = 50, 100
 # Among the best, at most so many passages of one memory are expected.
 _PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
@@ -87,11 +89,17 @@ class RecallStatements:
         measured = corpus or CorpusStatistics(whole["documents"], whole["mean_length"] or 0.0)
         return Lexemes.of(rows), measured
 
-    async def indexed(self, namespace: UUID, model: UUID) -> bool:
-        """Return True if a valid HNSW index covers the vectors of a namespace in a model."""
+    async def indexed(self, model: UUID) -> int:
+        """Return the number of vectors in the valid HNSW index of a model, about; 0 without one."""
         async with self._session() as session:
-            row = await session.row("recall/indexed", namespace=namespace, model=model)
-        return row is not None and bool(row["indexed"])
+            row = await session.row("recall/indexed", name=f"embeddings_hnsw_{model.hex}")
+        return 0 if row is None else max(int(row["vectors"]), 0)
+
+    async def extent(self, scope: Scope, model: UUID) -> int:
+        """Return the planner's estimate of the number of vectors in a scope; it reads none."""
+        async with self._session("fresh") as session:
+            [row] = await session.rows("recall/extent", namespaces=list(scope.namespaces), model=model)
+        return int(json.loads(row[0])[0]["Plan"]["Plan Rows"])
 
     async def terms(
         self, scope: Scope, terms: Sequence[tuple[str, str]], languages: Sequence[str], bound: int
@@ -161,45 +169,29 @@ class RecallStatements:
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
         """Find the nearest memories by cosine, a long one by its best passage.
 
-        Two statements where hidden memories, or several passages of one, leave too few. A question without filters uses
-        the index if there is one, and a scan of all vectors if that brings too few.
+        Two statements where hidden memories, or several passages of one, leave too few; so does a search of the index,
+        which is then repeated exactly.
         """
-        if query.indexed and scope.filters.empty:
-            rows = await self._nearest(scope, query, fetch)
-            if len(rows) >= fetch:
-                return Hits.of(rows, "hnsw")
+        query_values = {"namespaces": list(scope.namespaces), "query": HalfVector(query.vector), "fetch": fetch}
+        if query.visited:
+            name, filters = seen(
+                f"recall/nearest:{len(query.vector)}:{query.model}", scope.filters, scope.now, _EMBEDDED
+            )
+            for visited in (min(_INDEXED_EACH * fetch, query.visited), query.visited):
+                async with self._session("scan") as session:
+                    rows = await session.rows(name, scan=visited, **query_values, **filters)
+                if len(rows) >= fetch:
+                    return Hits.of(rows, "hnsw")
         plans: Plans = "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
         best = _PASSAGES_OF_ONE * (fetch + _HIDDEN) if scope.filters.empty else None
-        statement, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
+        name, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
         rows = []
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
-                rows = await session.rows(
-                    statement,
-                    namespaces=list(scope.namespaces),
-                    model=query.model,
-                    query=HalfVector(query.vector),
-                    fetch=fetch,
-                    scan=checked,
-                    **filters,
-                )
+                rows = await session.rows(name, model=query.model, scan=checked, **query_values, **filters)
             if len(rows) >= min(fetch, query.total or fetch):
                 break
         return Hits.of(rows)
-
-    async def _nearest(self, scope: Scope, query: DenseQuery, fetch: int) -> list[Row]:
-        [namespace] = scope.namespaces
-        _, filters = seen("recall/nearest", scope.filters, scope.now)
-        async with self._session("fresh") as session:
-            return await session.rows(
-                f"recall/nearest:{len(query.vector)}",
-                namespace=namespace,
-                model=query.model,
-                query=HalfVector(query.vector),
-                fetch=fetch,
-                scan=max(_INDEXED, _INDEXED_EACH * fetch),
-                **filters,
-            )
 
     async def keyword(self, scope: Scope, bm25: Bm25, fetch: int) -> Hits:
         """Find the memories with the greatest BM25 score.
@@ -289,6 +281,13 @@ class RecallStatements:
                 **filters,
             )
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
+
+
+def visits(indexed: int, extent: int, fetch: int) -> int:
+    """Return how many of `extent` vectors in scope an index of `indexed` may be asked for; 0: comparing is quicker."""
+    # For each that is in scope, the index finds indexed / extent.
+    found = max(_FOUND, _INDEXED_EACH * fetch * indexed / max(extent, 1))
+    return extent // _COMPARED if indexed and extent >= _COMPARED * found else 0
 
 
 def _weighed(bm25: Bm25) -> dict[str, object]:

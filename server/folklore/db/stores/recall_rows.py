@@ -75,12 +75,13 @@ class LexemeQuery:
 class DenseQuery:
     """A question's vector (dimensions,) in one model.
 
-    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown.
+    The HNSW index is asked for at most `visited` vectors of the scope; 0: for none. `total` memories are in scope, None
+    if unknown.
     """
 
     model: UUID
     vector: NDArray[np.float32]
-    indexed: bool = False
+    visited: int = 0
     total: int | None = None
 
 

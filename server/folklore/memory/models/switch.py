@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from folklore.db.stores.embeddings import Coverage, Embeddings, VectorIndexes
+from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.db.stores.models import KnownModel, Models
+from folklore.db.stores.recall import visits
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.log import get_logger
@@ -30,6 +31,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
 from folklore.memory.results import ModelCoverage, NamespaceCoverage
+from folklore.ranking.numbers import LEAST_FETCHED
 
 log = get_logger(__name__)
 
@@ -270,17 +272,17 @@ def _same(one: KnownModel, other: KnownModel) -> bool:
 async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], list[NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
-    indexed = await VectorIndexes(context.database).predicates()
     models, found = [], []
     for model in await Models(context.database).read():
         own = model.label, model.role, model.dimensions
+        indexed = await context.statements.indexed(model.id)
         coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
         embedded = pending = 0
         for namespace in namespaces:
             covered = coverage.get(namespace.id, Coverage(0, 0))
             if model.role is None and not covered.embedded:
                 continue
-            by_index = any(str(namespace.id) in predicate and str(model.id) in predicate for predicate in indexed)
+            by_index = visits(indexed, covered.embedded, LEAST_FETCHED)
             counts = covered.memories, covered.embedded, covered.pending
             found.append(NamespaceCoverage(namespace.name, *own, *counts, "hnsw" if by_index else "exact"))
             embedded, pending = embedded + covered.embedded, pending + covered.pending

@@ -80,12 +80,12 @@ def _expiry(_key: object, value: CachedCorpus, now: float) -> float:
 class StatisticsCache:
     """Statistics of the scopes of recent questions: of large ones for a minute, of small ones for two seconds.
 
-    `indexed` says by namespace and model whether an HNSW index covers the vectors.
+    `vectors` has, by scope and model, about how many vectors the HNSW index has and how many of them are in scope.
     """
 
     def __init__(self) -> None:
         self.corpora: TLRUCache[Namespaces, CachedCorpus] = TLRUCache(_SCOPES, _expiry)
-        self.indexed: TTLCache[tuple[UUID, UUID], bool] = TTLCache(_SCOPES, _SECONDS)
+        self.vectors: TTLCache[tuple[Namespaces, UUID], tuple[int, int]] = TTLCache(_SCOPES, _SECONDS)
 
     def clear_small(self) -> None:
         """Forget the scopes that a store may just have changed."""

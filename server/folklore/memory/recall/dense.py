@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
+from folklore.db.stores.recall import visits
 from folklore.db.stores.recall_rows import NOTHING, DenseQuery
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
@@ -42,18 +43,16 @@ async def dense_branch(memory: MemoryContext, search: Search) -> DenseResult:
 
 
 async def _query(memory: MemoryContext, search: Search, model: Model, vector: NDArray[np.float32]) -> DenseQuery:
-    """Return the question for the statement. One statement a minute: whether an index covers the namespace."""
-    cache, namespaces = memory.statistics, frozenset(search.scope.namespaces)
+    """Return the question for the statement. Two statements a minute: if an index is quicker for the scope."""
+    cache, statements, namespaces = memory.statistics, memory.statements, frozenset(search.scope.namespaces)
     known = cache.corpora.get(namespaces)
-    total = None if known is None else known.statistics.total
-    if len(namespaces) != 1 or not search.scope.filters.empty:
-        return DenseQuery(model.id, vector, total=total)
-    [namespace] = namespaces
-    indexed = cache.indexed.get((namespace, model.id))
-    if indexed is None:
-        indexed = await memory.statements.indexed(namespace, model.id)
-        cache.indexed[namespace, model.id] = indexed
-    return DenseQuery(model.id, vector, indexed, total)
+    sizes = cache.vectors.get((namespaces, model.id))
+    if sizes is None:
+        indexed = await statements.indexed(model.id)
+        sizes = indexed, await statements.extent(search.scope, model.id) if indexed else 0
+        cache.vectors[namespaces, model.id] = sizes
+    visited = visits(*sizes, search.ranking.fetch(search.wanted))
+    return DenseQuery(model.id, vector, visited, None if known is None else known.statistics.total)
 
 
 async def _vector(search: Search, embedder: Embedder, model: Model) -> NDArray[np.float32]:

@@ -1,4 +1,5 @@
--- Whether a valid HNSW index covers the vectors of :namespace in :model.
-select coalesce((
-    select x.indisvalid from pg_index x where x.indexrelid = to_regclass(folklore_hnsw(:namespace::uuid, :model::uuid))
-), false) as indexed
+-- The number of vectors in the HNSW index :name, about; no row without a valid one.
+select c.reltuples as vectors
+from pg_index x
+join pg_class c on c.oid = x.indexrelid
+where x.indexrelid = to_regclass(:name::text) and x.indisvalid

@@ -1,0 +1,2 @@
+-- One HNSW index is over the vectors of all namespaces; the job `indexes` drops those of single ones.
+drop function folklore_hnsw(uuid, uuid);
