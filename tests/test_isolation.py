@@ -36,8 +36,7 @@ from folklore.memory.requests import (
     RevokeTokensRequest,
     StatusRequest,
 )
-from folklore.memory.results import AuditEntry
-from folklore.model import Caller, Demand, Draft, Link, Relation, Token
+from folklore.model import AuditEntry, Caller, Demand, Draft, Link, Relation, Token
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
@@ -651,7 +650,7 @@ async def test_a_memory_is_read_with_its_relations_right_after_its_namespace_was
     await alice.get(crane)  # her namespaces stay cached for a second
 
     [payments] = await owner.library.namespaces.find(["payments"])
-    await owner.library.namespaces.rename(payments.id, "dues", caller=OWNER, now=NOON)
+    await owner.library.namespaces.change("namespace_rename", payments.id, name="dues", caller=OWNER, now=NOON)
     [found] = (await alice.call(GetRequest(ids=(crane,)))).found
 
     assert (found.memory.namespace, found.memory.content) == ("dues", "a crane")

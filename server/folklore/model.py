@@ -504,3 +504,20 @@ class Answer:
     note: str | None = None
     explain: JsonObject | None = None
     found_by: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A write or a denied access: by whom, when, what, on how many memories; never the text of a memory."""
+
+    id: UUID
+    at: datetime
+    principal: str
+    action: str
+    outcome: str
+    amount: int
+    namespace: str | None = None
+    memories: tuple[UUID, ...] = ()
+    token: UUID | None = None
+    agent: str | None = None
+    detail: str | None = None

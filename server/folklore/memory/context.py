@@ -31,12 +31,11 @@ from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
 
 if TYPE_CHECKING:
-    from folklore.db.stores import changes, embeddings, merging, recall
+    from folklore.db.stores import changes, embeddings, recall
     from folklore.memory.recall import corpus_statistics
 else:
     changes = Lazy("folklore.db.stores.changes")
     embeddings = Lazy("folklore.db.stores.embeddings")
-    merging = Lazy("folklore.db.stores.merging")
     recall = Lazy("folklore.db.stores.recall")
     corpus_statistics = Lazy("folklore.memory.recall.corpus_statistics")
 
@@ -135,11 +134,6 @@ class MemoryContext:
     def embeddings(self) -> embeddings.Embeddings:
         """The store of embeddings."""
         return embeddings.Embeddings(self.database)
-
-    @cached_property
-    def merging(self) -> merging.Merging:
-        """The store of merges of namespaces."""
-        return merging.Merging(self.database)
 
     @cached_property
     def statistics(self) -> corpus_statistics.StatisticsCache:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folklore.db.stores.merging import Plan, reason_of
+from folklore.db.stores.merging import Merging, Plan, reason_of
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
@@ -30,7 +30,7 @@ async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequ
     if source.id == target.id:
         raise InvalidInput("into", "is the namespace itself.", hint="Name another one.")
     memory = context.memory.root
-    async with memory.merging.of(source, target, caller=context.caller, now=context.now) as merging:
+    async with Merging(memory.database).of(source, target, caller=context.caller, now=context.now) as merging:
         plan = await merging.plan()
         _check(plan, source.name, target.name)
         if not request.dry_run:
@@ -57,7 +57,7 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
     if await context.memory.namespaces.find([deleted.name]):
         raise Conflict(f"Another namespace has the name {deleted.name!r} now.", hint="Rename that one first.")
     target = NamespaceInfo(deleted.id, deleted.name, (), empty=False)
-    async with context.memory.merging.of(
+    async with Merging(context.memory.database).of(
         source, target, caller=context.caller, now=context.now, restore=True
     ) as merging:
         ids = await merging.moved(reason=reason_of(target.name), at=deleted.deleted_at)

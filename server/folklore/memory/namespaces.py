@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import Change, NamespaceInfo
 from folklore.errors import Conflict, NotFound, RateLimited
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
@@ -74,7 +74,7 @@ async def rename_namespace(context: RequestContext, request: RenameNamespaceRequ
     guard_fields({"to": request.to}, memory.secrets)
     namespace = await administered(context, request.name)
     name = names.normalise(request.to, field="to")
-    if not await memory.root.namespaces.rename(namespace.id, name, caller=context.caller, now=context.now):
+    if not await _changed(context, "namespace_rename", namespace.id, name=name):
         raise Conflict(f"There is a namespace {name!r} already.", hint="Choose another name.")
     memory.changed()
     return name
@@ -85,22 +85,24 @@ async def describe_namespace(context: RequestContext, request: DescribeNamespace
     guard_fields({"description": request.description}, context.memory.secrets)
     namespace = await administered(context, request.name)
     description = short_text(request.description, "description", MAX_DESCRIPTION)
-    store = context.memory.root.namespaces
-    await store.describe(namespace.id, description, caller=context.caller, now=context.now)
+    await _changed(context, "namespace_describe", namespace.id, description=description)
 
 
 async def share_namespace(context: RequestContext, request: ShareNamespaceRequest) -> None:
     """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
     namespace = await administered(context, request.name)
-    store = context.memory.root.namespaces
-    await store.share(namespace.id, "never" if request.off else "always", caller=context.caller, now=context.now)
+    await _changed(context, "namespace_share", namespace.id, shared="never" if request.off else "always")
     context.memory.changed()
+
+
+async def _changed(context: RequestContext, action: Change, namespace: UUID, **new: object) -> bool:
+    return await context.memory.root.namespaces.change(action, namespace, caller=context.caller, now=context.now, **new)
 
 
 async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequest) -> DeletedNamespace:
     """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
     namespace = await administered(context, request.name)
-    await context.memory.root.namespaces.delete(namespace.id, caller=context.caller, now=context.now)
+    await _changed(context, "namespace_delete", namespace.id)
     context.memory.changed()
     return DeletedNamespace(namespace.name, context.retention)
 
@@ -142,7 +144,7 @@ async def restore_namespace(context: RequestContext, request: RestoreNamespaceRe
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)
     last = await restorable(context, request.name)
-    if not await context.memory.namespaces.restore(last.id, caller=context.caller, now=context.now):
+    if not await _changed(context, "namespace_restore", last.id):
         raise Conflict(f"Another namespace has the name {last.name!r} now.", hint="Rename that one first.")
     context.memory.changed()
     return last.name

@@ -29,6 +29,7 @@ from folklore.model import (
     DEFAULT_RELATION,
     FIELDS,
     Answer,
+    AuditEntry,
     Draft,
     FieldType,
     Memory,
@@ -567,7 +568,7 @@ class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
     principal: str | None = None
 
 
-class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
+class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
     """Read the audit log, newest first; `since` is a period such as 7d, `after` the last entry of the page before."""
 
     namespaces: NamespaceNames = ()

@@ -583,23 +583,6 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """A write or a denied access: by whom, when, what, on how many memories; never the text of a memory."""
-
-    id: UUID
-    at: datetime
-    principal: str
-    action: str
-    outcome: str
-    amount: int
-    namespace: str | None = None
-    memories: tuple[UUID, ...] = ()
-    token: UUID | None = None
-    agent: str | None = None
-    detail: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Preset:
     """A preset of the ranking: its numbers, and its author if it was saved."""
 

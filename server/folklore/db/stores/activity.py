@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.store import Store, many, pairs
@@ -64,21 +64,6 @@ class NamespaceAttention:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryUse:
-    """Memory in an answer or in an injected text."""
-
-    id: UUID
-    at: datetime
-    kind: Literal["recall", "injection"]
-    author: str
-    rank: int
-    score: float | None
-    session: str | None
-    used: str | None
-    used_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class AttentionRules:
     """Relations of contradictions, the time since which an unused memory was not used, and the highest count."""
 
@@ -93,16 +78,16 @@ class AttentionRules:
 class ActivityStatements(Store):
     """The statements of the overview and of the activity.
 
-    Their plans are those for lookups by index: planned for each list of namespaces, Postgres may read all memories
+    Most plans are those for lookups by index: planned for each list of namespaces, Postgres may read all memories
     again for each of thousands of empty ones.
     """
 
+    changes = many(ActivityEvent, "fresh")
     events = many(ActivityEvent)
     events_since = many(ActivityEvent)
     written = many(Written)
     recalled = pairs(int, int)
     newest_similar = pairs(str, int)
-    uses = many(MemoryUse)
 
     async def attention(
         self, namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime

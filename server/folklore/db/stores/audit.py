@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 from uuid import UUID, uuid4
 
 from folklore.db.database import Session
 from folklore.db.store import Store, affected, many, value
-from folklore.model import Caller
+from folklore.model import AuditEntry, Caller
 
 # For entries that concern no namespace: denied accesses, tokens.
 NOWHERE = UUID(int=0)
@@ -27,65 +26,40 @@ WRITES: tuple[Write, ...] = get_args(Write)
 _NAMED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A write, or denied accesses with the tried action. `memories` are ids, at most 1,000 of `amount`."""
+async def log_entry(
+    session: Session,
+    action: str,
+    *,
+    caller: Caller,
+    now: datetime,
+    namespace: UUID = NOWHERE,
+    memories: Sequence[UUID] = (),
+    amount: int | None = None,
+    detail: str | None = None,
+    outcome: str = "done",
+) -> None:
+    """Log a write within its transaction, or denied accesses. One statement.
 
-    namespace: UUID
-    id: UUID
-    at: datetime
-    principal: str
-    action: str
-    outcome: str
-    amount: int = 1
-    memories: tuple[UUID, ...] = ()
-    token: UUID | None = None
-    agent: str | None = None
-    detail: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NewEntry:
-    """Entry to be logged; `amount` counts memories, or anything else if there are none."""
-
-    namespace: UUID
-    action: str
-    memories: Sequence[UUID] = ()
-    amount: int | None = None
-    detail: str | None = None
-    outcome: str = "done"
-
-
-async def log_entry(session: Session, entry: NewEntry, *, caller: Caller, now: datetime) -> None:
-    """Log a write within its transaction, or denied accesses. One statement."""
-    await session.rows(
-        "audit/insert",
-        namespace=entry.namespace,
-        id=uuid4(),
-        now=now,
-        principal=caller.author,
-        token=caller.token,
-        agent=caller.agent,
-        action=entry.action,
-        outcome=entry.outcome,
-        amount=len(entry.memories) if entry.amount is None else entry.amount,
-        ids=entry.memories[:_NAMED],
-        detail=entry.detail,
-    )
+    `amount` counts memories, or anything else if there are none.
+    """
+    values = {"namespace": namespace, "action": action, "outcome": outcome, "detail": detail, "now": now}
+    who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
+    counted = len(memories) or 1 if amount is None else amount
+    await session.rows("audit/insert", id=uuid4(), **who, **values, amount=counted, ids=memories[:_NAMED])
 
 
 class Audit(Store):
     """Audit table as the owner of the deployment sees it."""
 
-    read = many(Entry, "fresh", principal=None, refused=False, action=None, since=None, after_at=None, after_id=None)
+    read = many(
+        AuditEntry, "fresh", principal=None, refused=False, action=None, since=None, after_at=None, after_id=None
+    )
     time = value(datetime, "fresh")
-    changes = many(Entry, "fresh")
     delete = affected("fresh")
 
     async def refused(
         self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
     ) -> None:
         """Log denied accesses. One statement."""
-        entry = NewEntry(NOWHERE, action, amount=amount, detail=detail, outcome=outcome)
         async with self._database.session() as session:
-            await log_entry(session, entry, caller=caller, now=now)
+            await log_entry(session, action, caller=caller, now=now, amount=amount, detail=detail, outcome=outcome)

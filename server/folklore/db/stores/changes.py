@@ -13,7 +13,7 @@ from uuid import UUID
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.store import Store, Transaction, affected, column, each, first, many, pairs, value
-from folklore.db.stores.audit import NewEntry, Write, log_entry
+from folklore.db.stores.audit import Write, log_entry
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
@@ -268,11 +268,15 @@ class NamespaceTransaction(Transaction):
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
         await self.audit("erase", sorted(await erase(self._session, self.namespace, ids)))
 
-    async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
+    async def audit(
+        self, action: Write, ids: Sequence[UUID] = (), amount: int | None = None, detail: str | None = None
+    ) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
-        if ids or amount:
-            entry = NewEntry(self.namespace, action, ids, amount)
-            await log_entry(self._session, entry, caller=self._caller, now=self.now)
+        if ids or amount or detail:
+            await log_entry(
+                self._session, action, caller=self._caller, now=self.now, namespace=self.namespace, memories=ids,
+                amount=amount, detail=detail,
+            )  # fmt: skip
 
 
 class Changes(Store):

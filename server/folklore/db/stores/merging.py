@@ -10,7 +10,6 @@ from uuid import UUID
 
 from folklore.db.database import Session
 from folklore.db.store import Store, Transaction, column, many
-from folklore.db.stores.audit import NewEntry, log_entry
 from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import NotFound
@@ -50,7 +49,6 @@ class Merge(Transaction):
         self.source = NamespaceTransaction(session, source.id, caller, now)
         self.target = NamespaceTransaction(session, target.id, caller, now)
         self._from, self._into = source, target
-        self._caller = caller
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""
@@ -86,8 +84,7 @@ class Merge(Transaction):
             await self.rows("memories/clear_successor", ids=batch)
             await self.rows("postings/delete", ids=batch)
             await self.rows("memories/delete", ids=batch)
-        entry = NewEntry(self._into.id, "namespace_merge", amount=len(plan.moved), detail=self._from.name)
-        await log_entry(self._session, entry, caller=self._caller, now=self.source.now)
+        await self.target.audit("namespace_merge", amount=len(plan.moved), detail=self._from.name)
 
     async def delete_source(self) -> None:
         """Hide the source with what stayed behind, but for its audit log, which moves. Three statements."""

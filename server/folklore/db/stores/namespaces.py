@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import made
-from folklore.db.store import Store, column, many, number
-from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
+from folklore.db.store import Store, Transaction, column, many, number
+from folklore.db.stores.audit import log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, Shared
 
@@ -53,6 +54,10 @@ class NamespaceStatus:
     memories: int
     without_vector: int = 0
     shared: Shared = "never"
+
+
+# Changes of the row of a namespace, as the audit log names them.
+Change = Literal["namespace_rename", "namespace_describe", "namespace_share", "namespace_delete", "namespace_restore"]
 
 
 class Namespaces(Store):
@@ -101,28 +106,19 @@ class Namespaces(Store):
             values = {"id": id_, "name": name, "language": language, "description": description, "shared": "never"}
             rows = await session.rows("namespaces/insert", created_at=now, created_by=caller.author, **values)
             if rows:
-                await log_entry(session, NewEntry(id_, "namespace_create", amount=1), caller=caller, now=now)
+                await log_entry(session, "namespace_create", caller=caller, now=now, namespace=id_)
         return bool(rows)
 
-    async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
-        """Rename a namespace; return False if the name is in use."""
-        return await self._change("namespace_rename", namespace, caller, now, name=name)
-
-    async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
-        """Change the description of a namespace."""
-        await self._change("namespace_describe", namespace, caller, now, description=description)
-
-    async def share(self, namespace: UUID, shared: Shared, *, caller: Caller, now: datetime) -> None:
-        """Mark a namespace as shared with every project, or not."""
-        await self._change("namespace_share", namespace, caller, now, shared=shared)
-
-    async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
-        """Hide a namespace with all of its memories."""
-        await self._change("namespace_delete", namespace, caller, now, author=caller.author, now=now)
-
-    async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
-        """Restore a deleted namespace; return False if its name is in use by now."""
-        return await self._change("namespace_restore", namespace, caller, now)
+    async def change(self, action: Change, namespace: UUID, /, *, caller: Caller, now: datetime, **new: object) -> bool:
+        """Change the row of a namespace, `new` values by name; return False if its name is in use by another one."""
+        try:
+            async with self._database.transaction() as session:
+                statements = Transaction(session, namespace=namespace, author=caller.author, now=now)
+                await statements.rows(f"namespaces/{action.removeprefix('namespace_')}", **new)
+                await log_entry(session, action, caller=caller, now=now, namespace=namespace)
+        except ConcurrentChange:
+            return False
+        return True
 
     async def erase(
         self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
@@ -139,18 +135,7 @@ class Namespaces(Store):
             for part in ("postings", "memories", "sessions", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
-            entry = NewEntry(NOWHERE, "namespace_erase", amount=1, detail=str(namespace))
-            await log_entry(session, entry, caller=caller, now=now)
-        return True
-
-    async def _change(self, action: Write, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
-        """Change the row of a namespace; return False if the new name is in use."""
-        try:
-            async with self._database.transaction() as session:
-                await session.rows(f"namespaces/{action.removeprefix('namespace_')}", namespace=namespace, **values)
-                await log_entry(session, NewEntry(namespace, action, amount=1), caller=caller, now=at)
-        except ConcurrentChange:
-            return False
+            await log_entry(session, "namespace_erase", caller=caller, now=now, detail=str(namespace))
         return True
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from folklore.db.database import Database
 from folklore.db.rows import made
-from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
+from folklore.db.stores.audit import log_entry
 from folklore.model import Caller
 
 
@@ -40,14 +40,12 @@ class Presets:
         async with self._database.transaction() as session:
             values = {"name": name, "base": base, "numbers": numbers, "author": caller.author, "now": now}
             await session.rows("presets/save", **values)
-            entry = NewEntry(NOWHERE, "preset_save", amount=1, detail=name)
-            await log_entry(session, entry, caller=caller, now=now)
+            await log_entry(session, "preset_save", caller=caller, now=now, detail=name)
 
     async def delete(self, name: str, *, caller: Caller, now: datetime) -> bool:
         """Delete a preset; return False without one."""
         async with self._database.transaction() as session:
             if not await session.rows("presets/delete", name=name):
                 return False
-            entry = NewEntry(NOWHERE, "preset_delete", amount=1, detail=name)
-            await log_entry(session, entry, caller=caller, now=now)
+            await log_entry(session, "preset_delete", caller=caller, now=now, detail=name)
             return True

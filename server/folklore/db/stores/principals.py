@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.db.database import Session
 from folklore.db.rows import made
 from folklore.db.store import Store, affected, column, many, value
-from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
+from folklore.db.stores.audit import Write, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, PatternGrant, Role, Token
 
@@ -118,8 +118,8 @@ class Principals(Store):
                 if invitation is not None:
                     await session.rows("principals/insert_invitation", token=token.id, **asdict(invitation))
                 action: Write = "token_create" if invitation is None else "invite"
-                entry = NewEntry(NOWHERE, action, amount=1, detail=f"{principal['name']} {token.id}")
-                await log_entry(session, entry, caller=caller, now=now)
+                detail = f"{principal['name']} {token.id}"
+                await log_entry(session, action, caller=caller, now=now, detail=detail)
             return str(principal["name"])
 
     async def redeem(self, invitation: bytes, *, digest: bytes, now: datetime) -> Redemption:
@@ -140,8 +140,8 @@ class Principals(Store):
                 return Redemption("expired", principal)
             await session.rows("principals/redeem_invitation", token=row["token_id"], now=now)
             await session.rows("principals/set_digest", token=row["token_id"], digest=digest)
-            entry = NewEntry(NOWHERE, "join", amount=1, detail=f"{principal} {row['token_id']}")
-            await log_entry(session, entry, caller=Caller(principal, token=row["token_id"]), now=now)
+            caller, detail = Caller(principal, token=row["token_id"]), f"{principal} {row['token_id']}"
+            await log_entry(session, "join", caller=caller, now=now, detail=detail)
         return Redemption("redeemed", principal)
 
     async def revoke(
@@ -152,8 +152,7 @@ class Principals(Store):
             rows = await session.rows("principals/revoke_tokens", ids=ids, principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                entry = NewEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
-                await log_entry(session, entry, caller=caller, now=now)
+                await log_entry(session, "token_revoke", caller=caller, now=now, detail=detail)
         return [(row["id"], row["principal"]) for row in rows]
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from folklore.db.stores.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.auth.tokens import period, principal_of
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require, require_owner
 from folklore.memory.requests import OPERATIONS, AuditRequest
-from folklore.memory.results import AuditEntry
+from folklore.model import AuditEntry
 
 MAX_LIMIT = 1_000
-_COPIED = [field.name for field in fields(AuditEntry) if field.name != "namespace"]
 # Actions under which denied accesses are logged, besides operations.
 _PATHS = ("http /mcp", "http /sse", "http /messages/", "http /api/", "http /metrics", "http other", "api", "export")
 
@@ -31,12 +28,12 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
     namespaces = await context.memory.find_namespaces(request.namespaces)
     for namespace in namespaces:
         require(context.caller, namespace.name, "admin", dry_run=True)
-    names = {namespace.id: namespace.name for namespace in namespaces}
-    audit, places = Audit(context.memory.root.database), [*names, *([] if request.namespaces else [NOWHERE])]
+    audit, places = Audit(context.memory.root.database), [namespace.id for namespace in namespaces]
+    places += [] if request.namespaces else [NOWHERE]
     after = None
     if request.after is not None and (after := await audit.time(namespaces=places, id=request.after)) is None:
         raise NotFound("The last entry of the page before is no longer there.", hint="Begin at the first page.")
-    entries = await audit.read(
+    entries = audit.read(
         namespaces=places,
         fetch=request.limit,
         principal=principal_of(request.principal),
@@ -46,10 +43,7 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
         after_at=after,
         after_id=request.after,
     )
-    return tuple(
-        AuditEntry(**{name: getattr(entry, name) for name in _COPIED}, namespace=names.get(entry.namespace))
-        for entry in entries
-    )
+    return tuple(await entries)
 
 
 def _check_action(action: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 from uuid import UUID
@@ -90,9 +90,8 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])
     caller = None if context.caller.access is None else context.caller.author
-    statements = ActivityStatements(context.memory.root.database)
-    uses = await statements.uses(namespace=namespace.id, memory=request.id, caller=caller, fetch=request.limit)
-    return tuple(Use(**{field.name: getattr(use, field.name) for field in fields(Use)}) for use in uses)
+    values = {"namespace": namespace.id, "memory": request.id, "caller": caller, "fetch": request.limit}
+    return tuple(await context.memory.root.database.all(Use, "activity/uses", **values))
 
 
 def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

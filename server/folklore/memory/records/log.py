@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from folklore.db.stores.audit import Audit, Entry, Write
+from folklore.db.stores.activity import ActivityEvent, ActivityStatements
+from folklore.db.stores.audit import Write
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
@@ -35,7 +36,7 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEnt
     )
     memory = context.memory
     names = names_by_id(await memory.find_namespaces(request.namespaces))
-    entries = await Audit(memory.root.database).changes(
+    entries = await ActivityStatements(memory.root.database).changes(
         namespaces=list(names),
         actions=ACTIONS,
         fetch=MAX_LIMIT if filters.kinds or filters.tags else request.limit,
@@ -71,11 +72,11 @@ def _filter(filters: Filters) -> Callable[[Memory], bool]:
     return matches
 
 
-def _entry(entry: Entry, namespace: str, visible: dict[tuple[UUID, UUID], Memory], *, mine: bool) -> LogEntry:
+def _entry(entry: ActivityEvent, namespace: str, visible: dict[tuple[UUID, UUID], Memory], *, mine: bool) -> LogEntry:
     places = ((entry.namespace, id_) for id_ in entry.memories[:_READ])
     return LogEntry(
         at=entry.at,
-        author=entry.principal,
+        author=entry.author,
         action=entry.action,
         amount=entry.amount,
         namespace=namespace,
