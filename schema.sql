@@ -114,6 +114,34 @@ return
     || setweight(folklore_lexemes('pg_catalog.simple', coalesce(source, '')), 'C')
     || setweight(folklore_lexemes('pg_catalog.simple', coalesce(array_to_string(tags, ' '), '')), 'A');
 
+-- The hash under which a lexeme has its postings: no text of an erased memory is left in them. By SHA-256, which is the
+-- same on every node and in every version.
+create function folklore_word(lexeme text) returns integer
+language sql immutable parallel safe
+return ('x' || encode(substring(sha256(convert_to(lexeme, 'UTF8')) for 4), 'hex'))::bit(32)::integer;
+
+-- The length of a memory in lexemes, without those of its source and without words as they are spelled.
+create function folklore_length(search tsvector) returns smallint
+language sql immutable parallel safe
+return (
+    select least(coalesce(sum(cardinality(array_remove(found.weights, 'C'))), 0), 32767)::smallint
+    from unnest(search) as found
+    where not starts_with(found.lexeme, '=')
+);
+
+-- The words of a memory with their frequencies in content, summary and tags, and its date as five more words
+-- (text/dates/date_terms.py), such as @2025-06-30 and @06: a date in a question weighs as much as a rare word.
+create function folklore_named_words(search tsvector, happened timestamptz) returns table (word integer, frequency smallint)
+language sql immutable parallel safe
+begin atomic
+    select folklore_word(found.lexeme), cardinality(array_remove(found.weights, 'C'))::smallint
+    from unnest(folklore_named_words.search) as found
+    where not starts_with(found.lexeme, '=') and cardinality(array_remove(found.weights, 'C')) > 0
+    union all
+    select folklore_word('@' || to_char(folklore_named_words.happened at time zone 'UTC', form)), 1::smallint
+    from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form;
+end;
+
 -- Every prefix of every tag that ends before ':' or '/': entity:person:sarah is found by entity and by entity:person.
 create function folklore_tag_prefixes(tags text[]) returns text[]
 language sql immutable parallel safe
@@ -422,22 +450,63 @@ create table embeddings (
 -- Not in CREATE TABLE, where Postgres 15 does not allow it; on Citus it must come before the table is distributed.
 alter table embeddings alter column vector set storage plain;
 
--- A lexeme of a memory: memories.search inverted, written by the statement after the one that writes the memory. It gives
--- exact document frequencies for a namespace, bounds the work of a query by its rarest words, and is indexed under
--- row-level security, where a GIN index is not used. The index has every column that a score needs, so that a query reads
--- nothing else. The empty lexeme counts the memory itself; five more, such as @2025-06-30 and @06, are its date.
--- No foreign key: a check for each lexeme would double the cost of a store. Erasing a memory deletes its postings first.
+-- Postings: memories.search inverted. They give exact document frequencies of a namespace, bound the work of a question by
+-- its rarest words, and are indexed under row-level security, where a GIN index is not used.
+
+-- The words of a memory that is not packed yet, written by the statement after the one that writes the memory: their
+-- hashes and, two bytes each, their frequencies. A question reads all of its scope. No foreign key, here and below: a check
+-- of each would slow a store. Erasing a memory deletes its words first.
+create table fresh_words (
+    namespace_id uuid not null,
+    memory_id uuid not null,
+    length smallint not null,
+    words integer[] not null,
+    frequencies bytea not null,
+    constraint fresh_words_pkey primary key (namespace_id, memory_id)
+);
+alter table fresh_words alter column words set storage external;
+
+-- The packed part of a namespace: how many memories, and their summed length; the number of the next one; how many were
+-- removed since dead entries were last deleted. A background job packs a namespace with hundreds of fresh memories, which
+-- get their numbers, and locks this row before any of the next two tables.
+create table packed_namespaces (
+    namespace_id uuid not null,
+    documents integer not null,
+    length bigint not null,
+    next integer not null,
+    dead integer not null,
+    constraint packed_namespaces_pkey primary key (namespace_id),
+    constraint packed_namespaces_namespace_fkey foreign key (namespace_id) references namespaces (id)
+);
+
+-- 256 packed memories, in the order of their numbers, from 256 * block on: their ids, 16 bytes each, and lengths, 2 bytes
+-- each. The id of a removed one is zeros. first_id and last_id bound the others.
+create table packed_memories (
+    namespace_id uuid not null,
+    block integer not null,
+    first_id uuid not null,
+    last_id uuid not null,
+    ids bytea not null,
+    lengths bytea not null,
+    constraint packed_memories_pkey primary key (namespace_id, block)
+);
+alter table packed_memories alter column ids set storage plain;
+alter table packed_memories alter column lengths set storage plain;
+
+-- The packed memories that hold a word, in blocks of at most 250 entries of eight bytes: number, frequency and length of a
+-- memory. Block 0 is the one that is appended to, and has the number of documents of the word; a full block has the number
+-- of its first memory plus one.
 create table postings (
     namespace_id uuid not null,
-    lexeme text collate "C" not null,
-    memory_id uuid not null,
-    -- How often, and at which position first, in content, summary and tags.
-    frequency smallint not null,
-    first_position smallint not null,
-    -- The number of lexemes of the memory.
-    length smallint not null,
-    constraint postings_pkey primary key (namespace_id, lexeme, memory_id) include (frequency, first_position, length)
+    word integer not null,
+    block integer not null,
+    documents integer not null,
+    entries bytea not null,
+    constraint postings_pkey primary key (namespace_id, word, block)
 );
+-- For a question over thousands of namespaces: the documents of its words in all of them.
+create index postings_word_idx on postings (word, namespace_id) include (documents) where block = 0;
+alter table postings alter column entries set storage plain;
 
 -- A typed, directed relation between two memories. Neighbours in a session need no row: their positions imply it.
 create table relations (
@@ -677,26 +746,37 @@ begin atomic
     returning m.id;
 end;
 
--- The postings of memories, as postings/insert.sql writes them: the lexemes of their text, the empty lexeme with their
--- length, the date terms. Each is found by its lexeme, since no index begins with the memory.
+-- The postings of memories: rows of fresh ones, ids and statistics of packed ones, whose entries are dead from then on.
 create function folklore_delete_postings(namespace uuid, ids uuid[]) returns void
 language sql security definer
 begin atomic
-    delete from postings p
-    using (
-        select m.id, found.lexeme
-        from memories m, unnest(m.search) as found
-        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
-            and not starts_with(found.lexeme, '=')
-        union all
-        select m.id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form)
-        from memories m
-        cross join unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
-        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
-        union all
-        select given.id, '' from unnest(folklore_delete_postings.ids) as given (id)
-    ) old
-    where p.namespace_id = folklore_delete_postings.namespace and p.lexeme = old.lexeme and p.memory_id = old.id
+    delete from fresh_words f
+    where f.namespace_id = folklore_delete_postings.namespace and f.memory_id = any(folklore_delete_postings.ids)
+        and (select folklore_deletes(folklore_delete_postings.namespace, '{writer,admin}'));
+    select from packed_namespaces p where p.namespace_id = folklore_delete_postings.namespace for update;
+    update packed_namespaces p
+    set documents = p.documents - gone.documents, length = p.length - gone.length, dead = p.dead + gone.documents
+    from (
+        select count(*)::integer as documents, coalesce(sum(('x' || encode(
+            substring(m.lengths from place * 2 + 1 for 2), 'hex'))::bit(16)::integer), 0) as length
+        from packed_memories m, generate_series(0, octet_length(m.ids) / 16 - 1) as place
+        where m.namespace_id = folklore_delete_postings.namespace
+            and exists (select from unnest(folklore_delete_postings.ids) as id where id between m.first_id and m.last_id)
+            and substring(m.ids from place * 16 + 1 for 16)
+                = any(array(select uuid_send(id) from unnest(folklore_delete_postings.ids) as id))
+            and (select folklore_deletes(folklore_delete_postings.namespace, '{writer,admin}'))
+    ) gone
+    where p.namespace_id = folklore_delete_postings.namespace and gone.documents > 0;
+    update packed_memories m
+    set ids = (
+        select string_agg(case
+            when id = any(array(select uuid_send(id) from unnest(folklore_delete_postings.ids) as id))
+            then decode(repeat('00', 16), 'hex') else id end, '' order by place)
+        from generate_series(0, octet_length(m.ids) / 16 - 1) as place, substring(m.ids from place * 16 + 1 for 16) as id
+    )
+    where m.namespace_id = folklore_delete_postings.namespace
+        and exists (select from unnest(folklore_delete_postings.ids) as id
+            where id between m.first_id and m.last_id and position(uuid_send(id) in m.ids) > 0)
         and (select folklore_deletes(folklore_delete_postings.namespace, '{writer,admin}'));
 end;
 
@@ -768,10 +848,21 @@ create policy embeddings_write on embeddings for insert
 create policy embeddings_change on embeddings for update
     using (namespace_id in (select unnest(folklore_writable())));
 
+alter table fresh_words enable row level security;
+create policy fresh_words_read on fresh_words for select using (namespace_id in (select unnest(folklore_readable())));
+create policy fresh_words_write on fresh_words for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+
+alter table packed_namespaces enable row level security;
+create policy packed_namespaces_read on packed_namespaces for select
+    using (namespace_id in (select unnest(folklore_readable())));
+
+alter table packed_memories enable row level security;
+create policy packed_memories_read on packed_memories for select
+    using (namespace_id in (select unnest(folklore_readable())));
+
 alter table postings enable row level security;
 create policy postings_read on postings for select using (namespace_id in (select unnest(folklore_readable())));
-create policy postings_write on postings for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
 
 alter table relations enable row level security;
 create policy relations_read on relations for select using (namespace_id in (select unnest(folklore_readable())));

@@ -188,9 +188,7 @@ async def test_former_texts_of_another_namespace_are_never_shown(person: Person)
     assert await texts(reader, "egret", NOON + 2 * DAY) == ["The codename is Egret in notes."]
 
 
-async def test_what_expired_was_true_until_then_even_after_the_job_forgot_it(
-    person: Person,
-) -> None:
+async def test_what_expired_was_true_until_then_even_after_the_job_forgot_it(person: Person) -> None:
     await person.keep(Draft("The office is closed this week.", expires_at=NOON + DAY))
     [namespace] = await person.library.find_namespaces(["notes"])
     await Maintenance(person.library.database).forget_expired(namespace=namespace.id, now=NOON + 2 * DAY, batch=100)

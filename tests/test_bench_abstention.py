@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from benchmarks.abstention import (
-    abstention,
-    foreign_questions,
-    renamed,
-    speakers_of,
-    with_names,
-)
+from benchmarks.abstention import abstention, foreign_questions, renamed, speakers_of, with_names
 from benchmarks.metrics import auroc, floor_keeping
 from benchmarks.sets import read_set
 from hypothesis import given

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from benchmarks.duplicates import (
-    copied_set,
-    distinct,
-    distinct_evidence,
-    duplicates,
-    normalised,
-    original,
-    rewordings,
-)
+from benchmarks.duplicates import copied_set, distinct, distinct_evidence, duplicates, normalised, original, rewordings
 from benchmarks.sets import read_set
 from hypothesis import given
 from hypothesis import strategies as st

@@ -554,10 +554,7 @@ async def test_it_ends_when_its_parent_dies_and_another_process_holds_its_input(
     program = f"import subprocess; subprocess.run({command!r})"
     read_end, write_end = os.pipe()
     parent = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", program),
-        env=dict(machine.environment),
-        stdin=read_end,
-        stdout=asyncio.subprocess.PIPE,
+        *(sys.executable, "-c", program), env=dict(machine.environment), stdin=read_end, stdout=asyncio.subprocess.PIPE
     )
     os.close(read_end)
     assert parent.stdout is not None

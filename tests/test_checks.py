@@ -151,7 +151,7 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_invisible_characters_are_removed_and_blank_fields_are_unset() -> None:
     [checked] = checked_drafts(
-        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")],
+        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")]
     )
 
     assert checked == Draft("abc", source="x")
@@ -167,7 +167,7 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
                 paths=("src/", "src", "a"),
                 language="de-AT",
             )
-        ],
+        ]
     )
 
     assert (checked.kind, checked.tags, checked.paths, checked.language) == (

@@ -18,10 +18,7 @@ Meanwhile = Callable[..., None]
 
 @pytest.fixture(name="where", params=["here", "at a server"])
 async def command_place(
-    request: pytest.FixtureRequest,
-    folklore: CommandLine,
-    database_url: str,
-    tmp_path: Path,
+    request: pytest.FixtureRequest, folklore: CommandLine, database_url: str, tmp_path: Path
 ) -> AsyncIterator[tuple[str, ...]]:
     """The words that say where a command is carried out."""
     if request.param == "here":
@@ -53,9 +50,7 @@ async def contents(folklore: CommandLine, *words: str) -> set[str]:
 
 
 async def test_a_namespace_that_got_the_name_meanwhile_is_not_erased(
-    folklore: CommandLine,
-    where: tuple[str, ...],
-    meanwhile: Meanwhile,
+    folklore: CommandLine, where: tuple[str, ...], meanwhile: Meanwhile
 ) -> None:
     await folklore.keep("Old.", "-n", "nv")
     meanwhile(("namespaces", "rename", "nv", "elsewhere"), ("store", "New.", "-n", "nv"))
@@ -68,8 +63,7 @@ async def test_a_namespace_that_got_the_name_meanwhile_is_not_erased(
 
 
 async def test_a_namespace_created_meanwhile_is_not_erased_instead_of_deleted_ones(
-    folklore: CommandLine,
-    meanwhile: Meanwhile,
+    folklore: CommandLine, meanwhile: Meanwhile
 ) -> None:
     await folklore.keep("Old.", "-n", "nv")
     await folklore.done("namespaces", "delete", "nv")
@@ -82,9 +76,7 @@ async def test_a_namespace_created_meanwhile_is_not_erased_instead_of_deleted_on
 
 
 async def test_the_confirmed_namespace_is_erased(
-    folklore: CommandLine,
-    where: tuple[str, ...],
-    meanwhile: Meanwhile,
+    folklore: CommandLine, where: tuple[str, ...], meanwhile: Meanwhile
 ) -> None:
     await folklore.keep("Old.", "-n", "nv")
     meanwhile(("store", "Said meanwhile.", "-n", "nv"))
@@ -97,18 +89,12 @@ async def test_the_confirmed_namespace_is_erased(
 
 @pytest.mark.parametrize("how", [(), ("--erase",)])
 async def test_filters_forget_only_the_memories_shown(
-    folklore: CommandLine,
-    where: tuple[str, ...],
-    meanwhile: Meanwhile,
-    how: tuple[str, ...],
+    folklore: CommandLine, where: tuple[str, ...], meanwhile: Meanwhile, how: tuple[str, ...]
 ) -> None:
     for text in ("junk 0", "junk 1"):
         await folklore.keep(text, "--tag", "junk")
     outdated = await folklore.keep("junk that is none", "--tag", "junk")
-    meanwhile(
-        ("store", "Said meanwhile.", "--tag", "junk"),
-        ("store", "No junk.", "--supersedes", outdated),
-    )
+    meanwhile(("store", "Said meanwhile.", "--tag", "junk"), ("store", "No junk.", "--supersedes", outdated))
 
     said = await folklore.done("forget", "--tag", "junk", *how, *where)
 
@@ -118,9 +104,7 @@ async def test_filters_forget_only_the_memories_shown(
 
 
 async def test_nothing_is_forgotten_if_nothing_was_shown(
-    folklore: CommandLine,
-    where: tuple[str, ...],
-    meanwhile: Meanwhile,
+    folklore: CommandLine, where: tuple[str, ...], meanwhile: Meanwhile
 ) -> None:
     await folklore.keep("gold")
     meanwhile(("store", "Said meanwhile.", "--tag", "junk"))
@@ -132,9 +116,7 @@ async def test_nothing_is_forgotten_if_nothing_was_shown(
 
 
 async def test_a_full_call_forgets_the_memories_shown(
-    folklore: CommandLine,
-    meanwhile: Meanwhile,
-    monkeypatch: pytest.MonkeyPatch,
+    folklore: CommandLine, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 2)
     await folklore.done("namespaces", "create", "a")  # looked at first

@@ -29,7 +29,7 @@ async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connec
         "memory",
     ]
     assert {check["status"] for check in report["checks"]} == {"ok"}
-    for table in ("namespaces", "memories", "postings", "embeddings", "models"):
+    for table in ("namespaces", "memories", "fresh_words", "embeddings", "models"):
         assert await connection.fetchval(f"select count(*) from {table}") == 0
 
 
@@ -78,10 +78,7 @@ async def test_status_of_an_engine_that_was_never_started_starts_nothing(
 
     assert (status["engine"], status["running"]) == ("embedded", False)
     assert not (tmp_path / "never").exists()
-    assert (await folklore.json("--home", tmp_path / "never", "db", "stop")) == {
-        "running": False,
-        "was_running": False,
-    }
+    assert (await folklore.json("--home", tmp_path / "never", "db", "stop")) == {"running": False, "was_running": False}
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     assert (await folklore.json("--home", tmp_path / "never", "db", "status"))["disk"] == "full: 1 MB free"

@@ -21,7 +21,7 @@ async def rename_id(database_url: str, old: UUID, new: UUID) -> None:
     try:
         await connection.execute("set constraints all deferred")
         async with connection.transaction():
-            for table in ("postings", "embeddings"):
+            for table in ("fresh_words", "embeddings"):
                 await connection.execute(f"delete from {table} where memory_id = $1", old)
             await connection.execute("update memories set id = $2 where id = $1", old, new)
     finally:

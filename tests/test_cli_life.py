@@ -345,9 +345,6 @@ async def test_the_question_on_a_terminal_names_what_would_be_erased(
     assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 130
     assert (await folklore("namespaces", "delete", "nv")).code == 130
 
-    assert asked == [
-        "Erase nv with 2 memories permanently?",
-        "nv and all its memories will be deleted. Continue?",
-    ]
+    assert asked == ["Erase nv with 2 memories permanently?", "nv and all its memories will be deleted. Continue?"]
     (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]
     assert (listed["name"], listed["memories"]) == ("nv", 2)

@@ -64,7 +64,7 @@ async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
 ) -> None:
     await keeper.recall("the cat of the office" if asked_before else "warm", filters=filters)
     if not asked_before:
-        keeper.library.statistics.clear_small()
+        keeper.library.statistics.pieces.clear()
 
     async with locked(database_url, table):
         answer = await keeper.recall("the cat of the office", filters=filters)
@@ -144,7 +144,7 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
         ("alter table embeddings rename to lost", "dense"),
         ("alter table embeddings rename column vector to lost", "dense"),
         ("alter table postings rename to lost", "keyword"),
-        ("alter table postings rename column frequency to lost", "keyword"),
+        ("alter table postings rename column entries to lost", "keyword"),
     ],
 )
 async def test_a_recall_answers_without_a_table_or_column_of_a_branch(

@@ -66,12 +66,7 @@ def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> N
 
 
 def test_a_key_is_sent_to_its_own_origin_only() -> None:
-    settings = EmbeddingSettings(
-        provider="openai",
-        url="https://one.test/v1",
-        model="m",
-        api_key=SecretStr("one"),
-    )
+    settings = EmbeddingSettings(provider="openai", url="https://one.test/v1", model="m", api_key=SecretStr("one"))
 
     assert key_for("https://one.test/elsewhere", settings) == "one"
     assert key_for("https://two.test/v1", settings) is None

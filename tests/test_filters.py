@@ -35,11 +35,7 @@ def test_a_request_without_filters_is_empty() -> None:
 
 def test_values_are_normalised_like_stored_ones() -> None:
     filters = resolved(
-        kinds=[" Bug", "bug"],
-        tags=["Area : Payments"],
-        exclude_tags=["OPS"],
-        paths=["src/"],
-        session="mon\u200bday",
+        kinds=[" Bug", "bug"], tags=["Area : Payments"], exclude_tags=["OPS"], paths=["src/"], session="mon\u200bday"
     )
 
     assert filters == Filters(

@@ -197,7 +197,7 @@ async def test_erasing_leaves_no_trace_in_any_table(person: Person, connection: 
     )
     await person.relate(Relation(neighbour, "relates_to", new))
     await person.library.changes.statistics.analyze()
-    assert {"memories.content", "memories.search", "postings.lexeme", "revisions.before", "relations.type"} <= set(
+    assert {"memories.content", "memories.search", "revisions.before", "relations.type"} <= set(
         await everywhere(connection, SECRET)
     ), "the search finds what is there"
 

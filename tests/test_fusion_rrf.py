@@ -49,9 +49,7 @@ def reference(
 async def test_the_order_is_that_of_a_direct_implementation(
     person: Person, embedder: Embedder, k: float, trade_off: float
 ) -> None:
-    await person.keep(
-        *(Draft(text, session="s", importance=place / 14) for place, text in enumerate(CONVERSATION)),
-    )
+    await person.keep(*(Draft(text, session="s", importance=place / 14) for place, text in enumerate(CONVERSATION)))
     vectors = np.asarray(await embedder.embed(CONVERSATION), dtype=np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     ranking = named_presets({"ours": {"fusion": "rrf", "rrf_k": k, "mmr_lambda": trade_off}})["ours"]

@@ -53,9 +53,7 @@ async def asking(url: str) -> None:
 async def exported(settings: Watched) -> Counter[str]:
     """Count the memories of each source, as the command line exports them."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "folklore", "export"),
-        env=dict(settings.environment),
-        stdout=asyncio.subprocess.PIPE,
+        *(sys.executable, "-m", "folklore", "export"), env=dict(settings.environment), stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
     assert process.returncode == 0

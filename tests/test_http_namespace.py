@@ -226,8 +226,7 @@ ASKED = {"query": "x"}
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {})],
+    ("tool", "arguments"), [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {})]
 )
 async def test_an_empty_list_of_namespaces_is_refused_with_what_to_give(
     server: HttpServer, tool: str, arguments: dict[str, Any]

@@ -537,7 +537,8 @@ async def test_the_database_holds_no_token_and_its_digest_opens_nothing(
         assert await connection.fetchval("select count(*) from memories") == 0
 
 
-TABLES = ("namespaces", "memories", "embeddings", "postings", "relations", "revisions", "idempotency_keys")
+TABLES = ("namespaces", "memories", "embeddings", "fresh_words", "packed_namespaces", "packed_memories", "postings",
+    "relations", "revisions", "idempotency_keys")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -594,7 +595,7 @@ async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
     alice = await holder(owner, "alice", "payments:reader")
-    counted = "select (select count(*) from memories) || ' ' || (select count(*) from postings)"
+    counted = "select (select count(*) from memories) || ' ' || (select count(*) from fresh_words)"
     before = await connection.fetchval(counted)
     hidden = await connection.fetchval("select id from namespaces where name = 'board'")
     ids = await connection.fetchval("select array_agg(id) from memories where namespace_id = $1", hidden)

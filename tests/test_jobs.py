@@ -147,7 +147,7 @@ async def test_after_the_retention_time_no_table_holds_a_forgotten_text(
         "insert into relations values ($1, $2, 'relates_to', $3, 1, 'tester', $4)", namespace.id, kept, gone, NOON
     )
     await forget(connection, gone)
-    assert set(await holding(connection, SECRET_WORD)) == {"memories", "postings"}
+    assert set(await holding(connection, SECRET_WORD)) == {"memories"}
     jobs.now = NOON + 31 * DAY
 
     assert await jobs.dry_run("retention") == {"to_erase": 1, "usage_to_drop": 0}
@@ -191,7 +191,7 @@ async def test_memories_are_erased_in_batches_after_the_configured_retention_tim
 
     assert await jobs("retention") == {"erased": 250}
     held = await everything(connection)
-    assert (held["memories"], held["postings"], held["embeddings"]) == ([], [], [])
+    assert (held["memories"], held["fresh_words"], held["embeddings"]) == ([], [], [])
 
 
 @pytest.mark.parametrize("count", [2, 60])
@@ -376,6 +376,7 @@ def test_defaults_are_as_documented() -> None:
         "embeddings",
         "expiry",
         "retention",
+        "postings",
         "quality",
         "consolidation",
         "statistics",

@@ -71,8 +71,8 @@ class Life(RuleBasedStateMachine):
         async def clear() -> None:
             connection = await asyncpg.connect(self.address)
             await connection.execute(
-                "truncate grants, usage, idempotency_keys, namespaces, memories, embeddings, postings, relations,"
-                " revisions, injections"
+                "truncate grants, usage, idempotency_keys, namespaces, memories, embeddings, fresh_words,"
+                " packed_namespaces, relations, revisions, injections"
             )
             await connection.close()
             await self.database.close()
@@ -276,8 +276,7 @@ async def test_any_sequence_of_operations_agrees_with_the_model(address: str) ->
         Life.loop = asyncio.new_event_loop()
         try:
             hypothesis.stateful.run_state_machine_as_test(
-                Life,
-                settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None),
+                Life, settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None)
             )
         finally:
             Life.loop.close()

@@ -26,7 +26,7 @@ from tests.test_cli_confirmed import command_place  # noqa: F401 - a fixture
 from tests.test_isolation import audited, holder, owner_of_two  # noqa: F401 - a fixture
 from tests.test_usage import used
 
-TABLES = ("memories", "postings", "embeddings", "relations", "revisions", "usage", "idempotency_keys")
+TABLES = ("memories", "fresh_words", "embeddings", "relations", "revisions", "usage", "idempotency_keys")
 
 
 async def merge(person: Person, name: str = "old", into: str = "notes", **asked: bool) -> MergedNamespaces:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from folklore.db.database import Database
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import Bm25, Hits, Scope
+from folklore.db.stores.recall_rows import Hits, Scope
 from folklore.errors import DatabaseUnavailable, InvalidInput, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import (
@@ -300,9 +300,9 @@ class Failing(RecallStatements):
         self._check(scope)
         return await super().dense(scope, *given)
 
-    async def keyword(self, scope: Scope, bm25: Bm25, fetch: int) -> Hits:
+    async def keyword(self, scope: Scope, *given: Any) -> Hits:
         self._check(scope)
-        return await super().keyword(scope, bm25, fetch)
+        return await super().keyword(scope, *given)
 
 
 async def test_an_answer_of_the_project_stands_when_the_others_fail(

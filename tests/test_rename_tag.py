@@ -73,9 +73,9 @@ async def test_postings_and_lengths_are_those_of_a_fresh_store(tagger: Person, c
 
     async def index(namespace: str) -> list[tuple[Any, ...]]:
         rows = await connection.fetch(
-            "select m.content, p.lexeme, p.frequency, p.first_position, p.length, e.length as of_vector from memories m"
+            "select m.content, p.words, p.frequencies, p.length, e.length as of_vector from memories m"
             " join namespaces n on n.id = m.namespace_id and n.name = $1"
-            " join postings p on p.namespace_id = m.namespace_id and p.memory_id = m.id"
+            " join fresh_words p on p.namespace_id = m.namespace_id and p.memory_id = m.id"
             " left join embeddings e on e.namespace_id = m.namespace_id and e.memory_id = m.id order by 1, 2",
             namespace,
         )

@@ -180,11 +180,7 @@ def test_redacting_a_memory_without_secrets_returns_the_same_object() -> None:
 
 async def test_an_update_with_a_secret_is_rejected(person: Person) -> None:
     [id_] = await person.keep("The release needs a token.")
-    changes: list[dict[str, Any]] = [
-        {"content": f"The token is {KEY}"},
-        {"tags": [KEY]},
-        {"metadata": {"token": KEY}},
-    ]
+    changes: list[dict[str, Any]] = [{"content": f"The token is {KEY}"}, {"tags": [KEY]}, {"metadata": {"token": KEY}}]
 
     for change in changes:
         with pytest.raises(Refused, match="secret") as refused:

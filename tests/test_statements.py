@@ -23,9 +23,9 @@ STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and na
 # A number of dimensions and a model follow its name.
 NEAREST = "recall/nearest:256:5a26599c-debf-5979-8901-2d88fe10defa"
 VARIANTS = [
-    "recall/dense:plain", "recall/keyword:plain", "recall/keyword:stems", "recall/keyword:stems:plain",
+    "recall/dense:plain", "recall/keyword:plain",
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
-    "recall/dense:as_of", "recall/keyword:as_of", "recall/keyword:stems:as_of", "recall/pool:as_of",
+    "recall/dense:as_of", "recall/keyword:as_of", "recall/pool:as_of",
     "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
     f"{NEAREST}:plain", f"{NEAREST}:as_of", "memories/list:as_of", "changes/match:as_of",
     "activity/attention:no_vectors",
@@ -43,6 +43,7 @@ EXEMPT = {
     "server/analyze": "tells the planner about whole tables, and reads nothing for anybody",
     "namespaces/find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
     "embeddings/index_changes": "counts the vectors of a model in all namespaces",
+    "postings/due": "counts the fresh memories of each row of namespaces, a small table that is on every node",
     "namespaces/status": "counts the memories of each row of namespaces, a small table that is on every node",
     "namespaces/list": "counts the memories of each row of namespaces, a small table that is on every node",
 }

@@ -122,21 +122,24 @@ async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
             await connection.execute("deallocate explained")
 
 
-async def test_document_frequencies_are_read_from_the_postings_key_alone(explain: Explain) -> None:
-    plan = await explain("recall/lexemes")
+async def test_words_are_read_by_the_indexes_of_postings(explain: Explain) -> None:
+    plan = await explain("recall/words")
 
-    assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
+    assert plan.scans("postings") <= {
+        ("Index Only Scan", "postings_word_idx"), ("Index Scan", "postings_word_idx"), ("Index Scan", "postings_pkey")
+    }  # fmt: skip
+    assert "fresh_words_pkey" in plan.indexes()
+    assert not {kind for kind, _ in plan.scans("fresh_words")} & {"Seq Scan"}
 
 
-@pytest.mark.parametrize("name", ["recall/keyword", "recall/keyword:stems"])
-async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain, name: str) -> None:
-    plan = await explain(name)
+async def test_the_keyword_branch_looks_memories_up(explain: Explain) -> None:
+    plan = await explain("recall/keyword")
 
-    assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
+    assert plan.scans("packed_memories") == {("Index Scan", "packed_memories_pkey")}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-@pytest.mark.parametrize("name", ["recall/lexemes", "recall/terms", "recall/keyword", "recall/pool:no_vectors"])
+@pytest.mark.parametrize("name", ["recall/words", "recall/terms", "recall/keyword", "recall/pool:no_vectors"])
 async def test_a_recall_by_keyword_names_no_table_of_vectors(explain: Explain, name: str) -> None:
     plan = await explain(name)
 
@@ -154,12 +157,7 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Many
     library = MemoryContext.of(crowd.database, None)
     [notebook] = await library.find_namespaces(["small"])
     found = statement("recall/dense")
-    given = {
-        "namespaces": [notebook.id],
-        "fetch": 30,
-        "scan": None,
-        **visibility(Filters(), NOON),
-    }
+    given = {"namespaces": [notebook.id], "fetch": 30, "scan": None, **visibility(Filters(), NOON)}
 
     async with crowd.database.session("fresh") as session:
         connection = session.connection
@@ -211,14 +209,7 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Ma
     found = statement("recall/expression" if whom == "owner" else "recall/expression:token")
     [notebook] = await MemoryContext.of(crowd.database, None).find_namespaces(["large"])
     given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
-    given |= {
-        "lexemes": ["1234"],
-        "weights": [1.0],
-        "stems": [None],
-        "saturation": 1.2,
-        "flat": 0.3,
-        "growth": 0.05,
-    }
+    given |= {"lexemes": ["1234"], "weights": [1.0], "stems": [None], "saturation": 1.2, "flat": 0.3, "growth": 0.05}
     given |= visibility(Filters(), NOON)
 
     async with crowd.seen_by(whom).transaction() as session:
@@ -285,7 +276,7 @@ async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Ex
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
 async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd: ManyMemories, whom: str) -> None:
-    tables = ("memories", "postings", "embeddings", "relations", "idempotency_keys")
+    tables = ("memories", "fresh_words", "embeddings", "relations", "idempotency_keys")
     scans = "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables where relname = any($1)"
     database = crowd.seen_by(whom)
 
@@ -295,13 +286,13 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd:
             space = await connection.fetchval("select id from namespaces where name = 'small'")
             first = "select id from memories where namespace_id = $1 order by id limit 5"
             ids = [row["id"] for row in await connection.fetch(first, space)]
-            count = "select count(*) from postings where namespace_id = $1"
+            count = "select count(*) from fresh_words where namespace_id = $1"
             before, left = await connection.fetchval(scans, tables), await connection.fetchval(count, space)
             await session.rows("postings/delete", namespace=space, ids=ids)
             await session.rows("embeddings/delete_by_id", namespace=space, ids=ids)
             await session.rows("changes/unrelate", namespace=space, relations="[]")
             await session.rows("changes/release_keys", namespace=space, keys=["key 2800"])
-            assert left - await connection.fetchval(count, space) > 50
+            assert left - await connection.fetchval(count, space) == 5
             assert await connection.fetchval(scans, tables) == before
             raise RuntimeError("roll back")
 

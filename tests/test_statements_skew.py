@@ -54,9 +54,10 @@ embedded as (
     insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
     select namespace_id, '00000000-0000-7000-8000-000000000001', id, 0, 0, 0, 0, 3, $4::text::halfvec from stored
 )
-insert into postings (namespace_id, lexeme, memory_id, frequency, first_position, length)
-select stored.namespace_id, held.lexeme, stored.id, 1, 1, 3
-from stored, unnest(tsvector_to_array(search) || '{""}'::text[]) as held (lexeme)
+insert into postings (namespace_id, word, block, documents, entries)
+select stored.namespace_id, folklore_word(held.lexeme), 0, count(*), ''
+from stored, unnest(tsvector_to_array(search)) as held (lexeme)
+group by 1, 2
 """
 
 

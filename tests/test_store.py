@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
+from folklore.db.stores.recall_words import word_of
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link
@@ -311,10 +312,7 @@ async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Mem
     )
 
     found = {result.memory.content: result.memory.occurred_at for result in (await person.recall("*")).memories}
-    assert found == {
-        "winter": datetime(2026, 1, 10, 8, tzinfo=UTC),
-        "summer": datetime(2026, 7, 10, 7, tzinfo=UTC),
-    }
+    assert found == {"winter": datetime(2026, 1, 10, 8, tzinfo=UTC), "summer": datetime(2026, 7, 10, 7, tzinfo=UTC)}
 
 
 async def test_a_read_only_caller_stores_nothing(library: MemoryContext, connection: asyncpg.Connection) -> None:
@@ -421,20 +419,26 @@ async def test_a_store_writes_the_postings_of_a_memory(person: Person, connectio
     )
 
     # The source (weight C) has its own filter and does not count as text of a memory. Nor do words as they are spelled.
-    # The empty lexeme counts the memory itself; those that begin with @ are its date terms.
+    # Five more words are its date.
     expected = """
-        select m.id as memory_id, found.lexeme, cardinality(array_remove(found.weights, 'C')) as frequency
+        select m.id as memory_id, folklore_word(found.lexeme) as word,
+            cardinality(array_remove(found.weights, 'C')) as often
         from memories m, unnest(m.search) as found
         where cardinality(array_remove(found.weights, 'C')) > 0 and not starts_with(found.lexeme, '=')
     """
-    kept = "select memory_id, lexeme, frequency from postings where lexeme <> '' and not starts_with(lexeme, '@')"
+    kept = """
+        select memory_id, word, 256 * get_byte(frequencies, 2 * place::integer - 2)
+            + get_byte(frequencies, 2 * place::integer - 1)
+        from fresh_words, unnest(words) with ordinality as held (word, place)
+    """
+    dates = [word_of(term) for term in ("@2026-05-04", "@05-04", "@2026-05", "@05", "@2026")]
     assert await connection.fetch(f"({expected}) except ({kept})") == []
-    assert await connection.fetch(f"({kept}) except ({expected})") == []
-    lengths = f"select memory_id, least(sum(frequency), 32767) from ({expected}) e group by memory_id"
-    strange = f"select memory_id, length from postings where length > 0 except ({lengths})"
-    assert await connection.fetch(strange) == []
-    counted = "select count(*) from postings p join memories m on m.id = p.memory_id where p.lexeme = ''"
-    assert await connection.fetchval(counted) == 5
+    assert {row["word"] for row in await connection.fetch(f"({kept}) except ({expected})")} == set(dates)
+    lengths = f"select memory_id, least(sum(often), 32767) from ({expected}) e group by memory_id"
+    assert (
+        await connection.fetch(f"select memory_id, length from fresh_words where length > 0 except ({lengths})") == []
+    )
+    assert await connection.fetchval("select count(*) from fresh_words p join memories m on m.id = p.memory_id") == 5
 
 
 async def test_a_store_adds_its_languages_to_the_namespace(person: Person, connection: asyncpg.Connection) -> None:
@@ -468,7 +472,9 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
 async def test_a_store_that_fails_in_the_database_writes_nothing(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    await connection.execute("alter table postings add constraint refuse check (lexeme <> 'poison')")
+    await connection.execute(
+        "alter table fresh_words add constraint refuse check (folklore_word('poison') <> all(words))"
+    )
 
     with pytest.raises(Exception, match="refuse"):
         await person.store("fine", "poison", namespace="never-made")

@@ -36,11 +36,12 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
 async def whole(connection: asyncpg.Connection) -> None:
     """Assert that exactly the memories have postings and an embedding."""
     assert (
-        await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
+        await connection.fetchval("select count(*) from fresh_words where memory_id not in (select id from memories)")
+        == 0
     )
     lacking = """
         select content from memories m
-        where not exists (select from postings p where p.memory_id = m.id)
+        where not exists (select from fresh_words p where p.memory_id = m.id)
             or not exists (select from embeddings e where e.memory_id = m.id)
     """
     assert await connection.fetch(lacking) == []

@@ -96,7 +96,9 @@ async def test_the_http_api_reads_a_batch_with_faulty_memories_and_answers_alike
 async def test_a_fault_of_the_database_stores_nothing_of_a_batch(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    await connection.execute("alter table postings add constraint refuse check (lexeme <> 'poison')")
+    await connection.execute(
+        "alter table fresh_words add constraint refuse check (folklore_word('poison') <> all(words))"
+    )
 
     with pytest.raises(Exception, match="database"):
         await person.store("fine", " ", "poison")

@@ -62,12 +62,7 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             (bearer(wrong), "not known"),
             (bearer(revoked.secret), "was revoked"),
         ):
-            for method, path in (
-                ("POST", "/mcp"),
-                ("GET", "/mcp"),
-                ("POST", API),
-                ("POST", "/messages/"),
-            ):
+            for method, path in (("POST", "/mcp"), ("GET", "/mcp"), ("POST", API), ("POST", "/messages/")):
                 answer = await client.request(
                     method, path, json=LIST if method == "POST" else None, headers=MCP | headers
                 )
@@ -298,10 +293,7 @@ async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(te
 
 async def test_the_first_token_makes_tokens_necessary(settings: Settings, library: MemoryContext) -> None:
     limited = settings.http.model_copy(update={"rate_per_minute": 5})
-    async with (
-        serving(settings.model_copy(update={"http": limited})) as url,
-        httpx.AsyncClient(base_url=url) as client,
-    ):
+    async with serving(settings.model_copy(update={"http": limited})) as url, httpx.AsyncClient(base_url=url) as client:
         for _ in range(3):  # more than a fifth of five a minute: without a token there is no rate limit
             assert (await client.post(API, json={})).json() == {"result": []}
         made = await root(library).create_token("alice", "notes:writer")
@@ -317,10 +309,7 @@ async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_a
     owner, limited = root(library), settings.http.model_copy(update={"rate_per_minute": 10})
     alice, again = await owner.create_token("alice", "notes:writer"), await owner.create_token("Alice", "notes:writer")
     bob = await owner.create_token("bob", "notes:writer")
-    async with (
-        serving(settings.model_copy(update={"http": limited})) as url,
-        httpx.AsyncClient(base_url=url) as client,
-    ):
+    async with serving(settings.model_copy(update={"http": limited})) as url, httpx.AsyncClient(base_url=url) as client:
 
         async def status(secret: str, path: str = API) -> int:
             return (await client.post(path, json={}, headers=bearer(secret))).status_code

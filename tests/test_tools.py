@@ -163,11 +163,7 @@ async def test_recall_accepts_filters_and_ranking_options(client: Client) -> Non
     ("tool", "arguments", "named"),
     [
         ("memory_store", {"content": "x", "contents": "y"}, "contents: unknown field"),
-        (
-            "memory_store",
-            {"memories": [{"content": "y", "tag": []}]},
-            "memories[0].tag: unknown field",
-        ),
+        ("memory_store", {"memories": [{"content": "y", "tag": []}]}, "memories[0].tag: unknown field"),
         ("memory_store", {"content": "x", "author": "somebody else"}, "author: unknown field"),
         ("memory_store", {"memories": [{"content": "x", "author": "somebody else"}]}, "memories[0].author"),
         ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: unknown field"),

@@ -456,7 +456,7 @@ async def test_overwriting_replaces_a_memory_and_its_index_entries(
     assert contents(await person.search("caddy")) == ["The gateway is caddy."]
     assert contents(await person.search("nginx")) == []
     assert await connection.fetchval("select count(*) from embeddings") == 1
-    assert not await connection.fetchval("select count(*) from postings where lexeme = 'nginx'")
+    assert not await connection.fetchval("select count(*) from fresh_words where folklore_word('nginx') = any(words)")
 
 
 async def test_an_overwritten_memory_is_indexed_like_a_new_one(mover: Mover, connection: asyncpg.Connection) -> None:
@@ -468,10 +468,10 @@ async def test_an_overwritten_memory_is_indexed_like_a_new_one(mover: Mover, con
     await mover.put([changed], namespace="fresh")
 
     postings = (
-        "select lexeme, frequency, p.length from postings p join namespaces n on n.id = namespace_id where name = $1"
+        "select words, frequencies, length from fresh_words join namespaces n on n.id = namespace_id where name = $1"
     )
-    overwritten = await connection.fetch(f"{postings} order by lexeme", "notes")
-    assert overwritten == await connection.fetch(f"{postings} order by lexeme", "fresh") != []
+    overwritten = await connection.fetch(postings, "notes")
+    assert overwritten == await connection.fetch(postings, "fresh") != []
 
 
 async def test_overwriting_with_the_stored_values_changes_nothing(mover: Mover) -> None:

@@ -221,9 +221,9 @@ async def test_the_role_of_a_pattern_is_enforced_by_the_database(owner: Person, 
         async with as_role(connection, person.secret) as role:
             assert await role.execute(change) == f"UPDATE {changed}"
         async with as_role(connection, person.secret) as role:
-            before = await role.fetchval("select count(*) from postings")
+            before = await role.fetchval("select count(*) from fresh_words")
             await role.execute(unindex, ids)
-            after = await role.fetchval("select count(*) from postings")
+            after = await role.fetchval("select count(*) from fresh_words")
             assert (before > 0, after) == (True, before if person is reader else 0)
             assert await role.fetchval(erase, ids) == deleted
     assert await connection.fetchval("select count(*) from memories") == len(ids)

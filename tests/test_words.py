@@ -102,10 +102,7 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("열쇠는 팀의 금고에 보관한다.", "금고에", "금고"),
         ("오래된 서버를 삼월에 중지했다.", "서버를", "서버가"),
     ],
-    "thai": [
-        ("การเชื่อมต่อฐานข้อมูลถูกปิดหลังการทดสอบ", "ฐานข้อมูล", ""),
-        ("เราเก็บกุญแจไว้ในตู้นิรภัยของทีม", "กุญแจ", ""),
-    ],
+    "thai": [("การเชื่อมต่อฐานข้อมูลถูกปิดหลังการทดสอบ", "ฐานข้อมูล", ""), ("เราเก็บกุญแจไว้ในตู้นิรภัยของทีม", "กุญแจ", "")],
 }
 ALL = [text for texts in TEXTS.values() for text, _, _ in texts]
 # Languages without a text search configuration, that of short texts in none, and texts that resemble another language.

@@ -49,10 +49,7 @@ class Layer:
         self._numbers = (ctypes.c_int64 * len(Number)).from_buffer(self._page)
         self._library = folder / "layer.so"
         source = Path(__file__).with_name("layer.c")
-        subprocess.run(
-            ["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-o", self._library, source, "-ldl"],
-            check=True,
-        )
+        subprocess.run(["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-o", self._library, source, "-ldl"], check=True)
         self._wrap_postgres()
 
     def _wrap_postgres(self) -> None:

@@ -93,10 +93,7 @@ def _words_of(query: str) -> re.Pattern[str] | None:
 
 
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")
-_EXPLAINED = (
-    *("#", "score", "dense", "cosine", "keyword", "idf held"),
-    *("RRF", "relevance", "repeats", "confidence"),
-)
+_EXPLAINED = (*("#", "score", "dense", "cosine", "keyword", "idf held"), *("RRF", "relevance", "repeats", "confidence"))
 
 
 def print_explanation(answer: Answer) -> None:

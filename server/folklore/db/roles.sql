@@ -25,15 +25,15 @@ cross join lateral (
             format('grant usage on schema %I to folklore_app', current_schema())),
         (4, role.id is null or not (has_table_privilege(role.id, 'memories', 'update, delete')
             or has_table_privilege(role.id, 'embeddings', 'update, delete')
-            or has_table_privilege(role.id, 'postings', 'update, delete')
+            or has_table_privilege(role.id, 'fresh_words', 'update, delete')
             or has_table_privilege(role.id, 'relations', 'update, delete')
             or has_table_privilege(role.id, 'idempotency_keys', 'update, delete')),
-            'revoke update, delete on memories, embeddings, postings, relations, idempotency_keys from folklore_app'),
+            'revoke update, delete on memories, embeddings, fresh_words, relations, idempotency_keys from folklore_app'),
         (5, has_table_privilege(role.id, 'memories', 'insert') and has_table_privilege(role.id, 'embeddings', 'insert')
-            and has_table_privilege(role.id, 'postings', 'insert') and has_table_privilege(role.id, 'relations', 'insert')
+            and has_table_privilege(role.id, 'fresh_words', 'insert') and has_table_privilege(role.id, 'relations', 'insert')
             and has_table_privilege(role.id, 'revisions', 'insert') and has_table_privilege(role.id, 'models', 'insert')
             and has_table_privilege(role.id, 'idempotency_keys', 'insert'),
-            'grant select, insert on memories, embeddings, postings, relations, revisions, models, idempotency_keys'
+            'grant select, insert on memories, embeddings, fresh_words, relations, revisions, models, idempotency_keys'
             ' to folklore_app'),
         (6, changeable.granted, format('grant update (%s) on memories to folklore_app', changeable.names)),
         (7, has_column_privilege(role.id, 'embeddings', 'vector', 'update'),
@@ -42,7 +42,10 @@ cross join lateral (
             'grant update (strength) on relations to folklore_app'),
         (9, has_column_privilege(role.id, 'namespaces', 'languages', 'update'),
             'grant select, insert, update (languages) on namespaces to folklore_app'),
-        (10, has_table_privilege(role.id, 'audit', 'insert'), 'grant insert on audit to folklore_app')
+        (10, has_table_privilege(role.id, 'audit', 'insert'), 'grant insert on audit to folklore_app'),
+        (11, has_table_privilege(role.id, 'postings', 'select') and has_table_privilege(role.id, 'packed_memories', 'select')
+            and has_table_privilege(role.id, 'packed_namespaces', 'select'),
+            'grant select on postings, packed_memories, packed_namespaces to folklore_app')
 ) needed (place, granted, command)
 where not coalesce(needed.granted, false)
 order by needed.place

@@ -1,5 +1,6 @@
 -- name: analyze
-analyze (skip_locked) memories, embeddings, postings, revisions, relations, idempotency_keys, usage, injections, assistant_sessions
+analyze (skip_locked) memories, embeddings, postings, fresh_words, packed_memories, packed_namespaces, revisions, relations,
+    idempotency_keys, usage, injections, assistant_sessions
 
 -- name: array_types. Every array type that a statement takes or returns, all null: asyncpg looks up all of them at
 -- once.

@@ -19,12 +19,10 @@ next one begins; a few families have a folder of files yet, as `sql/recall/dense
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
 
     recall/dense:plain            without filters, as most queries are: `visible` becomes `alive`
-    recall/keyword:stems          no query word is also searched as it is spelled: without `once`
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
-    recall/keyword:stems:plain    both
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
 """
 
@@ -58,7 +56,6 @@ _TYPES: Mapping[FieldType, str] = {
 # The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive"},
-    "stems": {"once": None},
     "token": {"matching": "matching_token"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},

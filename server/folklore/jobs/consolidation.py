@@ -16,10 +16,11 @@ from uuid import UUID
 
 from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import LexemeQuery, Scope
+from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import ExistingReflection, Member, Reflection, Reflections, Sources
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.memory.ids import new_id
+from folklore.memory.recall.corpus_statistics import lexemes_of, read_pieces
 from folklore.memory.records.store import embed
 from folklore.memory.validation import check_draft
 from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
@@ -32,8 +33,6 @@ from folklore.text.gist import gist, keywords, shared_words
 _MOST_COMPARED = 20_000
 _BATCH = 20
 _RULES = Clustering()
-# Document frequencies are counted up to this bound.
-_MOST_DOCUMENTS = 2_000
 
 Item = TypeVar("Item")
 
@@ -176,11 +175,12 @@ async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str])
     if not words:
         return []
     scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
-    query = LexemeQuery(words, (), namespace.languages, _MOST_DOCUMENTS)
-    lexemes, corpus = await run.context.statements.lexemes(scope, query, None)
+    analysed, in_scope = await read_pieces(run.context, run.context.statements, scope, words, namespace.languages)
+    pieces = [(place, analysed[word]) for place, word in enumerate(words)]
+    query = lexemes_of(pieces, in_scope, several=len(namespace.languages) > 1)
     rarity: dict[str, float] = {}
-    for lexeme, places in lexemes.places.items():
-        weight = inverse_document_frequency(lexemes.documents[lexeme], corpus.total)
+    for lexeme, places in query.places.items():
+        weight = inverse_document_frequency(query.documents[lexeme], query.corpus.total)
         for place in places:
             rarity[words[place]] = max(rarity.get(words[place], 0.0), weight)
     return keywords(shared, rarity)

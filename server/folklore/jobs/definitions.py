@@ -12,6 +12,7 @@ from folklore.db.stores.embeddings import FIRST, VectorIndexes
 from folklore.db.stores.injections import Injections
 from folklore.db.stores.maintenance import Maintenance, UsedMemory
 from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.principals import Principals
 from folklore.db.stores.usage import UsageStore
 from folklore.jobs.consolidation import consolidate
@@ -19,7 +20,7 @@ from folklore.jobs.job import AUTHOR, Job, JobRun
 from folklore.memory.models.backfill import Backfill, Pace
 from folklore.ranking.quality import protected, quality
 
-_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_MINUTES, _HOUR, _DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
 # 64 texts take the bundled model about 50 ms. A service that fails is tried again by the next run.
 _PACE = Pace(batch=64, patience=0.0)
 _BATCH = 500
@@ -158,6 +159,24 @@ def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[Used
     return changed
 
 
+async def pack_postings(run: JobRun) -> None:
+    """Pack the words of new memories, and delete the entries of removed ones where they are many."""
+    postings = PostingStore(run.database)
+    due, dead = await postings.due()
+    if run.dry_run:
+        run.count(namespaces_to_pack=len(due), namespaces_to_clean=len(dead))
+        return
+    run.count(packed=0, cleaned=0)
+    for namespace in due:
+        while packed := await postings.pack(namespace):
+            run.count(packed=packed)
+            await run.pause()
+    for namespace, removed in dead.items():
+        async for _ in postings.clean(namespace, removed):
+            await run.pause()
+        run.count(cleaned=removed)
+
+
 async def analyze_tables(run: JobRun) -> None:
     """Renew the query planner's statistics, also where autovacuum is switched off."""
     if not run.dry_run:
@@ -200,6 +219,7 @@ JOBS: tuple[Job, ...] = (
     Job("embeddings", "make pending embeddings", _HOUR, make_embeddings),
     Job("expiry", "forget expired memories", _HOUR, forget_expired),
     Job("retention", "erase what was forgotten long ago, drop old log entries", _DAY, apply_retention),
+    Job("postings", "pack the words of new memories", _MINUTES, pack_postings),
     Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
     Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
     Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),

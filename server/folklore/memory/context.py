@@ -169,7 +169,7 @@ class MemoryContext:
         """Drop what is cached about namespaces and small scopes, after a write of this process."""
         self.known_namespaces.clear()
         self.root.known_namespaces.clear()
-        self.statistics.clear_small()
+        self.statistics.totals.clear()
 
     async def find_namespaces(self, requested_names: Sequence[str]) -> list[NamespaceInfo]:
         """Return the namespaces of these names, all readable ones for none or *. At most one statement if all exist.

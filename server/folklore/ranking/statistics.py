@@ -15,12 +15,7 @@ def inverse_document_frequency(documents: float, total: float) -> float:
     return math.log1p((max(total - documents, 0.0) + 0.5) / (documents + 0.5))
 
 
-def estimated_documents(count: int, *, total: int, bound: int) -> int:
-    """Return the document frequency of a lexeme whose count stops at `bound`: then at least a quarter of all."""
-    return max(count, total // 4) if count >= bound else count
-
-
-def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int, bound: int) -> dict[str, float]:
+def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int) -> dict[str, float]:
     """Return the weights of the lexemes that a question reads, rarest first until `budget` postings are spent.
 
     The rarest lexeme is always read, so that a question of common words alone has an answer.
@@ -33,8 +28,7 @@ def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int, bou
         postings += count
         if weights and postings > budget:
             break
-        frequency = estimated_documents(count, total=total, bound=bound)
-        weight = inverse_document_frequency(frequency, max(total, frequency))
+        weight = inverse_document_frequency(count, max(total, count))
         if postings > _MANY_POSTINGS and weight < _LEAST_SHARE * max(weights.values(), default=0.0):
             break
         weights[lexeme] = weight

@@ -64,10 +64,6 @@ class Ranking:
     # Postings that a question may read; its rarest words are read first.
     postings_budget: int = 20_000
 
-    def count_bound(self, characters: int) -> int:
-        """Return the number at which counting the documents of a lexeme stops, lower for a longer question."""
-        return max(200, min(self.postings_budget, 1_000_000 // max(characters, 1)))
-
     def fetch(self, limit: int) -> int:
         """Return the number of candidates that each branch brings for an answer of `limit`."""
         return max(LEAST_FETCHED, limit, round(limit * self.fetch_multiplier))

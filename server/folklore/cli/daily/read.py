@@ -22,14 +22,7 @@ from folklore.cli.options import (
     ranking_from,
     ranking_options,
 )
-from folklore.cli.output import (
-    print_answer,
-    print_details,
-    print_explanation,
-    print_json,
-    print_revision,
-    time_text,
-)
+from folklore.cli.output import print_answer, print_details, print_explanation, print_json, print_revision, time_text
 from folklore.cli.screen import paged, print_line
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers

@@ -66,11 +66,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
 
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
         draft = Draft(
-            content,
-            **stated,
-            **options,
-            tags=(*tags, *named) if entities else tags,
-            supersedes=old[0] if old else None,
+            content, **stated, **options, tags=(*tags, *named) if entities else tags, supersedes=old[0] if old else None
         )
         return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
@@ -314,14 +310,7 @@ def pin(
 @namespace_option
 @context_and_json
 def relate(
-    ctx: click.Context,
-    /,
-    from_: str,
-    type_: str,
-    to: str,
-    namespaces: Names,
-    as_json: bool,
-    **options: Any,
+    ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: Names, as_json: bool, **options: Any
 ) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.

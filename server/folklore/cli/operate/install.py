@@ -311,11 +311,7 @@ def _carry_out(
 
 
 def _report(
-    outcomes: Sequence[_Outcome],
-    *,
-    as_json: bool,
-    dry_run: bool,
-    following: Callable[[Client], str] | None = None,
+    outcomes: Sequence[_Outcome], *, as_json: bool, dry_run: bool, following: Callable[[Client], str] | None = None
 ) -> int:
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
     if as_json:

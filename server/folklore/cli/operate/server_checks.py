@@ -185,8 +185,7 @@ async def _assistants(found: ServerExamination) -> str:
     missing = [client.title for client in here if client.title not in installed]
     if not installed:
         raise Doubt(
-            f"Folklore is not installed into {', '.join(missing)}.",
-            hint=f"folklore install --server {found.server}",
+            f"Folklore is not installed into {', '.join(missing)}.", hint=f"folklore install --server {found.server}"
         )
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 

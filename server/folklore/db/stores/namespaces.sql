@@ -58,6 +58,13 @@ delete from audit where namespace_id = :namespace::uuid
 delete from memories where namespace_id = :namespace::uuid
 
 -- name: erase_postings. Delete the postings of a namespace, which no foreign key deletes.
+with fresh as (
+    delete from fresh_words where namespace_id = :namespace::uuid
+), packed as (
+    delete from packed_memories where namespace_id = :namespace::uuid
+), counted as (
+    delete from packed_namespaces where namespace_id = :namespace::uuid
+)
 delete from postings where namespace_id = :namespace::uuid
 
 -- name: erase_sessions. Delete the assistants' sessions of a namespace, which no foreign key deletes.

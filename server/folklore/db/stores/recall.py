@@ -9,21 +9,19 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Plans, Session
+from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import (
     Bm25,
     Candidate,
     CandidateQuery,
-    CorpusStatistics,
     DenseQuery,
     Hits,
-    LexemeQuery,
-    Lexemes,
     Scope,
     TermForm,
 )
+from folklore.db.stores.recall_words import ScopeWords
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text
 
@@ -71,23 +69,14 @@ class RecallStatements:
             return self._pinned
         return self._database.session(plans, release_later=plans == "scan", guarded=True)
 
-    async def lexemes(
-        self, scope: Scope, query: LexemeQuery, corpus: CorpusStatistics | None
-    ) -> tuple[Lexemes, CorpusStatistics]:
-        """Read the lexemes of a question, and measure the scope unless its statistics are given."""
+    async def words(
+        self, scope: Scope, pieces: Sequence[str], lexemes: Sequence[str], languages: Sequence[str], budget: int
+    ) -> ScopeWords:
+        """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
+        asked = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
         async with self._session() as session:
-            rows = await session.rows(
-                "recall/lexemes",
-                namespaces=list(scope.namespaces),
-                pieces=list(query.pieces),
-                date_terms=list(query.date_terms),
-                languages=list(query.languages),
-                bound=query.bound,
-                measure=corpus is None,
-            )
-        whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
-        measured = corpus or CorpusStatistics(whole["documents"], whole["mean_length"] or 0.0)
-        return Lexemes.of(rows), measured
+            [row] = await session.rows("recall/words", namespaces=list(scope.namespaces), **asked)
+        return ScopeWords.of(row, len(pieces), lexemes)
 
     async def indexed(self, model: UUID) -> int:
         """Return the number of vectors in the valid HNSW index of a model, about; 0 without one."""
@@ -101,32 +90,25 @@ class RecallStatements:
             [row] = await session.rows("recall/extent", namespaces=list(scope.namespaces), model=model)
         return int(json.loads(row[0])[0]["Plan"]["Plan Rows"])
 
-    async def terms(
-        self, scope: Scope, terms: Sequence[tuple[str, str]], languages: Sequence[str], bound: int
-    ) -> tuple[list[TermForm], CorpusStatistics]:
-        """Read the terms of an expression, as (text, column or "" for any), and the statistics of the scope."""
+    async def terms(self, terms: Sequence[tuple[str, str]], languages: Sequence[str]) -> list[TermForm]:
+        """Read the terms of an expression, as (text, column or "" for any)."""
         async with self._session() as session:
             rows = await session.rows(
                 "recall/terms",
-                namespaces=list(scope.namespaces),
                 terms=[text for text, _ in terms],
                 columns=[column for _, column in terms],
                 languages=list(languages),
-                bound=bound,
             )
-        total, mean_length = rows[0]["documents"]
-        forms = [
+        return [
             TermForm(
                 row["place"] - 1,
                 row["reading"] == "spelled",
                 tuple(row["lexemes"]),
                 tuple(row["positions"]),
-                tuple(map(int, row["documents"])),
                 tuple(row["stems"] or ()),
             )
-            for row in rows[1:]
+            for row in rows
         ]
-        return forms, CorpusStatistics(int(total), float(mean_length))
 
     async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
@@ -193,23 +175,23 @@ class RecallStatements:
                 break
         return Hits.of(rows)
 
-    async def keyword(self, scope: Scope, bm25: Bm25, fetch: int) -> Hits:
-        """Find the memories with the greatest BM25 score.
-
-        Two statements where hidden memories leave too few.
-        """
-        query = bm25.query
-        postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
-        values = _weighed(bm25)
-        name = "recall/keyword" if any(map(query.stems.get, bm25.weights)) else "recall/keyword:stems"
-        statement, filters = seen(name, scope.filters, scope.now, _SEARCHED)
-        for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
+    async def keyword(self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int) -> Hits:
+        """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
+        statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
+        (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
+        begin, end = 0, 2 * fetch + _HIDDEN
+        while begin < len(memories) and len(rows) < fetch:
             async with self._session() as session:
-                rows = await session.rows(
-                    statement, namespaces=list(scope.namespaces), fetch=fetch, scan=checked, **values, **filters
+                rows += await session.rows(
+                    statement,
+                    namespaces=list(scope.namespaces),
+                    **words.located(memories[begin:end]),
+                    scores=scores[begin:end].tolist(),
+                    masses=masses[begin:end].tolist(),
+                    fetch=fetch - len(rows),
+                    **filters,
                 )
-            if len(rows) >= fetch:
-                break
+            begin, end = end, 10 * end
         return await self._with_former(Hits.of(rows), scope, bm25, fetch)
 
     async def _with_former(
@@ -300,9 +282,3 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
         "flat": bm25.k1 * (1.0 - bm25.b),
         "growth": bm25.k1 * bm25.b / max(bm25.query.corpus.mean_length, 1.0),
     }
-
-
-def _best_to_check(scope: Scope, fetch: int, total: int) -> int | None:
-    """Return how many of the best are checked for visibility; None for all, as where filters hide most."""
-    best = 2 * fetch + _HIDDEN
-    return best if scope.filters.empty and total > best else None

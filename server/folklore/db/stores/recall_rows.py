@@ -19,8 +19,8 @@ class Hits:
     """The list of one branch, best first.
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
-    holds. `path` names the search over vectors. `words` has
-    a bit for each of the first 62 lexemes, in the order of their weights, that a memory holds; for words only.
+    holds. `path` names the search over vectors. `words` has a bit for each word that a memory holds of a question of
+    function words alone.
     """
 
     ids: tuple[UUID, ...]
@@ -42,12 +42,11 @@ class Hits:
         if not other.ids:
             return self
         rows = sorted(
-            (*zip(self.ids, self.scores, self.raw, self.words, strict=True),
-             *zip(other.ids, other.scores, other.raw, other.words, strict=True)),
+            (*zip(self.ids, self.scores, self.raw, strict=True), *zip(other.ids, other.scores, other.raw, strict=True)),
             key=lambda row: -row[1],
-        )  # fmt: skip
-        ids, scores, raw, words = zip(*rows[:most], strict=True)
-        return replace(self, ids=ids, scores=scores, raw=raw, words=words)
+        )
+        ids, scores, raw = zip(*rows[:most], strict=True)
+        return replace(self, ids=ids, scores=scores, raw=raw)
 
 
 NOTHING = Hits((), (), ())
@@ -59,16 +58,6 @@ class CorpusStatistics:
 
     total: int
     mean_length: float
-
-
-@dataclass(frozen=True, slots=True)
-class LexemeQuery:
-    """Pieces of a question and date terms to be read in these languages; documents are counted up to `bound`."""
-
-    pieces: Sequence[str]
-    date_terms: Sequence[str]
-    languages: Sequence[str]
-    bound: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,61 +90,11 @@ class CandidateQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
-    """A further lexeme of a word: as it is spelled, which is how tags are kept, or in another language.
-
-    `stem` is its commonest lexeme, `places` are the pieces of the question that it comes from, and `documents` counts
-    the memories that hold it without the stem.
-    """
-
-    stem: str
-    places: Sequence[int]
-    documents: int
-
-
-@dataclass(frozen=True, slots=True)
 class FunctionWords:
     """Words of a piece as they are spelled, after '=', and the languages in which all of them are function words."""
 
     words: tuple[str, ...]
     languages: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Lexemes:
-    """The lexemes of some pieces of a question, with their document frequencies.
-
-    `places` are the pieces that a lexeme comes from, from 0. `spelled` has the other lexemes of the same words; the
-    numbers of their stems include theirs. `functions` has the pieces of function words.
-    """
-
-    documents: Mapping[str, int]
-    places: Mapping[str, Sequence[int]]
-    spelled: Mapping[str, Spelling] = field(default_factory=dict)
-    functions: Mapping[int, FunctionWords] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> Lexemes:
-        """Make them from the rows of recall/lexemes.sql without that of the empty lexeme; it counts places from 1."""
-        documents: dict[str, int] = {}
-        places: dict[str, Sequence[int]] = {}
-        spelled: dict[str, Spelling] = {}
-        functions: dict[int, FunctionWords] = {}
-        for row in sorted(rows, key=lambda row: row["stem"] is not None):
-            lexeme, stem, count = row["lexeme"], row["stem"], row["documents"]
-            pieces = [place - 1 for place in row["places"]]
-            if row["function_in"] is not None:
-                for piece in pieces:
-                    words = functions[piece].words if piece in functions else ()
-                    functions[piece] = FunctionWords((*words, lexeme), frozenset(row["function_in"]))
-            elif stem is None:
-                documents[lexeme] = count
-                if pieces:
-                    places[lexeme] = pieces
-            elif lexeme not in documents:  # else another piece has this lexeme
-                spelled[lexeme] = Spelling(stem, pieces, count)
-                documents[stem] += count
-        return cls(documents, places, spelled, functions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +128,7 @@ class Bm25:
 
 @dataclass(frozen=True, slots=True)
 class TermForm:
-    """Form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
+    """Form of a term of an expression: its lexemes in order, and their positions.
 
     `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms.sql returns them.
     """
@@ -198,7 +137,6 @@ class TermForm:
     spelled: bool
     lexemes: tuple[str, ...]
     positions: tuple[int, ...]
-    documents: tuple[int, ...]
     stems: tuple[str | None, ...] = ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +22,7 @@ from folklore.db.stores.memories import Vectors, index, lock_sessions, session_s
 from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
 from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.postings import PACKED_AT_ONCE, PostingStore
 from folklore.errors import Conflict
 from folklore.model import Caller, Draft, Relation, Revision, Shared
 
@@ -263,6 +265,7 @@ class Transfers(Store):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._statistics = PlannerStatistics(database)
+        self._unpacked: Counter[UUID] = Counter()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
@@ -327,6 +330,9 @@ class Transfers(Store):
             await change.index(memories, batch.vectors, written)
             await change.audit("import", inserted)  # the replaced ones are in the audit log already
         self._statistics.stored(len(written))
+        self._unpacked[namespace] += len(written)
+        if self._unpacked[namespace] >= PACKED_AT_ONCE and self._database.token_key is None:
+            self._unpacked[namespace] -= await PostingStore(self._database).pack(namespace)
         return written
 
     async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Words of a question with their document frequencies in a scope; what changes slowly is cached."""
+"""Words of a question with their document frequencies in a scope."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from cachetools import TLRUCache, TTLCache
+from cachetools import LRUCache, TTLCache
 
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import (
-    Bm25,
-    CorpusStatistics,
-    FunctionWords,
-    LexemeQuery,
-    Lexemes,
-    QueryStatistics,
-)
+from folklore.db.stores.recall_rows import Bm25, FunctionWords, QueryStatistics, Scope
+from folklore.db.stores.recall_words import Analysed, ScopeWords
 from folklore.memory.recall.values import Search
 from folklore.ranking.numbers import K1, B
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
@@ -29,151 +23,110 @@ from folklore.text.dates.date_terms import date_terms
 if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
 
-# From so many memories on, those stored within a minute hardly change the statistics of a scope.
-_LARGE = 1_000
-_SECONDS, _SECONDS_OF_SMALL = 60.0, 2.0
-_SCOPES = 64
-# A lexeme of so many memories is common: its numbers hardly change while they are cached. Without this cache a recall
-# among 3,000 memories of conversations took 5 % longer (median).
-_COMMON = 100
-_COMMON_PIECES = 5_000
+_SECONDS, _SCOPES = 60.0, 64
+_PIECES = 20_000
 
-Namespaces = frozenset[UUID]
-# A lexeme of a piece, its document frequency, and the spellings that it represents: no memory may hold one yet, but one
-# may be stored while it is cached.
-CachedLexeme = tuple[str, int, tuple[str, ...]]
-# The lexemes of a piece, and its function words.
-CachedPiece = tuple[tuple[CachedLexeme, ...], FunctionWords | None]
-# The languages in which pieces were read.
-ReadAs = tuple[str, ...]
+# A piece of a question, and the languages in which it is read.
+ReadPiece = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
-class CachedCorpus:
-    """The statistics of a scope, and the pieces of questions there whose every lexeme is common."""
-
-    statistics: CorpusStatistics
-    common: dict[ReadAs, dict[str, CachedPiece]] = field(default_factory=dict)
-
-    def learn(self, read_as: ReadAs, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
-        """Cache the pieces that have common lexemes only, counted to the end."""
-        spelled: dict[tuple[int, str], list[str]] = {}
-        for word, spelling in read.spelled.items():
-            for place in spelling.places:
-                spelled.setdefault((place, spelling.stem), []).append(word)
-        found: list[list[CachedLexeme]] = [[] for _ in pieces]
-        for lexeme, places in read.places.items():
-            for place in places:
-                found[place].append((lexeme, read.documents[lexeme], tuple(spelled.get((place, lexeme), ()))))
-        known = self.common.setdefault(read_as, {})
-        if len(known) > _COMMON_PIECES:
-            known.clear()
-        for place, (piece, lexemes) in enumerate(zip(pieces, found, strict=True)):
-            if all(_COMMON <= documents < bound for _, documents, _ in lexemes):
-                known[piece] = tuple(lexemes), read.functions.get(place)
-
-
-def _expiry(_key: object, value: CachedCorpus, now: float) -> float:
-    return now + (_SECONDS if value.statistics.total >= _LARGE else _SECONDS_OF_SMALL)
-
-
 class StatisticsCache:
-    """Statistics of the scopes of recent questions: of large ones for a minute, of small ones for two seconds.
+    """Lexemes of pieces of questions, which depend on nothing else, and for a minute what searches of vectors need.
 
-    `vectors` has, by scope and model, about how many vectors the HNSW index has and how many of them are in scope.
+    `totals` are the memories of recent scopes. `vectors` has, by scope and model, about how many vectors the HNSW index
+    has and how many of them are in scope.
     """
 
-    def __init__(self) -> None:
-        self.corpora: TLRUCache[Namespaces, CachedCorpus] = TLRUCache(_SCOPES, _expiry)
-        self.vectors: TTLCache[tuple[Namespaces, UUID], tuple[int, int]] = TTLCache(_SCOPES, _SECONDS)
-
-    def clear_small(self) -> None:
-        """Forget the scopes that a store may just have changed."""
-        for namespaces in [key for key, corpus in self.corpora.items() if corpus.statistics.total < _LARGE]:
-            self.corpora.pop(namespaces, None)
+    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
+    totals: TTLCache[frozenset[UUID], int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    vectors: TTLCache[tuple[frozenset[UUID], UUID], tuple[int, int]] = field(
+        default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
+    )
 
 
-async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> Bm25:
-    """Return the weighted words of a question, those of an expression left out; at most one statement.
-
-    The statement also measures the scope, unless its statistics are cached.
-    """
-    query, ranking = search.query, search.ranking
-    pieces = () if search.expression else search.pieces
-    terms = {} if search.expression else date_terms(query.bag)
-    bound = ranking.count_bound(0 if search.expression else len(query.bag))
-    namespaces = frozenset(search.scope.namespaces)
-    corpus = memory.statistics.corpora.get(namespaces)
-    read_as = tuple(search.languages)
-    known = {} if corpus is None else corpus.common.get(read_as, {})
-    unknown = [piece for piece in dict.fromkeys(pieces) if piece not in known]
-    read = Lexemes({}, {})
-    if unknown or terms or corpus is None:
-        asked = LexemeQuery(unknown, list(terms), search.languages, bound)
-        with stage("recall.words"):
-            read, measured = await statements.lexemes(
-                search.scope, asked, None if corpus is None else corpus.statistics
-            )
-        if corpus is None:
-            corpus = memory.statistics.corpora[namespaces] = CachedCorpus(measured)
-        corpus.learn(read_as, unknown, read, bound)
-    query_statistics = _joined(pieces, unknown, read, known, bound, corpus.statistics)
-    if search.scope.filters.as_of is not None:
-        query_statistics = with_former(query_statistics, read)
-    return weighted_words(query_statistics, ranking, bound, terms)
-
-
-def with_former(query: QueryStatistics, read: Lexemes = Lexemes({}, {})) -> QueryStatistics:
-    """Return the statistics with a document for words that no text holds now: a former text may hold them.
-
-    Spellings among the lexemes that were `read` count too.
-    """
-    spelled = {word: spelling.stem for word, spelling in read.spelled.items() if word not in query.documents}
-    documents = {lexeme: max(count, 1) for lexeme, count in query.documents.items()}
-    return replace(query, documents=documents, stems=spelled | dict(query.stems))
-
-
-def _joined(
+async def read_pieces(
+    memory: MemoryContext,
+    statements: RecallStatements,
+    scope: Scope,
     pieces: Sequence[str],
-    unknown: Sequence[str],
-    read: Lexemes,
-    known: Mapping[str, CachedPiece],
-    bound: int,
-    corpus: CorpusStatistics,
-) -> QueryStatistics:
-    """Return the lexemes that were read and those that were cached, with places in the whole question."""
-    functions = {unknown[place]: words for place, words in read.functions.items()}
-    functions |= {piece: words for piece in pieces if piece in known and (words := known[piece][1]) is not None}
+    languages: Sequence[str],
+    *,
+    terms: Sequence[str] = (),
+    budget: int = Ranking().postings_budget,
+) -> tuple[dict[str, Sequence[Analysed]], ScopeWords]:
+    """Return the lexemes of pieces of a question, and them and other `terms` in scope. One statement."""
+    cache, read_as = memory.statistics.pieces, tuple(languages)
+    analysed = {piece: found for piece in pieces if (found := cache.get((read_as, piece))) is not None}
+    unknown = [piece for piece in dict.fromkeys(pieces) if piece not in analysed]
+    known = {item.lexeme for found in analysed.values() for item in found}
+    words = await statements.words(scope, unknown, [*known, *terms], languages, budget)
+    for piece, found in zip(unknown, words.analysed, strict=True):
+        analysed[piece] = cache[read_as, piece] = found
+    return analysed, words
+
+
+async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Bm25, ScopeWords]:
+    """Return the weighted words of a question, and them in scope. One statement."""
+    pieces, ranking, terms = search.pieces, search.ranking, date_terms(search.query.bag)
+    budget = ranking.postings_budget
+    with stage("recall.words"):
+        analysed, words = await read_pieces(
+            memory, statements, search.scope, pieces, search.languages, terms=list(terms), budget=budget
+        )
+    memory.statistics.totals[frozenset(search.scope.namespaces)] = words.corpus.total
+    functions = {piece: found for piece in analysed if (found := _function_words(analysed[piece], search.languages))}
     left_out = _function_pieces(pieces, functions)
-    places_of: dict[str, list[int]] = {}
-    for place, piece in enumerate(pieces):
-        if piece not in left_out:
-            places_of.setdefault(piece, []).append(place)
-    asked = _asked(read, unknown, places_of)
-    documents, places = dict(asked.documents), dict(asked.places)
-    stems = {word: spelling.stem for word, spelling in asked.spelled.items()}
-    for piece in places_of.keys() - set(unknown):
-        for lexeme, count, spellings in known[piece][0]:
-            documents[lexeme] = min(count, bound)
-            places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
-            stems |= dict.fromkeys(spellings, lexeme)
-    stems = {word: stem for word, stem in stems.items() if word not in documents}
+    kept = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in left_out]
+    query = lexemes_of(kept, words, several=len(search.languages) > 1)
+    documents = dict(query.documents) | {term: words.documents(term) for term in terms}
     alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
-    return QueryStatistics(documents, corpus, places, stems, alone)
+    query = replace(query, documents=documents, functions=alone)
+    if search.scope.filters.as_of is not None:
+        query = with_former(query)
+    else:
+        query = replace(query, stems={word: stem for word, stem in query.stems.items() if words.documents(word)})
+    return weighted_words(query, ranking, terms), words
 
 
-def _asked(read: Lexemes, unknown: Sequence[str], places_of: Mapping[str, Sequence[int]]) -> Lexemes:
-    """Return what was read of the pieces in `places_of`, and of date terms, with places in the whole question."""
-    documents, places = dict[str, int](), dict[str, Sequence[int]]()
-    for lexeme, count in read.documents.items():
-        found = [unknown[piece] for piece in read.places.get(lexeme, ())]
-        kept = sorted(place for piece in found for place in places_of.get(piece, ()))
-        if kept:
-            places[lexeme] = kept
-        if kept or not found:
-            documents[lexeme] = count
-    spelled = {word: item for word, item in read.spelled.items() if item.documents and item.stem in documents}
-    return Lexemes(documents, places, spelled)
+def lexemes_of(
+    pieces: Sequence[tuple[int, Sequence[Analysed]]], words: ScopeWords, *, several: bool
+) -> QueryStatistics:
+    """Return the lexemes of pieces at their places, with their document frequencies.
+
+    A word may have several lexemes: of each of `several` languages, with and without accents, and as it is spelled,
+    which is how tags are kept. The one that most memories hold is its stem, and counts those of the others.
+    """
+    stems: dict[tuple[int, int], str] = {}
+    places: dict[str, dict[int, None]] = {}
+    others: dict[str, list[str]] = {}
+    for place, analysed in pieces:
+        for item in sorted(analysed, key=lambda item: (-words.documents(item.lexeme) if several else 0, item.lexeme)):
+            if item.kind == "compound" or (
+                item.kind == "word" and stems.setdefault((place, item.position), item.lexeme) == item.lexeme
+            ):
+                places.setdefault(item.lexeme, {})[place] = None
+        for item in analysed:
+            if item.kind != "compound" and (place, item.position) in stems:
+                others.setdefault(item.lexeme, []).append(stems[place, item.position])
+    documents = {lexeme: words.documents(lexeme) for lexeme in places}
+    represented = {word: min(found) for word, found in others.items() if word not in documents}
+    for word, stem in represented.items():
+        documents[stem] += words.documents_without(word, stem)
+    return QueryStatistics(documents, words.corpus, {word: list(of) for word, of in places.items()}, represented)
+
+
+def with_former(query: QueryStatistics) -> QueryStatistics:
+    """Return the statistics with a document for words that no text holds now: a former text may hold them."""
+    return replace(query, documents={lexeme: max(count, 1) for lexeme, count in query.documents.items()})
+
+
+def _function_words(analysed: Sequence[Analysed], languages: Sequence[str]) -> FunctionWords | None:
+    """Return the words of a piece that has function words alone in some of the languages."""
+    kinds = {(item.kind, item.language) for item in analysed}
+    alone = frozenset(language for language in languages if ("word", language) not in kinds)
+    words = tuple(f"={item.lexeme}" for item in analysed if item.kind == "spelled")
+    return FunctionWords(words, alone) if words and alone and ("compound", "") not in kinds else None
 
 
 def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWords]) -> set[str]:
@@ -188,14 +141,14 @@ def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWord
     return {piece for piece, words in functions.items() if not languages.isdisjoint(words.languages)}
 
 
-def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: Mapping[str, float] = {}) -> Bm25:
+def weighted_words(query: QueryStatistics, ranking: Ranking, terms: Mapping[str, float] = {}) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
     corpus = query.corpus
     if query.functions:  # their frequencies are unknown; they are all that the question asks for
         rarest = inverse_document_frequency(0, corpus.total)
         weights = dict.fromkeys(query.functions, rarest)
         return Bm25(weights, rarest * len(weights), query, K1, B)
-    weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
+    weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
     # A word counts as often as the question has it.
     for lexeme, places in query.places.items():

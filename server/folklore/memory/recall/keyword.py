@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import NOTHING, Bm25, QueryStatistics, TermForm
+from folklore.db.stores.recall_words import ScopeWords
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
@@ -37,12 +38,13 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> KeywordResult
             if search.expression:
                 found = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
-                words = await read_words(memory, statements, search)
+                words, in_scope = await read_words(memory, statements, search)
                 if searched and _asks_for_function_words(search, words):
                     found = await _function_words(statements, search, words)
                 else:
                     fetched, any_word = search.ranking.fetch(search.wanted), words.weights and not words.query.functions
-                    hits = await statements.keyword(search.scope, words, fetched) if searched and any_word else NOTHING
+                    scored = searched and any_word
+                    hits = await statements.keyword(search.scope, words, in_scope, fetched) if scored else NOTHING
                     found = KeywordResult(hits, words=words)
     finally:
         await statements.release()
@@ -55,20 +57,16 @@ async def read_terms(memory: MemoryContext, search: Search) -> Search:
     One statement. If it fails, an expression without exclusions is left to the other branch. Raises Unavailable.
     """
     query = search.query
+    named = [(term.text, term.column or "") for term in query.terms]
     try:
-        forms, corpus = await memory.statements.terms(
-            search.scope,
-            [(term.text, term.column or "") for term in query.terms],
-            search.languages,
-            search.ranking.count_bound(len(query.bag)),
-        )
+        forms = await memory.statements.terms(named, search.languages)
     except Unavailable:
         if any(term.negated for term in query.terms):
             raise
         return search
     lexemes = [_alternatives(place, term, forms) for place, term in enumerate(query.terms)]
     filters = replace(search.scope.filters, negations=to_negations(query, lexemes))
-    terms = Terms(forms, corpus, to_tsquery_text(query, lexemes))
+    terms = Terms(forms, to_tsquery_text(query, lexemes))
     return replace(search, terms=terms, scope=replace(search.scope, filters=filters))
 
 
@@ -81,11 +79,13 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
         return KeywordResult(NOTHING)
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]
-    documents, stems = _frequencies([form for form in terms.forms if form.term in weighed])
-    statistics = QueryStatistics(documents, terms.corpus, stems=stems)
+    forms = [form for form in terms.forms if form.term in weighed]
+    lexemes = {lexeme for form in forms for lexeme in (*form.lexemes, *form.stems) if lexeme}
+    words_in_scope = await statements.words(search.scope, (), list(lexemes), (), ranking.postings_budget)
+    statistics = _frequencies(forms, words_in_scope)
     if search.scope.filters.as_of is not None:
         statistics = with_former(statistics)
-    words = weighted_words(statistics, ranking, ranking.count_bound(len(query.bag)))
+    words = weighted_words(statistics, ranking)
     hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
 
@@ -107,27 +107,19 @@ async def _function_words(statements: RecallStatements, search: Search, words: B
     return KeywordResult(hits, words=replace(words, query=replace(words.query, documents=held)))
 
 
-def _frequencies(forms: Iterable[TermForm]) -> tuple[dict[str, int], dict[str, str]]:
+def _frequencies(forms: Sequence[TermForm], words: ScopeWords) -> QueryStatistics:
     """Return the document frequency of each lexeme, those of its spellings included, and the stems of spellings."""
-    documents: dict[str, int] = {}
-    spelled: dict[str, tuple[str, int]] = {}
-    for form in forms:
-        if form.spelled:
-            spelled |= {
-                word: (stem, count)
-                for word, stem, count in zip(form.lexemes, form.stems, form.documents, strict=True)
-                if stem not in (None, word) and count
-            }
-        else:
-            documents |= {
-                word: count
-                for word, count in zip(form.lexemes, form.documents, strict=True)
-                if not word.startswith(SPELLED)
-            }
-    spelled = {word: (stem, count) for word, (stem, count) in spelled.items() if word not in documents}
-    for stem, count in spelled.values():
-        documents[stem] += count
-    return documents, {word: stem for word, (stem, _) in spelled.items()}
+    lexemes = {word for form in forms if not form.spelled for word in form.lexemes if not word.startswith(SPELLED)}
+    documents = {word: words.documents(word) for word in lexemes}
+    spelled = {
+        word: stem
+        for form in forms
+        for word, stem in zip(form.lexemes, form.stems, strict=form.spelled)
+        if stem not in (None, word) and word not in documents and words.documents(word)
+    }
+    for word, stem in spelled.items():
+        documents[stem] += words.documents_without(word, stem)
+    return QueryStatistics(documents, words.corpus, stems=spelled)
 
 
 def _alternatives(place: int, term: Term, forms: Sequence[TermForm]) -> list[list[str]]:

@@ -177,9 +177,7 @@ async def run_branches(memory: MemoryContext, search: Search) -> Found:
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
     outcomes = await asyncio.gather(
-        keyword_branch(memory, search),
-        dense_branch(memory, search),
-        return_exceptions=True,
+        keyword_branch(memory, search), dense_branch(memory, search), return_exceptions=True
     )
     keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
     dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)

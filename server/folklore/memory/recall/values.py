@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope, TermForm
+from folklore.db.stores.recall_rows import NOTHING, Bm25, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.model import Degraded, Filters, Sort
@@ -58,10 +58,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of an expression as the scope's languages read them, its statistics, and it as a tsquery."""
+    """The terms of an expression as the scope's languages read them, and it as a tsquery."""
 
     forms: Sequence[TermForm]
-    corpus: CorpusStatistics
     expression: str
 
 

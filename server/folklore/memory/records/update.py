@@ -120,11 +120,7 @@ async def _redo(
 
 
 async def _take_back(
-    change: NamespaceTransaction,
-    state: State,
-    last: Revision,
-    vectors: Vectors | None = None,
-    action: Write = "undo",
+    change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None, action: Write = "undo"
 ) -> None:
     before = await _restorable(change, last)
     await change.record([state.id], action, list(before), undoes={state.id: last.revision})

@@ -1,6 +1,6 @@
 """Date terms: dates as search terms, under which memories of that time are indexed.
 
-`postings_insert.sql` indexes a memory of 8 May 2023 under its day (@2023-05-08, @05-08), its month (@2023-05, @05) and
+`folklore_named_words` indexes a memory of 8 May 2023 under its day (@2023-05-08, @05-08), its month (@2023-05, @05) and
 its year (@2023). A query that names a date searches for the same terms, so that a date is weighed like a word: by its
 document frequency.
 """

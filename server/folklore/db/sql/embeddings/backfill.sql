@@ -4,7 +4,7 @@
 -- transaction has locked are skipped and stay pending: stores lock in the order of digests, so waiting here could
 -- deadlock. The embeddings are those of embeddings/insert, for which :of names the memories.
 with current as materialized (
-    select m.id
+    select m.id, m.search
     from unnest(:ids::uuid[], :digests::bytea[]) as given (id, digest)
     join memories m on m.namespace_id = :namespace::uuid and m.id = given.id and m.digest = given.digest
     order by m.id
@@ -12,11 +12,10 @@ with current as materialized (
 )
 insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
 select :namespace::uuid, :model::uuid, current.id, given.passage, given.passages, given.begins, given.ends,
-    ceil(p.length * given.share)::smallint, given.vector
+    ceil(folklore_length(current.search) * given.share)::smallint, given.vector
 from current
 join unnest(:of::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
     :vectors::halfvec[]) as given (id, passage, passages, begins, ends, share, vector) on given.id = current.id
-join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = current.id
 where not exists (
     select from embeddings e
     where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = current.id

@@ -1,5 +1,5 @@
 -- The memories nearest to :ids by their whole texts, at most three for each: among the :newest embeddings of the
--- namespace and, if it holds more, among memories that share one of the three rarest words, if at most 20 memories
+-- namespace and, if it holds more, among packed memories that share one of the three rarest words, if at most 20 of them
 -- contain the word. So the work is bounded for a namespace of any size: (ids × newest) + (ids × 60) distances. Each
 -- memory keeps its nearest three before the lists are joined. If all memories are alike there are as many pairs as
 -- distances: joining, sorting and deduplicating those would take a minute, the distances take a second.
@@ -17,27 +17,37 @@ newest as materialized (
     limit :newest::integer
 ),
 words as (
-    select m.id, found.lexeme
+    select m.id, folklore_word(found.lexeme) as word
     from memories m, unnest(m.search) as found
     where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[]) and not starts_with(found.lexeme, '=')
         and (select count(*) from newest) = :newest::integer
 ),
 counted as (
-    select each.lexeme, (select count(*) from (
-        select from postings p where p.namespace_id = :namespace::uuid and p.lexeme = each.lexeme limit 21
-    ) bounded) as documents
-    from (select distinct lexeme from words) each
+    select each.word, open.documents, open.entries
+    from (select distinct word from words) each
+    cross join lateral (
+        select p.documents, p.entries
+        from postings p
+        where p.namespace_id = :namespace::uuid and p.word = each.word and p.block = 0 and p.documents <= 20
+        limit 1
+    ) open
 ),
 rarest as (
-    select words.id, words.lexeme, row_number() over (partition by words.id order by documents, words.lexeme) as place
+    select words.id, counted.entries, row_number() over (partition by words.id order by documents, words.word) as place
     from words
-    join counted on counted.lexeme = words.lexeme
-    where counted.documents <= 20
+    join counted on counted.word = words.word
 ),
 older as (
-    select distinct rarest.id, p.memory_id as other
+    select distinct rarest.id, (
+            select encode(substring(p.ids from entry.number % 256 * 16 + 1 for 16), 'hex')::uuid
+            from packed_memories p
+            where p.namespace_id = :namespace::uuid and p.block = entry.number / 256
+        ) as other
     from rarest
-    join postings p on p.namespace_id = :namespace::uuid and p.lexeme = rarest.lexeme
+    cross join lateral (
+        select ('x' || encode(substring(rarest.entries from place * 8 + 1 for 4), 'hex'))::bit(32)::integer as number
+        from generate_series(0, octet_length(rarest.entries) / 8 - 1) as place
+    ) entry
     where rarest.place <= 3
 ),
 -- Sorted first, so that only the nearest few are looked up.

@@ -2,7 +2,7 @@
 -- newest. The other parameters are those of recall/keyword. If very many match (a short prefix), the :bound newest are
 -- ranked.
 with matched as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened
+    select m.namespace_id, m.id, m.search, coalesce(m.occurred_at, m.created_at) as happened
     from (
 -- include state
         where o.namespace_id = any(:namespaces::uuid[])
@@ -15,19 +15,21 @@ with matched as materialized (
     order by happened desc, m.id
     limit :bound::integer
 )
-select matched.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass,
-    coalesce(weighed.bits, 0) as bits
+select matched.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
 from matched
 left join lateral (
     select sum(asked.weight *
 -- include evidence
         ) as score,
-        sum(asked.weight) as mass,
-        bit_or(case when asked.place <= 62 then 1::bigint << (asked.place - 1)::integer else 0 end) as bits
-    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) with ordinality as asked (lexeme, weight, stem, place)
-    join postings p on p.namespace_id = matched.namespace_id and p.lexeme = asked.lexeme and p.memory_id = matched.id
-    where p.namespace_id = any(:namespaces::uuid[])
--- include once
+        sum(asked.weight) as mass
+    from (
+        select found.lexeme, folklore_length(matched.search) as length,
+            cardinality(array_remove(found.weights, 'C')) as frequency
+        from unnest(matched.search) as found
+    ) p
+    join unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as asked (lexeme, weight, stem)
+        on asked.lexeme = p.lexeme
+    where p.frequency > 0 and (asked.stem is null or not asked.stem = any(tsvector_to_array(matched.search)))
 ) weighed on true
 order by score desc, matched.happened desc, matched.id
 limit :fetch::integer

@@ -4,10 +4,8 @@
 -- score are those of recall/keyword.
 with asked as materialized (
     select given.lexeme, given.weight, given.stem,
-        case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass,
-        case when given.place <= 62 then 1::bigint << (given.place - 1)::integer else 0 end as bit
-    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) with ordinality
-        as given (lexeme, weight, stem, place)
+        case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass
+    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as given (lexeme, weight, stem)
 ),
 altered as materialized (
     select distinct change.namespace_id, change.memory_id as id
@@ -22,7 +20,7 @@ altered as materialized (
 ),
 former as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened,
-        m.search
+        m.search, folklore_length(m.search) as length
     from altered
     cross join lateral (
 -- include state_as_of
@@ -32,29 +30,23 @@ former as materialized (
     where m.changed && :searched::text[] and
 -- include visible
 )
-select former.id,
-    coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, coalesce(weighed.bits, 0) as bits
+select former.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
 from former
-cross join lateral (
-    select least(coalesce(sum(cardinality(array_remove(found.weights, 'C'))), 0), 32767) as length
-    from unnest(former.search) as found
-    where not starts_with(found.lexeme, '=')
-) measured
 cross join lateral (
     select sum(asked.weight *
 -- include evidence
-        ) as score, sum(asked.mass) as mass, bit_or(asked.bit) as bits
+        ) as score, sum(asked.mass) as mass
     from (
-        select found.lexeme, measured.length,
+        select found.lexeme, former.length,
             cardinality(array_remove(found.weights, 'C')) as frequency
         from unnest(former.search) as found
         union all
-        select '@' || to_char(former.happened at time zone 'UTC', form), measured.length, 1
+        select '@' || to_char(former.happened at time zone 'UTC', form), former.length, 1
         from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
     ) p
     join asked on asked.lexeme = p.lexeme
     where p.frequency > 0 and (asked.stem is null or not asked.stem = any(tsvector_to_array(former.search)))
 ) weighed
-where case when :expression::tsquery is null then weighed.bits is not null else former.search @@ :expression::tsquery end
+where case when :expression::tsquery is null then weighed.score is not null else former.search @@ :expression::tsquery end
 order by score desc, former.happened desc, former.id
 limit :fetch::integer

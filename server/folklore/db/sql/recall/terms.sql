@@ -51,27 +51,10 @@ form as materialized (
     from term
     cross join lateral unnest(folklore_compounds(term.text)) as found
     cross join lateral unnest(found.positions) as position
-),
-counted as (
-    select lexeme, stem, (
-        select count(*) from (
-            select from postings p
-            where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
--- include once
-            limit :bound::integer
-        ) bounded
-    ) as documents
-    from (select distinct lexeme, nullif(stem, lexeme) as stem from form) asked
 )
 select form.place, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
     array_agg(form.position order by form.position) as positions,
-    array_agg(counted.documents::float8 order by form.position) as documents,
     case when form.reading = 'spelled' then array_agg(form.stem order by form.position) end as stems
 from form
-join counted on counted.lexeme = form.lexeme and counted.stem is not distinct from nullif(form.stem, form.lexeme)
 group by form.place, form.reading
-union all
-select 0, '', null, null, array[count(*), coalesce(avg(length), 0)]::float8[], null
-from postings
-where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
 order by 1, 2

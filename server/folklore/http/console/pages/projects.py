@@ -65,10 +65,7 @@ async def show(visit: Visit) -> Response:
     deleted = await visit.call(requests.ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
     named = [item for item in found if all(word in item.name.casefold() for word in words)]
     return await visit.render(
-        "projects.html",
-        projects=Projects.of(visit, named, _PROJECTS),
-        deleted=deleted,
-        words=" ".join(words),
+        "projects.html", projects=Projects.of(visit, named, _PROJECTS), deleted=deleted, words=" ".join(words)
     )
 
 

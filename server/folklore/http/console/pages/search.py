@@ -110,11 +110,7 @@ class Asked:
     def request(self) -> Returns[Answer]:
         """Return the request, always for as many results as a page can show. Raises InvalidInput."""
         project = self.first("project")
-        where = {
-            "namespaces": (ALL,) if project is None else (project,),
-            "filters": self._filters(),
-            "limit": _MOST,
-        }
+        where = {"namespaces": (ALL,) if project is None else (project,), "filters": self._filters(), "limit": _MOST}
         if not self.has_question:
             return ListRequest(cursor=self.cursor, **where)
         request = SearchRequest if self.literal else RecallRequest

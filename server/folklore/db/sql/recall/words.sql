@@ -1,0 +1,79 @@
+-- The words of a question in scope, one row. Its :pieces between white space are analysed in :languages: each lexeme with
+-- its kind, piece, position, and language if it is of one. Of these, and of :lexemes, the postings: the kept number of
+-- documents among packed memories and, of the rarest words until :budget postings are spent, the entries in each
+-- namespace. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
+-- one moment: a memory is packed or fresh.
+with piece as materialized (
+    select given.text, given.place::integer from unnest(:pieces::text[]) with ordinality as given (text, place)
+),
+analysed as materialized (
+    select 'word' as kind, piece.place, position::integer, spoken.language, found.lexeme
+    from piece
+    cross join unnest(:languages::text[]) as spoken (language)
+    cross join lateral unnest(folklore_words(spoken.language, piece.text, spelled => false)) as found
+    cross join lateral unnest(found.positions) as position
+    where char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584  -- single characters of scripts without spaces
+    union all
+    select 'spelled', piece.place, position::integer, '', found.lexeme
+    from piece
+    cross join lateral unnest(folklore_words('pg_catalog.simple', piece.text, spelled => false)) as found
+    cross join lateral unnest(found.positions) as position
+    union all
+    select 'compound', piece.place, 0, '', found.lexeme
+    from piece
+    cross join lateral unnest(folklore_compounds(piece.text)) as found
+),
+counted as materialized (
+    select p.word, sum(p.documents) as documents
+    from (select lexeme from analysed union select unnest(:lexemes::text[])) named
+    cross join lateral (
+        select p.word, p.documents
+        from postings p
+        where p.word = folklore_word(named.lexeme) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
+        offset 0
+    ) p
+    group by p.word
+),
+rarest as materialized (
+    select spent.word
+    from (select counted.*, sum(documents) over (order by documents, word) as postings from counted) spent
+    where spent.postings <= :budget::integer or spent.postings = spent.documents
+),
+listed as (
+    select held.namespace_id, held.word, held.entries || coalesce((
+            select string_agg(p.entries, '' order by p.block)
+            from postings p
+            where p.namespace_id = held.namespace_id and p.word = held.word and p.block > 0
+        ), '') as entries
+    from rarest
+    cross join lateral (
+        select p.namespace_id, p.word, p.entries
+        from postings p
+        where p.word = rarest.word and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
+        offset 0
+    ) held
+),
+fresh as (
+    select f.* from fresh_words f where f.namespace_id = any(:namespaces::uuid[]) order by f.memory_id
+)
+select a.*, c.*, p.*, f.*, n.*
+from (
+    select array_agg(kind) as kinds, array_agg(place) as places, array_agg(position) as positions,
+        array_agg(language) as languages, array_agg(lexeme) as lexemes
+    from analysed
+) a
+cross join (select array_agg(word) as words, array_agg(documents) as documents from counted) c
+cross join (
+    select array_agg(namespace_id) as spaces, array_agg(word) as rare, array_agg(entries) as entries from listed
+) p
+cross join (
+    select string_agg(uuid_send(namespace_id), '') as fresh_spaces, string_agg(uuid_send(memory_id), '') as fresh_ids,
+        string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(cardinality(words)), '') as fresh_counts,
+        string_agg(substring(array_send(words) from 21), '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
+    from fresh
+) f
+cross join (
+    select coalesce(sum(n.documents), 0) as total, coalesce(sum(n.length), 0) as length
+    from packed_namespaces n
+    where n.namespace_id = any(:namespaces::uuid[])
+) n

@@ -1,0 +1,186 @@
+"""Words in scope, of one moment: kept statistics and entries of packed memories, and the words of fresh ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+from uuid import UUID
+
+from folklore.db.database import Row
+from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
+
+# Memories are numbered for one question: packed ones by the place of their namespace and their number there, fresh ones
+# from here on.
+_FRESH = 1 << 62
+
+
+@lru_cache(50_000)
+def word_of(lexeme: str) -> int:
+    """Return the hash of a lexeme, as folklore_word does."""
+    return int.from_bytes(sha256(lexeme.encode()).digest()[:4], "big", signed=True)
+
+
+class Analysed(NamedTuple):
+    """A lexeme of a piece of a question: a `word` of a language, as it is `spelled`, or a `compound`."""
+
+    kind: str
+    position: int
+    language: str
+    lexeme: str
+
+
+class Matches(NamedTuple):
+    """The memories that hold a word, by their numbers for this question, with its frequencies and their lengths."""
+
+    memories: NDArray[np.int64]
+    frequencies: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+
+    def without(self, other: Matches | None) -> Matches:
+        """Return those that do not hold the other word."""
+        if other is None:
+            return self
+        left = ~np.isin(self.memories, other.memories)
+        return Matches(self.memories[left], self.frequencies[left], self.lengths[left])
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeWords:
+    """Words of a question in scope.
+
+    `analysed` are the pieces that were read, in order. `packed` has the number of documents of a word in packed
+    memories, `entries` its postings if they were read, `fresh` its matches among fresh memories.
+    """
+
+    corpus: CorpusStatistics
+    analysed: Sequence[Sequence[Analysed]]
+    packed: Mapping[int, int]
+    entries: Mapping[int, Matches]
+    fresh: Mapping[int, Matches]
+    spaces: Sequence[UUID]
+    fresh_spaces: bytes
+    fresh_ids: bytes
+
+    @classmethod
+    def of(cls, row: Row, pieces: int, lexemes: Iterable[str]) -> ScopeWords:
+        """Make them from the row of recall/words.sql; `lexemes` are those that it was given."""
+        analysed: list[list[Analysed]] = [[] for _ in range(pieces)]
+        columns = (row[name] or () for name in ("places", "kinds", "positions", "languages", "lexemes"))
+        for place, *item in zip(*columns, strict=True):
+            analysed[place - 1].append(Analysed(*item))
+        named = [*lexemes, *(item.lexeme for found in analysed for item in found)]
+        places = {space: place for place, space in enumerate(dict.fromkeys(row["spaces"] or ()))}
+        rare: dict[int, list[tuple[int, bytes]]] = {}
+        for space, word, entries in zip(row["spaces"] or (), row["rare"] or (), row["entries"] or (), strict=True):
+            rare.setdefault(word, []).append((places[space], entries))
+        lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
+        total = int(row["total"]) + len(lengths)
+        length = float(row["length"]) + float(lengths.sum())
+        return cls(
+            CorpusStatistics(total, length / max(total, 1)),
+            analysed,
+            {word: int(count) for word, count in zip(row["words"] or (), row["documents"] or (), strict=True)},
+            {word: _entries(found) for word, found in rare.items()},
+            _fresh(row, lengths, sorted({word_of(lexeme) for lexeme in named})),
+            list(places),
+            row["fresh_spaces"] or b"",
+            row["fresh_ids"] or b"",
+        )
+
+    def documents(self, lexeme: str) -> int:
+        """Return how many memories hold a lexeme."""
+        word = word_of(lexeme)
+        found = self.fresh.get(word)
+        return self.packed.get(word, 0) + (0 if found is None else len(found.memories))
+
+    def documents_without(self, lexeme: str, stem: str) -> int:
+        """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
+        found = self.matches(lexeme)
+        return self.documents(lexeme) if found is None else len(found.without(self.matches(stem)).memories)
+
+    def matches(self, lexeme: str) -> Matches | None:
+        """Return the memories that hold a lexeme; None if it is too common to be read."""
+        word = word_of(lexeme)
+        entries, fresh = self.entries.get(word), self.fresh.get(word, _nothing())
+        if entries is None:
+            return None if self.packed.get(word) else fresh
+        return Matches(
+            np.concatenate([entries.memories, fresh.memories]),
+            np.concatenate([entries.frequencies, fresh.frequencies]),
+            np.concatenate([entries.lengths, fresh.lengths]),
+        )
+
+    def ordered(self, bm25: Bm25) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held."""
+        query, evidences, masses = bm25.query, [np.zeros(0)], [np.zeros(0)]
+        held = [np.zeros(0, np.int64)]
+        for lexeme, weight in bm25.weights.items():
+            if (found := self.matches(lexeme)) is not None:
+                if (stem := query.stems.get(lexeme)) is not None:
+                    found = found.without(self.matches(stem))
+                longer = bm25.k1 * (1.0 - bm25.b + bm25.b * found.lengths / max(query.corpus.mean_length, 1.0))
+                held.append(found.memories)
+                evidences.append(weight * (bm25.k1 + 1.0) * found.frequencies / (found.frequencies + longer))
+                masses.append(np.full(len(longer), 0.0 if lexeme.startswith("@") else weight))
+        memories, places = np.unique(np.concatenate(held), return_inverse=True)
+        scores = np.bincount(places, np.concatenate(evidences)).astype(np.float64)
+        order = np.argsort(-scores, kind="stable")
+        mass = np.bincount(places, np.concatenate(masses)).astype(np.float64)
+        return memories[order], scores[order], mass[order]
+
+    def located(self, memories: NDArray[np.int64]) -> dict[str, list[object]]:
+        """Return where memories are, as recall/keyword.sql takes it: namespaces, numbers of packed, ids of fresh."""
+        spaces, numbers, ids = list[object](), list[object](), list[object]()
+        for memory in memories.tolist():
+            if memory >= _FRESH:
+                begin = 16 * (memory - _FRESH)
+                spaces.append(UUID(bytes=self.fresh_spaces[begin : begin + 16]))
+                ids.append(UUID(bytes=self.fresh_ids[begin : begin + 16]))
+                numbers.append(None)
+            else:
+                spaces.append(self.spaces[memory >> 32])
+                numbers.append(memory & 0xFFFFFFFF)
+                ids.append(None)
+        return {"spaces": spaces, "numbers": numbers, "ids": ids}
+
+
+def _nothing() -> Matches:
+    return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
+def _entries(found: Sequence[tuple[int, bytes]]) -> Matches:
+    """Return the entries of a word in several namespaces."""
+    entries = np.frombuffer(
+        b"".join(raw for _, raw in found), [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
+    )
+    places = np.repeat([place << 32 for place, _ in found], [len(raw) // 8 for _, raw in found])
+    return Matches(
+        entries["number"] + places, entries["frequency"].astype(np.float64), entries["length"].astype(np.float64)
+    )
+
+
+def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> dict[int, Matches]:
+    """Return the matches of words (sorted) among fresh memories."""
+    if not len(lengths) or not words:
+        return {}
+    held = np.frombuffer(row["fresh_words"], ">i4").reshape(-1, 2)[:, 1]  # before each is its size
+    asked = np.array(words, np.int32)
+    # A table by their last 16 bits leaves out nearly all other words.
+    table = np.zeros(1 << 16, bool)
+    table[asked & 0xFFFF] = True
+    entries = np.flatnonzero(table[held.astype(np.int32) & 0xFFFF])
+    places = np.searchsorted(asked, held[entries])
+    same = asked[np.minimum(places, len(asked) - 1)] == held[entries]
+    entries, places = entries[same], places[same]
+    rows = np.searchsorted(np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right")
+    frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(np.float64)
+    matches = {}
+    for place in np.unique(places).tolist():
+        own = places == place
+        matches[words[place]] = Matches(_FRESH + rows[own].astype(np.int64), frequencies[own], lengths[rows[own]])
+    return matches
