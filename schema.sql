@@ -490,8 +490,7 @@ create table packed_memories (
     lengths bytea not null,
     constraint packed_memories_pkey primary key (namespace_id, block)
 );
-alter table packed_memories alter column ids set storage plain;
-alter table packed_memories alter column lengths set storage plain;
+alter table packed_memories alter column ids set storage plain, alter column lengths set storage plain;
 
 -- The packed memories that hold a word, in blocks of at most 250 entries of eight bytes: number, frequency and length of a
 -- memory. Block 0 is the one that is appended to, and has the number of documents of the word; a full block has the number

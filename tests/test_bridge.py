@@ -580,16 +580,8 @@ async def test_it_loads_no_sdk_no_database_and_no_model(team: Team, tmp_path: Pa
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in errors.splitlines()}
     assert "select" in loaded
     assert not loaded & {
-        "mcp",
-        "asyncpg",
-        "numpy",
-        "wordllama",
-        "tokenizers",
-        "starlette",
-        "keyring",
-        "uvicorn",
-        "httpx",
-    }
+        "mcp", "asyncpg", "numpy", "wordllama", "tokenizers", "starlette", "keyring", "uvicorn", "httpx",
+    }  # fmt: skip
 
 
 async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) -> None:

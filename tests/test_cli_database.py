@@ -21,13 +21,8 @@ async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connec
 
     assert report["ok"]
     assert [check["name"] for check in report["checks"]] == [
-        "settings",
-        "engine",
-        "database",
-        "schema",
-        "model",
-        "memory",
-    ]
+        "settings", "engine", "database", "schema", "model", "memory",
+    ]  # fmt: skip
     assert {check["status"] for check in report["checks"]} == {"ok"}
     for table in ("namespaces", "memories", "fresh_words", "embeddings", "models"):
         assert await connection.fetchval(f"select count(*) from {table}") == 0

@@ -15,15 +15,9 @@ async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: Com
     await folklore.done("store", "a text")
     waiting = (await folklore.json("jobs", "status"))["jobs"]
     assert [(row["job"], row["state"]) for row in waiting] == [
-        ("embeddings", "waiting"),
-        ("expiry", "waiting"),
-        ("retention", "waiting"),
-        ("quality", "off"),
-        ("consolidation", "off"),
-        ("statistics", "waiting"),
-        ("indexes", "waiting"),
-        ("backup", "off"),
-    ]
+        ("embeddings", "waiting"), ("expiry", "waiting"), ("retention", "waiting"), ("quality", "off"),
+        ("consolidation", "off"), ("statistics", "waiting"), ("indexes", "waiting"), ("backup", "off"),
+    ]  # fmt: skip
 
     ran = (await folklore.json("jobs", "run"))["jobs"]
 

@@ -59,24 +59,16 @@ async def first_confidence(person: Person, question: str) -> float:
 
 
 PROJECT = [
-    "The payment service retries a failed charge three times.",
-    "Deployments run from the main branch every Tuesday.",
-    "Ada reviews every change of the payment service.",
-    "The staging database is restored from a backup each night.",
-    "Feature flags live in the file flags.toml.",
-    "Our on-call rotation changes on Mondays at noon.",
-    "The queue between billing and shipping is RabbitMQ.",
-    "Error PAY_1042 means that the card has expired.",
-    "Invoices are rendered by the billing worker.",
-    "Tests of the payment service need a running Redis.",
-]
+    "The payment service retries a failed charge three times.", "Deployments run from the main branch every Tuesday.",
+    "Ada reviews every change of the payment service.", "The staging database is restored from a backup each night.",
+    "Feature flags live in the file flags.toml.", "Our on-call rotation changes on Mondays at noon.",
+    "The queue between billing and shipping is RabbitMQ.", "Error PAY_1042 means that the card has expired.",
+    "Invoices are rendered by the billing worker.", "Tests of the payment service need a running Redis.",
+]  # fmt: skip
 QUESTIONS = [
-    "How often does the payment service retry a charge?",
-    "What does PAY_1042 mean?",
-    "When do we deploy?",
-    "Who reviews changes?",
-    "Which queue connects billing and shipping?",
-]
+    "How often does the payment service retry a charge?", "What does PAY_1042 mean?", "When do we deploy?",
+    "Who reviews changes?", "Which queue connects billing and shipping?",
+]  # fmt: skip
 SUBJECTS = ["garden", "violin", "glacier", "bakery", "comet", "lighthouse", "marathon", "orchid", "saddle", "kiln"]
 
 

@@ -203,13 +203,10 @@ def test_a_misspelled_variable_is_rejected_with_a_suggestion(
 
 def test_variables_of_orchestrators_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
-        ("FOLKLORE_PORT", "tcp://10.0.0.7:8765"),
-        ("FOLKLORE_HTTP_PORT", "tcp://10.0.0.7:8765"),
-        ("FOLKLORE_SERVICE_HOST", "10.0.0.7"),
-        ("FOLKLORE_SERVICE_PORT", "8765"),
-        ("FOLKLORE_PORT_8765_TCP_PROTO", "tcp"),
-        ("FOLKLORE_CONFIG_MAP_VERSION", "7"),
-    ):
+        ("FOLKLORE_PORT", "tcp://10.0.0.7:8765"), ("FOLKLORE_HTTP_PORT", "tcp://10.0.0.7:8765"),
+        ("FOLKLORE_SERVICE_HOST", "10.0.0.7"), ("FOLKLORE_SERVICE_PORT", "8765"),
+        ("FOLKLORE_PORT_8765_TCP_PROTO", "tcp"), ("FOLKLORE_CONFIG_MAP_VERSION", "7"),
+    ):  # fmt: skip
         monkeypatch.setenv(name, value)
 
     assert load_settings().read_only is False

@@ -36,14 +36,8 @@ async def test_a_question_is_explained_with_both_lists_and_all_shares(ann: Visit
     shown = texts(page)
 
     for part in (
-        "Dense branch",
-        "Keyword branch",
-        "in the answer",
-        "relevance",
-        "coverage",
-        "cosine",
-        "Words of the question",
-    ):
+        "Dense branch", "Keyword branch", "in the answer", "relevance", "coverage", "cosine", "Words of the question",
+    ):  # fmt: skip
         assert part in shown, part
     assert "six places" in shown
     assert "<script>pwned" not in page.text

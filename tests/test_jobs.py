@@ -373,16 +373,9 @@ def test_defaults_are_as_documented() -> None:
     assert JobOptions().retention == 30 * DAY
     assert [job.name for job in JOBS if job.optional] == ["quality", "consolidation", "backup"]
     assert [job.name for job in JOBS] == [
-        "embeddings",
-        "expiry",
-        "retention",
-        "postings",
-        "quality",
-        "consolidation",
-        "statistics",
-        "indexes",
+        "embeddings", "expiry", "retention", "postings", "quality", "consolidation", "statistics", "indexes",
         "backup",
-    ]
+    ]  # fmt: skip
 
 
 async def test_a_namespace_is_erased_after_the_retention_time(

@@ -74,16 +74,11 @@ def test_a_worktree_has_the_name_of_its_repository(tmp_path: Path) -> None:
 
 
 SPELLINGS = (
-    "git@github.com:acme/api.git",
-    "GIT@GITHUB.COM:Acme/API.git",
-    "git@github.com:/acme/api/",
-    "ssh://git@github.com:22/acme/api.git/",
-    "ssh://sarah@ssh.github.com:443/Acme/api",
-    "https://github.com/acme/api",
-    "https://sarah:secret@GitHub.com:8443/acme/API.git/",
-    "HTTPS://github.com/acme/api.GIT",
+    "git@github.com:acme/api.git", "GIT@GITHUB.COM:Acme/API.git", "git@github.com:/acme/api/",
+    "ssh://git@github.com:22/acme/api.git/", "ssh://sarah@ssh.github.com:443/Acme/api", "https://github.com/acme/api",
+    "https://sarah:secret@GitHub.com:8443/acme/API.git/", "HTTPS://github.com/acme/api.GIT",
     "git://github.com/acme/api",
-)
+)  # fmt: skip
 
 
 def test_every_clone_subfolder_and_worktree_of_a_repository_has_one_name_however_its_remote_is_spelled(

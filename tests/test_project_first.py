@@ -32,11 +32,9 @@ from tests.person import Person, contents, ids
 SHOP = (
     "The basket of the shop is kept in Redis for two days.",
     "Orders are paid by card; the shop retries a declined card once.",
-    "The shop sends receipts by e-mail through the queue.",
-    "Discounts are rounded down to whole cents.",
-    "The catalogue is read from a replica of the database.",
-    "Tests of the shop run against a throwaway Postgres.",
-)
+    "The shop sends receipts by e-mail through the queue.", "Discounts are rounded down to whole cents.",
+    "The catalogue is read from a replica of the database.", "Tests of the shop run against a throwaway Postgres.",
+)  # fmt: skip
 GATE = "The gate of the harbour opens with the code of the watchman, who changes it every Monday."
 ABOUT_GATE = "Who changes the code of the harbour gate, and when?"
 QUESTIONS = ("How long is the basket kept?", "What happens when a card is declined?", "How are discounts rounded?")

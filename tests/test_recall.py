@@ -25,11 +25,9 @@ FACTS = (
     "getUserById in src/accounts/store.py returns None for deleted users.",
     "We chose Postgres over MongoDB because of transactions.",
     "Deployments happen on Tuesday mornings, never on Fridays.",
-    "ERR_CONN_REFUSED on start means that the tunnel is down.",
-    "The cat of the office is called Turing.",
-    "Use pnpm, not npm, in the web client.",
-    "CVE-2025-66416 was fixed by upgrading the SDK to 1.23.",
-)
+    "ERR_CONN_REFUSED on start means that the tunnel is down.", "The cat of the office is called Turing.",
+    "Use pnpm, not npm, in the web client.", "CVE-2025-66416 was fixed by upgrading the SDK to 1.23.",
+)  # fmt: skip
 OTHER_4711 = {
     "Error 4711 came from a stale cache, delete it.",
     "Error 4711 appears when npm is too old for us.",

@@ -59,8 +59,7 @@ create table packed_memories (
     lengths bytea not null,
     constraint packed_memories_pkey primary key (namespace_id, block)
 );
-alter table packed_memories alter column ids set storage plain;
-alter table packed_memories alter column lengths set storage plain;
+alter table packed_memories alter column ids set storage plain, alter column lengths set storage plain;
 
 create table postings (
     namespace_id uuid not null,

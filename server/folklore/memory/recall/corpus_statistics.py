@@ -28,6 +28,7 @@ _PIECES = 20_000
 
 # A piece of a question, and the languages in which it is read.
 ReadPiece = tuple[tuple[str, ...], str]
+Scoped = frozenset[UUID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,8 @@ class StatisticsCache:
     """
 
     pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
-    totals: TTLCache[frozenset[UUID], int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
-    vectors: TTLCache[tuple[frozenset[UUID], UUID], tuple[int, int]] = field(
-        default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
-    )
+    totals: TTLCache[Scoped, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    vectors: TTLCache[tuple[Scoped, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
 
 
 async def read_pieces(

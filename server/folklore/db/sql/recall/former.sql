@@ -1,13 +1,7 @@
 -- The :fetch best memories by the words that they had at :as_of and that a change of the columns :searched has replaced
 -- since. Such words are in no index: they are read from revisions again, for the memories of the first :bound such
--- changes. If :expression, those that satisfy it; else those that hold any of :lexemes. The other parameters and the
--- score are those of recall/keyword.
-with asked as materialized (
-    select given.lexeme, given.weight, given.stem,
-        case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass
-    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as given (lexeme, weight, stem)
-),
-altered as materialized (
+-- changes. If :expression, those that satisfy it; else those that hold any of :lexemes.
+with altered as materialized (
     select distinct change.namespace_id, change.memory_id as id
     from (
         select r.namespace_id, r.memory_id
@@ -19,8 +13,7 @@ altered as materialized (
     ) change
 ),
 former as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened,
-        m.search, folklore_length(m.search) as length
+    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, m.search, folklore_length(m.search) as length
     from altered
     cross join lateral (
 -- include state_as_of
@@ -30,23 +23,9 @@ former as materialized (
     where m.changed && :searched::text[] and
 -- include visible
 )
-select former.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
-from former
-cross join lateral (
-    select sum(asked.weight *
--- include evidence
-        ) as score, sum(asked.mass) as mass
-    from (
-        select found.lexeme, former.length,
-            cardinality(array_remove(found.weights, 'C')) as frequency
-        from unnest(former.search) as found
-        union all
-        select '@' || to_char(former.happened at time zone 'UTC', form), former.length, 1
-        from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
-    ) p
-    join asked on asked.lexeme = p.lexeme
-    where p.frequency > 0 and (asked.stem is null or not asked.stem = any(tsvector_to_array(former.search)))
-) weighed
-where case when :expression::tsquery is null then weighed.score is not null else former.search @@ :expression::tsquery end
-order by score desc, former.happened desc, former.id
+select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
+from former held
+-- include weighed
+where case when :expression::tsquery is null then weighed.score is not null else held.search @@ :expression::tsquery end
+order by score desc, held.happened desc, held.id
 limit :fetch::integer
