@@ -130,11 +130,8 @@ async def test_known_items_are_asked_for_end_to_end(benchmarks: Benchmarks, monk
     scores = {line.pop("asked by"): line for line in found["scores"]}
     assert {"all", "identifier", "path", "version"} <= set(scores)
     assert scores["identifier"] == {
-        "questions": 5,
-        "memory_recall hit@1": 1.0,
-        "memory_recall hit@5": 1.0,
-        "search_keywords hit@1": 1.0,
+        "questions": 5, "memory_recall hit@1": 1.0, "memory_recall hit@5": 1.0, "search_keywords hit@1": 1.0,
         "search_keywords hit@5": 1.0,
-    }
+    }  # fmt: skip
     assert scores["all"]["questions"] == sum(part["questions"] for name, part in scores.items() if name != "all")
     assert "search_keywords hit@5" in table

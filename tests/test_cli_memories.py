@@ -23,15 +23,10 @@ async def test_a_stored_memory_is_recalled_searched_listed_and_shown(folklore: C
 
 async def test_every_field_can_be_given(folklore: CommandLine) -> None:
     options = {
-        "--namespace": "team",
-        "--kind": "decision",
-        "--source": "adr-1",
-        "--session": "s1",
-        "--occurred-at": "2025-01-02T03:04:05+00:00",
-        "--importance": "0.5",
-        "--path": "src/a.py",
+        "--namespace": "team", "--kind": "decision", "--source": "adr-1", "--session": "s1",
+        "--occurred-at": "2025-01-02T03:04:05+00:00", "--importance": "0.5", "--path": "src/a.py",
         "--idempotency-key": "k1",
-    }
+    }  # fmt: skip
     fields = [
         "summary=short",
         "confidence=0.25",

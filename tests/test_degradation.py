@@ -26,11 +26,9 @@ from tests.person import Person, contents
 from tests.test_isolation import holder
 
 FACTS = (
-    "We deploy from the runner in Frankfurt.",
-    "The office cat is called Turing.",
-    "Invoices are sent on the first Monday of a month.",
-    "The backup of the database runs at two in the morning.",
-)
+    "We deploy from the runner in Frankfurt.", "The office cat is called Turing.",
+    "Invoices are sent on the first Monday of a month.", "The backup of the database runs at two in the morning.",
+)  # fmt: skip
 CAT = FACTS[1]
 
 

@@ -194,14 +194,9 @@ def test_an_engine_runs_with_our_settings(home: Path) -> None:
     locale = "select datlocprovider::text || ' ' || datlocale from pg_database where datname = 'folklore'"
 
     assert settings == {
-        "shared_buffers": "64MB",
-        "jit": "off",
-        "max_connections": "160",
-        "fsync": "on",
-        "autovacuum": "on",
-        "data_checksums": "on",
-        "max_wal_size": "256MB",
-    }
+        "shared_buffers": "64MB", "jit": "off", "max_connections": "160", "fsync": "on", "autovacuum": "on",
+        "data_checksums": "on", "max_wal_size": "256MB",
+    }  # fmt: skip
     assert query(dsn, locale) == "b C.UTF-8"
 
 

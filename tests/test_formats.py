@@ -145,11 +145,9 @@ async def test_pages_are_imported_section_by_section(folklore: CommandLine, page
 
     assert report["stored"] == 4
     assert set(found) == {
-        "Just text.",
-        "Intro.",
-        "Deploy\n\nRun `make deploy`.",
+        "Just text.", "Intro.", "Deploy\n\nRun `make deploy`.",
         "Deploy > Roll back\n\n```\n# no heading\nmake undo\n```",
-    }
+    }  # fmt: skip
     section = found["Deploy\n\nRun `make deploy`."]
     assert (section["kind"], section["tags"], section["source"]) == (
         "procedural", ["ops", "deploy"], "ops/deploy.md#Deploy",
@@ -173,12 +171,9 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
     found = await _contents(folklore)
 
     assert report["ignored_fields"] == {
-        "front matter": 2,
-        "front matter: date": 2,
-        "front matter: kind": 2,
-        "front matter: layout": 2,
+        "front matter": 2, "front matter: date": 2, "front matter: kind": 2, "front matter: layout": 2,
         "front matter: tags": 2,
-    }
+    }  # fmt: skip
     assert "field 'front matter: date' on 2 lines" in printed
     assert {content: line["kind"] for content, line in found.items()} == {
         "T\n\nOne.": "note", "A\n\nTwo.": "note", "Three.": "note", "Four.": "note", "Five.": "decision",

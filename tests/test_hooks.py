@@ -263,11 +263,9 @@ async def test_a_statement_that_was_not_stored_is_asked_for_once_with_its_words(
 
 async def test_each_new_statement_of_a_person_is_asked_for_three_times_a_session(client: Client) -> None:
     prompts = (
-        "Benutze ab jetzt immer httpx statt requests. Danke!",
-        "recuerda que los viernes no desplegamos",
-        "Note: the gateway listens on 8443.",
-        "Never push to main.",
-    )
+        "Benutze ab jetzt immer httpx statt requests. Danke!", "recuerda que los viernes no desplegamos",
+        "Note: the gateway listens on 8443.", "Never push to main.",
+    )  # fmt: skip
     asked = []
     for prompt in prompts:
         await hook(client, prompt)

@@ -81,12 +81,10 @@ async def test_notes_go_to_the_namespaces_of_their_repositories_and_own_ones_to_
     report = await folklore.json("import", claude.root, "--yes")
 
     assert await places(folklore) == {
-        "Shop deploys from tags.": "repo:acme/shop",
-        "Shop tests take a minute.": "repo:acme/shop",
+        "Shop deploys from tags.": "repo:acme/shop", "Shop tests take a minute.": "repo:acme/shop",
         "- See deploy.md for nothing\n- Other uses Postgres.": "repo:acme/other",
-        "Style\n\nShort answers.": "tester-private",
-        "Use ruff.": "tester-private",
-    }
+        "Style\n\nShort answers.": "tester-private", "Use ruff.": "tester-private",
+    }  # fmt: skip
     assert (report["format"], report["left_out"]) == ("claude-memory", [])
     assert report["skipped"] == {"index of other files": 1}
     assert [(target["namespace"], target["memories"], target["stored"]) for target in report["targets"]] == [

@@ -148,12 +148,9 @@ async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(folklore: 
         found["We agreed to tag releases."]["occurred_at"] == "2025-11-03T08:15:00.250000+00:00"
     )  # of the conversation
     assert report["skipped"] == {
-        "message of the system or a tool": 3,
-        "message that is not shown": 1,
-        "turn without text": 1,
-        "turn of another branch": 1,
-        "turn that states nothing": 1,
-    }
+        "message of the system or a tool": 3, "message that is not shown": 1, "turn without text": 1,
+        "turn of another branch": 1, "turn that states nothing": 1,
+    }  # fmt: skip
 
 
 async def test_a_branch_of_claude_is_followed_too(folklore: CommandLine, tmp_path: Path) -> None:

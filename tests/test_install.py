@@ -19,32 +19,20 @@ from folklore.clients.known import CLIENTS, Machine
 URL = "https://folklore.example.com"
 TOKEN = "fk_abc123"
 FILES = {
-    "claude-code": ".claude/skills/folklore/.mcp.json",
-    "claude-desktop": ".config/Claude/claude_desktop_config.json",
-    "cursor": ".cursor/mcp.json",
-    "vscode": ".config/Code/User/mcp.json",
-    "codex": ".codex/config.toml",
-    "gemini": ".gemini/extensions/folklore/gemini-extension.json",
-    "windsurf": ".codeium/windsurf/mcp_config.json",
-    "zed": ".config/zed/settings.json",
-    "opencode": ".config/opencode/opencode.json",
-}
+    "claude-code": ".claude/skills/folklore/.mcp.json", "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "cursor": ".cursor/mcp.json", "vscode": ".config/Code/User/mcp.json", "codex": ".codex/config.toml",
+    "gemini": ".gemini/extensions/folklore/gemini-extension.json", "windsurf": ".codeium/windsurf/mcp_config.json",
+    "zed": ".config/zed/settings.json", "opencode": ".config/opencode/opencode.json",
+}  # fmt: skip
 PROJECT_FILES = {
-    "claude-code": ".mcp.json",
-    "cursor": ".cursor/mcp.json",
-    "vscode": ".vscode/mcp.json",
-    "codex": ".codex/config.toml",
-    "gemini": ".gemini/settings.json",
-    "opencode": "opencode.json",
-}
+    "claude-code": ".mcp.json", "cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json",
+    "codex": ".codex/config.toml", "gemini": ".gemini/settings.json", "opencode": "opencode.json",
+}  # fmt: skip
 SECTIONS = {"vscode": "servers", "codex": "mcp_servers", "zed": "context_servers", "opencode": "mcp"}
 REFERENCES = {
-    "claude-code": "${FOLKLORE_TOKEN}",
-    "cursor": "${env:FOLKLORE_TOKEN}",
-    "vscode": "${env:FOLKLORE_TOKEN}",
-    "gemini": "${FOLKLORE_TOKEN}",
-    "opencode": "{env:FOLKLORE_TOKEN}",
-}
+    "claude-code": "${FOLKLORE_TOKEN}", "cursor": "${env:FOLKLORE_TOKEN}", "vscode": "${env:FOLKLORE_TOKEN}",
+    "gemini": "${FOLKLORE_TOKEN}", "opencode": "{env:FOLKLORE_TOKEN}",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True, name="home")

@@ -251,11 +251,8 @@ async def test_used_memories_are_scored_and_fade_from_recall_unless_they_are_pro
 
     assert await jobs("quality") == {"seen": 4, "scored": 2}
     assert set(contents(await person.at(jobs.now).recall("text"))) == {
-        "a text decided",
-        "a text pinned",
-        "a text of importance",
-        "a text never recalled",
-    }
+        "a text decided", "a text pinned", "a text of importance", "a text never recalled",
+    }  # fmt: skip
     for of_faded in (await person.list_memories(filters=FiltersRequest(faded=True)), await person.at(jobs.now).recall(
         "text", filters=Filters(faded=True)
     )):  # fmt: skip

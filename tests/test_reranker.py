@@ -26,11 +26,9 @@ from tests.person import Person, contents
 
 Handler = Callable[[httpx.Request], httpx.Response]
 FACTS = [
-    "The harbour is closed on Sundays.",
-    "The harbour master is called Ines.",
-    "Ships pay for the harbour by length.",
+    "The harbour is closed on Sundays.", "The harbour master is called Ines.", "Ships pay for the harbour by length.",
     "The harbour was built in 1871.",
-]
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

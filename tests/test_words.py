@@ -164,14 +164,11 @@ async def test_memories_in_other_languages_hardly_change_how_sure_an_answer_is(r
 
 
 FUNCTION_WORDS = {
-    "off": "The sync is off during backups.",
-    "IT": "Ask IT for a new laptop.",
-    "Will": "Will owns the billing service.",
-    "WHO": "WHO publishes the guidelines.",
-    "CAN": "The CAN bus runs at 500 kbit.",
-    "not": "Squash commits are not wanted here.",
+    "off": "The sync is off during backups.", "IT": "Ask IT for a new laptop.",
+    "Will": "Will owns the billing service.", "WHO": "WHO publishes the guidelines.",
+    "CAN": "The CAN bus runs at 500 kbit.", "not": "Squash commits are not wanted here.",
     "while": "Alerts stay muted while a release runs.",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("word", FUNCTION_WORDS)

@@ -24,11 +24,9 @@ from tests.conformance.asking import add_asking
 
 # The lists of the protocol, by method, and the field that holds their entries.
 _LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
+    "tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
     "resources/templates/list": "resource_templates",
-}
+}  # fmt: skip
 
 
 def with_fixtures(server: MCPServer[Any]) -> MCPServer[Any]:

@@ -116,11 +116,8 @@ def _undone(state: Register, revision: int | None) -> Register | None:
 
 
 _EFFECTS: Mapping[str, Callable[..., Register | None]] = {
-    "update": _updated,
-    "forget": _forgotten,
-    "supersede": _superseded,
-    "undo": _undone,
-}
+    "update": _updated, "forget": _forgotten, "supersede": _superseded, "undo": _undone,
+}  # fmt: skip
 
 
 def _shows(state: Register, seen: Seen) -> bool:

@@ -24,7 +24,6 @@ _MINUTES, _HOUR, _DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days
 # 64 texts take the bundled model about 50 ms. A service that fails is tried again by the next run.
 _PACE = Pace(batch=64, patience=0.0)
 _BATCH = 500
-# A memory has about fifty postings, each found by an index lookup.
 _ERASED_AT_ONCE = 100
 _ENTRIES = 2_000
 # A smaller change of quality is not worth a new version of the row: recall only compares it with 0.05.
