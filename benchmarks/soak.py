@@ -230,20 +230,33 @@ _INVARIANTS = {
     "a superseded memory without superseded_at": """
         select count(*) from memories where superseded_by is not null and superseded_at is null
     """,
-    "a posting of a lexeme that its memory does not have": """
-        select count(*) from postings p where p.lexeme <> '' and not starts_with(p.lexeme, '@') and not exists (
-            select from memories m, unnest(m.search) as found
-            where m.namespace_id = p.namespace_id and m.id = p.memory_id and found.lexeme = p.lexeme)
+    "a memory that is not exactly once fresh or packed": """
+        select count(*) from (
+            select from (
+                select namespace_id, uuid_send(id) as id, 1 as stored, 0 as indexed from memories
+                union all
+                select namespace_id, uuid_send(memory_id), 0, 1 from fresh_words
+                union all
+                select namespace_id, substring(ids from place * 16 + 1 for 16), 0, 1
+                from packed_memories, generate_series(0, octet_length(ids) / 16 - 1) as place
+                where substring(ids from place * 16 + 1 for 16) <> decode(repeat('00', 16), 'hex')
+            ) found
+            group by namespace_id, id
+            having (sum(stored), sum(indexed)) <> (1, 1)
+        ) strange
     """,
-    "a posting of a memory that does not exist": """
-        select count(*) from postings p where not exists (
-            select from memories m where m.namespace_id = p.namespace_id and m.id = p.memory_id)
+    "a fresh memory with other words than its text": """
+        select count(*) from fresh_words f join memories m on m.namespace_id = f.namespace_id and m.id = f.memory_id
+        where (f.words, f.length) <> (
+            array(select word from folklore_named_words(m.search, coalesce(m.occurred_at, m.created_at))),
+            folklore_length(m.search))
     """,
-    "a lexeme of a memory without a posting": """
-        select count(*) from memories m, unnest(m.search) as found
-        where cardinality(array_remove(found.weights, 'C')) > 0 and not starts_with(found.lexeme, '=') and not exists (
-            select from postings p where p.namespace_id = m.namespace_id and p.memory_id = m.id
-                and p.lexeme = found.lexeme)
+    "a namespace with other numbers of packed memories than its list": """
+        select count(*) from packed_namespaces n where (n.documents, n.next) <> (
+            select count(*) filter (where substring(ids from place * 16 + 1 for 16) <> decode(repeat('00', 16), 'hex')),
+                count(*)
+            from packed_memories p, generate_series(0, octet_length(ids) / 16 - 1) as place
+            where p.namespace_id = n.namespace_id)
     """,
     "a memory without its vector, or with more than one": """
         select count(*) from memories m where 1 <> (
@@ -251,8 +264,8 @@ _INVARIANTS = {
             where e.namespace_id = m.namespace_id and e.memory_id = m.id and e.passage = 0)
     """,
     "a vector with another length than its memory": """
-        select count(*) from embeddings e join postings p on p.namespace_id = e.namespace_id
-            and p.memory_id = e.memory_id and p.lexeme = '' where p.length <> e.length and e.passage = 0
+        select count(*) from embeddings e join memories m on m.namespace_id = e.namespace_id and m.id = e.memory_id
+        where folklore_length(m.search) <> e.length and e.passage = 0
     """,
     "two memories at one position of a session": """
         select count(*) from (

@@ -179,7 +179,7 @@ class RecallStatements:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
-        begin, end = 0, 2 * fetch + _HIDDEN
+        begin, end = 0, fetch + fetch // 2  # few are hidden
         while begin < len(memories) and len(rows) < fetch:
             async with self._session() as session:
                 rows += await session.rows(
