@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
+from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import Bm25, FunctionWords, QueryStatistics, Scope
 from folklore.db.stores.recall_words import Analysed, ScopeWords
+from folklore.errors import FolkloreError
 from folklore.memory.recall.values import Search
 from folklore.ranking.numbers import K1, B
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
 
 _SECONDS, _SCOPES = 60.0, 64
+# A question that reads the words of so many fresh memories has them packed, at most once in so many seconds.
+_FRESH, _PACKED_EVERY = 1_000, 10.0
 _PIECES = 20_000
 
 # A piece of a question, and the languages in which it is read.
@@ -39,6 +44,7 @@ class StatisticsCache:
     has and how many of them are in scope.
     """
 
+    packed: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(1, _PACKED_EVERY))
     pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
     totals: TTLCache[Scoped, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
     vectors: TTLCache[tuple[Scoped, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
@@ -74,6 +80,9 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
             memory, statements, search.scope, pieces, search.languages, terms=list(terms), budget=budget
         )
     memory.statistics.totals[frozenset(search.scope.namespaces)] = words.corpus.total
+    if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
+        memory.statistics.packed["packed"] = True
+        memory.go_on(_pack(PostingStore(memory.root.database)))
     functions = {piece: found for piece in analysed if (found := _function_words(analysed[piece], search.languages))}
     left_out = _function_pieces(pieces, functions)
     kept = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in left_out]
@@ -86,6 +95,13 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
     else:
         query = replace(query, stems={word: stem for word, stem in query.stems.items() if words.documents(word)})
     return weighted_words(query, ranking, terms), words
+
+
+async def _pack(postings: PostingStore) -> None:
+    with suppress(FolkloreError):  # the job tries again
+        for namespace in (await postings.due())[0]:
+            while await postings.pack(namespace):
+                pass
 
 
 def lexemes_of(
