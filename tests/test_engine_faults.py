@@ -162,7 +162,7 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     rows = 400_000
     query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
     crash(home)
-    first = client(home, "from folklore.engine import launcher; launcher.PG_CTL_SECONDS = 1\n" + START)
+    first = client(home, "from folklore.engine import launcher; launcher.START_SECONDS = 1\n" + START)
     eventually(lambda: processes("startup", EnginePaths(home).tag))
     (recovery,) = processes("startup", EnginePaths(home).tag)
     with frozen(recovery):
@@ -179,8 +179,9 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     assert query(Engine(home).start(), "select count(*) from much") == rows
 
 
-def test_a_server_whose_recovery_failed_is_replaced(home: Path) -> None:
-    """Postgres restarts by itself after a crash; if the process that replays the log fails, it waits forever."""
+@pytest.mark.parametrize("failing", ["startup", "checkpointer"])
+def test_a_server_whose_recovery_failed_is_replaced(home: Path, failing: str) -> None:
+    """Postgres restarts by itself after a crash; if a process fails or hangs that recovers it, it waits forever."""
     query(Engine(home).start(), "create table much as select repeat('x', 200) from generate_series(1, 400000)")
     busy = client(home, BUSY_FOR_EVER)
     eventually(lambda: processes("DO", EnginePaths(home).tag))
@@ -189,8 +190,9 @@ def test_a_server_whose_recovery_failed_is_replaced(home: Path) -> None:
     eventually(lambda: processes("startup", EnginePaths(home).tag))
     (recovery,) = processes("startup", EnginePaths(home).tag)
     with frozen(recovery):
-        eventually(lambda: processes("background writer", EnginePaths(home).tag))
-        os.kill(recovery, signal.SIGABRT)
+        eventually(lambda: processes("checkpointer", EnginePaths(home).tag))
+        (failed,) = processes(failing, EnginePaths(home).tag)
+        os.kill(failed, signal.SIGABRT if failing == "startup" else signal.SIGSTOP)
 
     assert kept(Engine(home).start()) == 42
     end(busy)

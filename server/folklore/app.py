@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.background import in_background
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, still_starting
 from folklore.lazy import Lazy
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import new_id
@@ -35,6 +35,10 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.runtime import Runtime
 else:
     usage = Lazy("folklore.memory.usage")
+
+
+# A request waits so long for a start: clients wait for a minute.
+REQUEST_SECONDS = 25.0
 
 
 def _heavy(module: str) -> Any:
@@ -113,7 +117,7 @@ class App:
         EngineFailed, ConfigInvalid.
         """
         self._used.set()
-        runtime = await self.ready()
+        runtime = await self.ready(None if self._brief else REQUEST_SECONDS)
         context: RequestContext = _heavy("memory.context").RequestContext(
             memory=runtime.memory.view_of(caller.access),
             caller=caller,
@@ -167,15 +171,17 @@ class App:
         if self._starting is None or (self._starting.done() and _failed(self._starting)):
             self._starting = in_background(self._start(), "folklore-start")
 
-    async def ready(self) -> Runtime:
+    async def ready(self, seconds: float | None = None) -> Runtime:
         """Return the running parts, started if they are not.
 
-        A cancelled caller does not cancel the start for the others. Raises DatabaseUnavailable, EngineFailed,
-        ConfigInvalid; a later call tries again.
+        A caller that is cancelled, or has waited so long, does not cancel the start for the others. Raises
+        DatabaseUnavailable, EngineFailed, ConfigInvalid; a later call tries again.
         """
         self.start()
         assert self._starting is not None
-        return await asyncio.shield(self._starting)
+        if not self._starting.done() and not (await asyncio.wait({self._starting}, timeout=seconds))[0]:
+            raise still_starting("database")
+        return await self._starting
 
     @property
     def started(self) -> Runtime | None:

@@ -102,6 +102,13 @@ class EngineFailed(DatabaseUnavailable):
     code = "engine_failed"
 
 
+def still_starting(what: str) -> DatabaseUnavailable:
+    """Return the error of a request that has waited long enough for a start."""
+    return DatabaseUnavailable(
+        f"The {what} is still being started.", hint="Try again in a minute; `folklore doctor` shows what is wrong."
+    )
+
+
 class DataMissing(EngineFailed):
     """Data directory of the embedded engine that was removed, or replaced by another one."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,19 +14,20 @@ from typing import Any, get_args
 import asyncpg
 from pgvector import HalfVector
 
+from folklore.background import in_background
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
 from folklore.db.rows import Made, made
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError
+from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError, still_starting
 from folklore.outage import Outage
 
 __all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
 
 
 QueryLogger = Callable[[str], None]
-Revive = Callable[[], Awaitable[object]]
+Revive = Callable[[], Coroutine[Any, Any, object]]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -36,6 +37,8 @@ _HNSW = {"hnsw.ef_search": "100", "hnsw.iterative_scan": "relaxed_order", "hnsw.
 # when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
 # namespace. Vectors come from their index in order: sorting as many as Postgres expects would seem cheaper.
 _INDEX_SCANS = {"kept": "set enable_seqscan = off", "scan": "set enable_seqscan = off; set enable_sort = off"}
+# A request waits so long for the embedded engine: a client waits for a minute, also for its statements.
+_REVIVE_SECONDS = 20.0
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
 # Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least and most.
@@ -81,6 +84,7 @@ class _Pools:
         self._revive = revive
         self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         self._opening = asyncio.Lock()
+        self._reviving: asyncio.Task[object] | None = None
         self._waiting = 0
         self.outage = Outage("database_unreachable", "database_reachable_again")
 
@@ -247,16 +251,25 @@ class _Pools:
             self.outage.failed(describe(error))
             raise error
         try:
-            await self._revive()
+            await self._revived(self._revive)
             return await self._acquire(pool)
         except (FolkloreError, *DRIVER_ERRORS) as last:
             self.outage.failed(describe(last))
             raise
 
+    async def _revived(self, revive: Revive) -> None:
+        """Start the embedded engine once for all that wait for it; it goes on being started when they do not wait."""
+        if self._reviving is None or self._reviving.done():
+            self._reviving = in_background(revive(), "folklore-revive")
+            self._reviving.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # all may have left
+        if not (await asyncio.wait({self._reviving}, timeout=_REVIVE_SECONDS))[0]:
+            raise still_starting("embedded Postgres")
+        await self._reviving
+
     async def renew(self) -> None:
         """Start the embedded engine if it has stopped, and use new connections from now on."""
         if self._revive is not None:
-            await self._revive()
+            await self._revived(self._revive)
             for pool in set(self._pools.values()):
                 await pool.expire_connections()
 

@@ -24,6 +24,7 @@ from folklore.phases import phase
 # The key of the advisory lock for migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
 _OLDEST_POSTGRES = 15
+_LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _OLDEST_PGVECTOR = (0, 8, 0)
 # The first migration of unreleased versions, whose tables were different.
 _UNRELEASED = "0001_memories.sql"
@@ -117,7 +118,7 @@ async def check_schema(database: Database) -> None:
 
 
 def _connection(dsn: str, timeout: float) -> AbstractAsyncContextManager[asyncpg.Connection]:
-    return closed_after(asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0))
+    return closed_after(asyncpg.connect(dsn, timeout=timeout, command_timeout=timeout, statement_cache_size=0))
 
 
 async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
@@ -203,5 +204,5 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     values = {"name": migration.name, "checksum": migration.checksum, "now": datetime.now(UTC)}
     async with connection.transaction():
         await connection.execute("set local lock_timeout = '30s'")
-        await connection.execute(migration.sql)
+        await connection.execute(migration.sql, timeout=_LONGEST_SECONDS)
         await connection.execute(record.sql, *record.arguments(values))

@@ -29,7 +29,7 @@ from folklore.engine.files import (
     rotate_log,
 )
 from folklore.engine.lock import is_locked, locked, try_lock
-from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, replays_log, server_processes
+from folklore.engine.probe import Answer, Recovery, State, is_server, may_be_server, probe, psql, server_processes
 from folklore.engine.upgrade import (
     Copied,
     complete,
@@ -44,10 +44,11 @@ from folklore.engine.upgrade import (
 from folklore.errors import EngineFailed
 from folklore.phases import phase
 
-PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait; a longer recovery is waited for in bring_up
+PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait for the end of a server
+START_SECONDS = 5  # the same for its begin: what takes longer is waited for in bring_up
 _RECOVERY_SECONDS = 600.0  # limit for a server that answers that it is starting up
 _SILENCE_SECONDS = 60.0  # limit for a server that does not answer
-_STUCK_SECONDS = 10.0  # a server that recovers by no process is replaced; after a crash its processes end in 5 s
+_STUCK_SECONDS = 10.0  # a server whose recovery does nothing is replaced; after a crash its processes end in 5 s
 _UNREACHABLE_SECONDS = 1.0  # a living server without a socket is replaced after this time
 _LAUNCHES = 3
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -238,14 +239,17 @@ class Server:
     def bring_up(self, shared_buffers: str) -> None:
         """Join, await, replace or launch the server until the database answers."""
         began = last_sign = time.monotonic()
-        launches, pause = 0, _PAUSE
+        launches, pause, recovery = 0, _PAUSE, Recovery(self.paths)
         while (answer := self.probe(DATABASE)).state is not State.READY:
             now = time.monotonic()
             match answer.state:
                 case State.NO_DATABASE:
                     self._create_database()
                 case State.BUSY:
-                    last_sign = self._sign_of_work(answer, last_sign, now)
+                    if not answer.recovering or recovery.is_at_work():
+                        last_sign = now
+                    elif now - last_sign > _STUCK_SECONDS * (launches + 1):
+                        self._pg_ctl("stop", "-m", "immediate", "-t", "10")
                 case State.ABSENT | State.FOREIGN if launches < _LAUNCHES:
                     if self._launch(shared_buffers):
                         launches, last_sign = launches + 1, time.monotonic()
@@ -255,14 +259,6 @@ class Server:
                 raise engine_failure(self._reason(answer), self.paths, answer.message)
             time.sleep(pause)
             pause = min(pause * 1.3, _LONGEST_PAUSE)
-
-    def _sign_of_work(self, answer: Answer, last_sign: float, now: float) -> float:
-        """Return when a busy server was last seen at work; end one that recovers by no process."""
-        if not answer.recovering or replays_log(self.paths):
-            return now
-        if now - last_sign > _STUCK_SECONDS:
-            self._pg_ctl("stop", "-m", "immediate", "-t", "10")
-        return last_sign
 
     def halt(self) -> bool:
         """Shut the server down and wait until its last process has ended; return false if no server runs.
@@ -309,7 +305,7 @@ class Server:
             self._prepare(shared_buffers)
             log = os.path.relpath(self.paths.log, self.paths.engine)
             outcome = self._pg_ctl(
-                *("start", "-t", str(PG_CTL_SECONDS), "-l", log),
+                *("start", "-t", str(START_SECONDS), "-l", log),
                 *("-o", f"-c cluster_name={self.paths.tag}"),  # shown by `ps`, see probe.is_server
                 descriptors=(alive,) if os.name != "nt" else (),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -47,6 +48,9 @@ _SIGNS = {
 }
 
 
+_RECOVERS = re.compile(rb" (startup|checkpointer|io worker) ")  # in the titles of the processes that recover a server
+_BUSY, _WAITS = re.compile(rb"State:\t[RD]"), re.compile(rb"switches:\t(\d+)")
+_TIMERS = 2  # waits of an idle process between two looks at most
 _SIGNS_OF_RECOVERY = ("is starting up", "in recovery mode", "not yet accepting connections")
 
 
@@ -115,17 +119,41 @@ def server_processes(paths: EnginePaths) -> list[int]:
     return [pid for pid in numbers if _is_server_by_proc(pid, paths)]
 
 
-def replays_log(paths: EnginePaths) -> bool:
-    """Return false if no process of the server replays the log. True where /proc is missing.
+class Recovery:
+    """Work of the processes that recover a server, compared with the last look at them.
 
-    Such a server recovers no further: Postgres 18 waits forever if that process fails during its restart after a crash.
+    Postgres 18 waits forever after a crash if a process fails that recovers it: if the one that replays the log fails,
+    nothing does; if the checkpointer fails, the former waits for a checkpoint that its successor was not asked for.
     """
-    return not _HAS_PROC or any(b" startup " in _command(pid) for pid in server_processes(paths))
+
+    def __init__(self, paths: EnginePaths) -> None:
+        self._paths = paths
+        self._waits: dict[int, int] = {}
+
+    def is_at_work(self) -> bool:
+        """Return false if no process replays the log, or if none has done anything since the last look.
+
+        A process is at work that runs, waits for the disk or has waited several times; a timer wakes an idle one, too.
+        True where /proc is missing.
+        """
+        if not _HAS_PROC:
+            return True
+        processes = [pid for pid in server_processes(self._paths) if _RECOVERS.search(_command(pid))]
+        status = {pid: _read(pid, "status") for pid in processes}
+        before, self._waits = self._waits, {pid: sum(map(int, _WAITS.findall(status[pid]))) for pid in processes}
+        return any(b" startup " in _command(pid) for pid in processes) and any(
+            _BUSY.search(status[pid]) or count > before.get(pid, -_TIMERS) + _TIMERS
+            for pid, count in self._waits.items()
+        )
 
 
 def _command(pid: int) -> bytes:
+    return _read(pid, "cmdline")
+
+
+def _read(pid: int, name: str) -> bytes:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from folklore.app import App
+from folklore.app import REQUEST_SECONDS, App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
@@ -36,7 +36,7 @@ class Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
         async def memory() -> MemoryContext:
-            return (await app.ready()).memory
+            return (await app.ready(REQUEST_SECONDS)).memory
 
         async def open_context() -> RequestContext:
             return await app.context(_identified(current_caller()), namespace, project, requested_zone() or zone)
