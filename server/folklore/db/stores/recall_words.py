@@ -43,9 +43,9 @@ class Matches(NamedTuple):
 
     def without(self, other: Matches | None) -> Matches:
         """Return those that do not hold the other word."""
-        if other is None:
+        if other is None or not len(self.memories):
             return self
-        left = ~np.isin(self.memories, other.memories)
+        left = ~np.isin(self.memories, other.memories, assume_unique=True)
         return Matches(self.memories[left], self.frequencies[left], self.lengths[left])
 
 
