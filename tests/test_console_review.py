@@ -145,6 +145,32 @@ async def test_a_reader_decides_nothing_and_another_sees_nothing(team: Team) -> 
     assert "locks" not in texts(projects)
 
 
+async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
+    token, said = (
+        await team.token("ann", "docks:writer"),
+        ["From now on we tie up at pier four.", "Never load at night."],
+    )
+    async with httpx.AsyncClient(
+        base_url=team.url, headers={**bearer(token.secret), "Folklore-Namespace": "docks"}
+    ) as http:
+        for sentence in said:
+            event = {"event": "UserPromptSubmit", "prompt": sentence, "session": "one"}
+            assert (await http.post("/api/hook", json=event)).is_success
+    async with visiting(team.url, token.secret) as ann:
+        await team.keep("The pier is long.", namespace="docks")
+        before = texts(await ann.get("/review", project="docks"))
+        stored = await ann.post("/review/statement", project="docks", sentence=said[0], store=1)
+        dropped = await ann.post("/review/statement", project="docks", sentence=said[1], drop=1)
+        found = texts(await ann.get("/search", q="pier four", project="docks"))
+
+    assert all(sentence in before for sentence in said)
+    assert said[0] not in texts(stored)
+    assert said[1] in texts(stored)
+    assert said[1] not in texts(dropped)
+    assert "Stored." in texts(stored)
+    assert "From now on we tie up at" in found
+
+
 async def test_an_injected_text_is_shown_exactly_to_its_person_and_to_the_owner(team: Team) -> None:
     text = f"The signal of the harbour is three short tones {HOSTILE}"
     await team.keep(text, namespace="repo:acme/port")

@@ -30,6 +30,7 @@ _FIELDS = 2_000
 NOTICES: Mapping[str, str] = {
     "created": "Created.",
     "deleted": "Deleted.",
+    "dropped": "Dropped.",
     "erased": "Erased permanently.",
     "forgotten": "Forgotten. It can be restored until the retention time is over.",
     "merged": "Merged.",
@@ -41,6 +42,7 @@ NOTICES: Mapping[str, str] = {
     "retagged": "Renamed. The form below can take it back.",
     "revoked": "Revoked.",
     "saved": "Saved.",
+    "stored": "Stored.",
     "superseded": "Superseded.",
     "undone": "Undone.",
     "unpinned": "No longer pinned.",

@@ -15,9 +15,18 @@ from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit, is_from_script
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
-from folklore.memory.requests import GetRequest, OverviewRequest, Returns, ReviewRequest, StatusRequest, UndoRequest
+from folklore.memory.requests import (
+    GetRequest,
+    OverviewRequest,
+    Returns,
+    ReviewRequest,
+    StatementsRequest,
+    StatusRequest,
+    StoreRequest,
+    UndoRequest,
+)
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
-from folklore.model import Memory
+from folklore.model import Draft, Memory
 from folklore.text.difference import Part, changed_lines
 
 # Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.
@@ -65,12 +74,23 @@ async def show(visit: Visit) -> Response:
         ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
     )
     items = [_shown(item) for item in found.items[skip : skip + _PAGE]]
+    statements = await visit.call(StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
     if len(found.items) > skip + _PAGE:
         more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
     elif found.after is not None:
         more = {"after": found.after}
-    return await visit.render("review.html", **_of_page(visit, project, reason) | {"items": items, "more": more})
+    values = {"items": items, "more": more, "statements": statements}
+    return await visit.render("review.html", **_of_page(visit, project, reason) | values)
+
+
+async def state(visit: Visit) -> Response:
+    """Store a sentence that the visitor said in a session, or drop it."""
+    project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
+    if stored := "store" in visit.form:
+        await visit.call(StoreRequest(memories=(Draft(sentence),), namespace=project, single=True))
+    await visit.call(StatementsRequest(namespace=project, drop=(sentence,)))
+    return visit.redirect("review", notice="stored" if stored else "dropped", project=project, reason="similar")
 
 
 def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]:
@@ -82,6 +102,7 @@ def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]
         "buttons": BUTTONS,
         "may_write": role_in(visit.caller, project) in ("writer", "admin"),
         "more": None,
+        "statements": (),
         "done": "",
     }
 
@@ -206,6 +227,7 @@ def _skip(text: str) -> int:
 
 ROUTES = [
     get("/review", show),
+    post("/review/statement", state),
     post("/review/preview", preview),
     post("/review/apply", apply),
     post("/review/undo", undo),
