@@ -107,13 +107,22 @@ class Machine:
         )
         return model.turns()
 
-    def codex(self, repository: str, prompt: str) -> list[Json]:
+    def codex(self, repository: str, prompt: str, *script: ToolCall) -> list[Json]:
         """Run a session of Codex in which its hooks are trusted; return the turns of the model."""
-        model = self.model.following()
+        model = self.model.following(*script)
         provider = f'{{name="scripted",base_url="{model.url}/v1",wire_api="responses",env_key="SCRIPTED_KEY"}}'
         self.run(
             _program("codex"),
-            *("exec", "--dangerously-bypass-hook-trust", "-c", 'model_provider="scripted"', "-c", 'model="gpt-5"'),
+            *(
+                "exec",
+                "--dangerously-bypass-hook-trust",
+                "-s",
+                "danger-full-access",
+                "-c",
+                'model_provider="scripted"',
+                "-c",
+                'model="gpt-5.5"',
+            ),
             *("-c", f"model_providers.scripted={provider}", prompt),
             folder=self.repository(repository),
             SCRIPTED_KEY="none",
@@ -251,9 +260,15 @@ def test_the_prompt_hook_of_codex_recalls_unasked_in_the_same_project(machine: M
     assert "- folklore: How to use Folklore" in text_of(turn)
 
 
-def test_an_edit_in_claude_code_gets_the_memory_that_is_tied_to_its_file(machine: Machine, tmp_path: Path) -> None:
-    _program("claude")
-    machine.run(str(machine.folklore), "install", "claude-code")
+PATCH = "*** Begin Patch\n*** Add File: shop/prices.py\n+PRICE = 1.5\n*** End Patch"
+
+
+@pytest.mark.parametrize(("assistant", "program"), [("claude-code", "claude"), ("codex", "codex")])
+def test_an_edit_gets_the_memory_that_is_tied_to_its_file(
+    machine: Machine, tmp_path: Path, assistant: str, program: str
+) -> None:
+    _program(program)
+    machine.run(str(machine.folklore), "install", assistant)
     decisions = [{"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"} for number in range(13)]
     lines: list[Json] = [
         {"content": MONEY, "paths": ["shop/prices.py"]},
@@ -265,7 +280,10 @@ def test_an_edit_in_claude_code_gets_the_memory_that_is_tied_to_its_file(machine
     machine.run(str(machine.folklore), "import", str(export), folder=repository)
     written = {"file_path": str(repository / "shop" / "prices.py"), "content": "PRICE = 1.5\n"}
 
-    before, after = machine.claude("shop", "Write that down.", ToolCall("Write", written))
+    if program == "claude":
+        before, after = machine.claude("shop", "Write that down.", ToolCall("Write", written))
+    else:
+        before, after = machine.codex("shop", "Write that down.", ToolCall("apply_patch", PATCH))
 
     assert MONEY not in text_of(before)
     assert MONEY in text_of(after)

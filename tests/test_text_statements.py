@@ -79,3 +79,8 @@ def test_an_assistant_states_decisions_and_causes_and_no_rules() -> None:
     text = "Always close the file. The root cause was a full disk. Never mind."
 
     assert statements(text, of_person=False) == ("The root cause was a full disk.",)
+
+
+def test_what_is_to_be_written_down_is_the_sentence_before() -> None:
+    assert statements("Write that down.") == ()
+    assert statements("Books have 7 % VAT. Please remember this.") == ("Books have 7 % VAT.",)

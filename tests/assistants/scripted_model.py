@@ -18,10 +18,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Call of a tool by the model. `namespace` is the one that Codex groups the tools of a server in."""
+    """Call of a tool by the model. `namespace` is the one that Codex groups the tools of a server in.
+
+    Arguments that are a text are those of a custom tool of Codex, such as `apply_patch`.
+    """
 
     name: str
-    arguments: Json
+    arguments: Json | str
     namespace: str | None = None
 
 
@@ -67,8 +70,10 @@ def _responses(_body: Json, step: ToolCall | None, number: int) -> Iterator[tupl
         text = {"type": "output_text", "text": "done", "annotations": []}
         item: Json = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [text]}
     else:
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": step.name}
-        item |= {"arguments": json.dumps(step.arguments)} | ({"namespace": step.namespace} if step.namespace else {})
+        custom = isinstance(step.arguments, str)
+        item = {"type": "custom_tool_call" if custom else "function_call", "id": f"fc_{number}", "name": step.name}
+        item |= {"input": step.arguments} if custom else {"arguments": json.dumps(step.arguments)}
+        item |= {"call_id": f"call_{number}"} | ({"namespace": step.namespace} if step.namespace else {})
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, **details}
     response = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}

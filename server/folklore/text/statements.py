@@ -7,6 +7,7 @@ preference. A question, or a sentence that says "for now", states nothing.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from folklore.text.words import is_question
 
@@ -375,13 +376,20 @@ def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
     Of the words of an assistant only decisions and causes count: it explains rules all the time.
     """
     written = _FENCED.sub("\n", text[:_READ].replace("\u2019", "'") + "\n")
-    sentences = dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(written))
-    return tuple(sentence for sentence in sentences if _states(sentence, of_person))[:_MOST]
+    sentences = list(dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(written)))
+    stated: dict[str, None] = {}
+    for before, sentence in pairwise(["", *sentences]):
+        if _states(sentence, of_person):  # "Write that down." is about the sentence before it
+            stated |= dict.fromkeys([sentence if _is_long(_NOTES.sub("", sentence)) else before])
+    return tuple(sentence for sentence in stated if 0 < len(sentence) <= _LONGEST)[:_MOST]
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= (_LEAST_ASCII if text.isascii() else _LEAST)
 
 
 def _states(sentence: str, of_person: bool) -> bool:
-    least = _LEAST_ASCII if sentence.isascii() else _LEAST
-    if not least <= len(sentence) <= _LONGEST or is_question(sentence):
+    if not _is_long(sentence) or len(sentence) > _LONGEST or is_question(sentence):
         return False
     if of_person and _NOTES.search(sentence):
         return True
