@@ -38,9 +38,10 @@ _RIDGE, _STEPS = 1e-3, 30
 _SHOWN = 10
 # Questions of a set that are asked of another namespace, where nothing answers them.
 _FOREIGN = 200
-# Precision of the results from the lines of strong and fair matches on, and share of answers that the floor keeps.
-_STRONG, _FAIR, _KEPT = 0.8, 0.5, 0.97
-_DIGITS = 4
+# Precision of the results from the lines of strong and fair matches on: fair ones shall answer in half of the cases in
+# sets that training has not seen, and precision varies by a tenth between sets. Share of answers that the floor keeps.
+_STRONG, _FAIR, _KEPT = 0.8, 0.6, 0.97
+_DIGITS = 2
 
 Matrix = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ async def _example(
     sources = [str(candidates.all[id_].row["source"]) for id_ in ids]
     if not ids:
         return Example(question, [], np.zeros((0, len(RELEVANCE))), np.zeros((0, len(CONFIDENCE))), np.zeros(0, bool))
-    pool = pool_of(search, found, candidates, ids)
+    pool = pool_of(search, found, candidates)
     return Example(
         question,
         sources,
@@ -239,7 +240,7 @@ def _silence(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
 
 def _line(sets: Sequence[Sequence[tuple[Matrix, NDArray[np.bool_]]]], precision: float) -> float:
     """Return the least score from which on this share of the results is right in every set, or that a set never has."""
-    return round(max(_line_of(one, precision) for one in sets), 3)
+    return round(max(_line_of(one, precision) for one in sets), _DIGITS)
 
 
 def _line_of(answers: Sequence[tuple[Matrix, NDArray[np.bool_]]], precision: float) -> float:
@@ -273,7 +274,8 @@ def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
 
 
 async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> dict[str, list[Example]]:
-    given = [read_set(path) for path in sorted(folder.glob("*-dev.jsonl"))]
+    # Small sets first: a model that reads in context takes long for the others, and a run may be stopped and repeated.
+    given = [read_set(path) for path in sorted(folder.glob("*-dev.jsonl"), key=lambda path: path.stat().st_size)]
     beside = next((one for one in given if one.name == _CHANGELOG), None)
     found = {}
     async with open_store(home) as store:
@@ -288,7 +290,7 @@ async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> 
                 if home is not None:
                     (home / f"{one.name}.stored").touch()
             found[one.name] = await examples(store, one, branches)
-    return found
+    return dict(sorted(found.items()))
 
 
 @click.command()

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from folklore.memory import serializers
 from folklore.model import Draft
-from folklore.ranking.diversity import group_near_duplicates, newest_first, share_words
+from folklore.ranking.diversity import group_near_duplicates, newest_first, opening, share_words
 from folklore.ranking.weights import Ranking
+from folklore.text.question import plain
 from tests.person import NOON, Person, contents
 
 FACT = "We will paint the harbour office in autumn when the scaffolding is there"
@@ -21,16 +22,16 @@ SAME_WORDS = (FACT.upper(), f'"{FACT}."', FACT.replace(" in ", ", in "), f"- {FA
 
 def grouped_places(texts: Sequence[str]) -> dict[int, list[int]]:
     return group_near_duplicates(
-        range(len(texts)), lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
+        range(len(texts)),
+        lambda place: opening(plain(texts[place])),
+        lambda place: texts[place],
+        lambda place: NOON + timedelta(place),
     )
 
 
 def grouped(*texts: str) -> list[list[str]]:
     """Group texts, best first and each a day newer than the one before it."""
-    places = range(len(texts))
-    groups = group_near_duplicates(
-        places, lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
-    )
+    groups = grouped_places(texts)
     return [[texts[newest], *(texts[other] for other in others)] for newest, others in groups.items()]
 
 
@@ -77,21 +78,13 @@ def test_every_text_comes_once_and_each_wording_is_represented_once(texts: list[
         chunks = (chunk.rstrip(".") for chunk in texts[place].split())
         return tuple(word for word in chunks if word and word != "a") or (place,)
 
-    places = range(len(texts))
-    groups = group_near_duplicates(
-        places, lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
-    )
+    groups = grouped_places(texts)
 
+    places = range(len(texts))
     assert sorted([*groups, *(other for others in groups.values() for other in others)]) == list(places)
     assert len(groups) == len({wording(place) for place in places})
     assert all({wording(newest)} >= {wording(other) for other in others} for newest, others in groups.items())
     assert all([newest, *others] == sorted([newest, *others], reverse=True) for newest, others in groups.items())
-
-
-def test_no_more_groups_are_returned_than_requested() -> None:
-    texts = ("rain", "wind", "Rain.", "Wind.", "snow")
-
-    assert group_near_duplicates(range(5), lambda place: texts[place], lambda _: NOON, 2) == {0: [2], 1: [3]}
 
 
 def test_of_one_subject_the_newer_comes_first_wherever_it_was() -> None:

@@ -10,13 +10,12 @@ from uuid import UUID
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.ranking.numbers import RANGE, SIMILAR
-from folklore.text.words import separated, words
+from folklore.text.words import words
 
 Id = TypeVar("Id", UUID, str, int)
 
-# Words by which texts are first compared, and the characters that hold them: few texts begin with the same words, and
-# only those are read to their end.
-_OPENING, _BEGINNING = 4, 120
+# Words by which texts are first compared: few begin with the same, and only those are read to their end.
+_OPENING = 8
 # Words that never turn a meaning.
 _ARTICLES = frozenset({"a", "an", "the"})
 
@@ -77,37 +76,31 @@ def discounted_relevance(
 
 
 def group_near_duplicates(
-    order: Sequence[Id], text_of: Callable[[Id], str], time_of: Callable[[Id], datetime], most: int
+    order: Sequence[Id],
+    opening_of: Callable[[Id], str],
+    text_of: Callable[[Id], str],
+    time_of: Callable[[Id], datetime],
 ) -> dict[Id, list[Id]]:
-    """Group ids, best first, into at most `most` groups of near-duplicates, in the order of their best ones.
+    """Group ids, best first, by near-duplicates, in the order of their best ones.
 
     The key of a group is its newest id, and its value the others, newest first. Near-duplicates have the same words in
-    the same order, articles left out. Vectors take no part: an average of word vectors does not distinguish before from
-    after, nor on from off, and a decision must not hide its reversal.
+    the same order, articles left out. Only texts of the same opening are compared. Vectors take no part: an average of
+    word vectors does not distinguish before from after, nor on from off, and a decision must not hide its reversal.
     """
+    opened: dict[str, list[Id]] = {}
+    for id_ in order:
+        opened.setdefault(opening_of(id_), []).append(id_)
     groups: dict[Hashable, list[Id]] = {}
-    for opening, ids in _by_opening(order, text_of).items():
-        if len(ids) == 1:
-            groups[opening] = ids
-        else:
-            for id_ in ids:
-                groups.setdefault(tuple(_significant(text_of(id_))) or (id_,), []).append(id_)
-    place = {id_: place for place, id_ in enumerate(order)}
-    leading = sorted(groups.values(), key=lambda ids: place[ids[0]])[:most]
-    newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in leading]
+    for id_ in order:
+        alone = len(opened[opening_of(id_)]) == 1
+        groups.setdefault((id_,) if alone else tuple(_significant(text_of(id_))) or (id_,), []).append(id_)
+    newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in groups.values()]
     return {ids[0]: ids[1:] for ids in newest}
 
 
-def _by_opening(order: Sequence[Id], text_of: Callable[[Id], str]) -> dict[tuple[str, ...], list[Id]]:
-    openings: dict[tuple[str, ...], list[Id]] = {}
-    for id_ in order:
-        text = text_of(id_)
-        beginning = separated(text[:_BEGINNING])
-        if len(text) > _BEGINNING:
-            del beginning[-1:]  # it may be cut
-        opening = [word for word in beginning if word not in _ARTICLES]
-        openings.setdefault(tuple(opening[:_OPENING]), []).append(id_)
-    return openings
+def opening(plain: str) -> str:
+    """Return the first words of a plain text, articles left out: the same for all near-duplicates."""
+    return " ".join([word for word in plain.split() if word not in _ARTICLES][:_OPENING])
 
 
 def _significant(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
-from folklore.ranking.numbers import ASKING, DATE, LEAST_FETCHED, LONG, NEIGHBOUR, PADDING, RANK
+from folklore.ranking.numbers import ASKING, BESIDE, DATE, LEAST_FETCHED, LONG, NEIGHBOUR, PADDING, RANK
 
 
 @dataclass(frozen=True)
@@ -20,18 +20,21 @@ class Pool:
     """Facts about n candidates: a row for each; columns are words of the question.
 
     `keyword` (n,) are BM25 scores, 0 outside the list of that branch. `cosines` (n,) are those of the vectors, 0
-    without one; `together` (n,) that of a memory and half of its direct neighbours. `held` (n, words) has the words
+    without one; `vectors` (n, dimensions) are compared with that of the `question`, if they can be, and an `unrelated`
+    text has a cosine above 0 with some models. `held` (n, words) has the words
     that a candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is
     that among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
     weight of the pairs of adjacent words that a text has in sequence, of `pairs` in all. `dates` (n,) is the nearness
     to a date of the question, None if it names none. `lengths` (n,) are in lexemes; `asks` (n,) marks texts that ask.
-    `beside` has neighbours in the session as (of, neighbour), by distance 1 and 2; `related` those over relations, with
-    strengths.
+    `beside` (n, 4) are the neighbours one place before and after in the session, and two, -1 for none; `related` those
+    over relations, as (of, other), with strengths.
     """
 
     keyword: NDArray[np.float64]
     cosines: NDArray[np.float64]
-    together: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    question: NDArray[np.float32] | None
+    unrelated: float
     held: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
     rarity: NDArray[np.float64]
@@ -42,16 +45,15 @@ class Pool:
     dates: NDArray[np.float64] | None
     lengths: NDArray[np.float64]
     asks: NDArray[np.bool_]
-    beside: Sequence[Sequence[tuple[int, int]]]
+    beside: NDArray[np.int64]
     related: Sequence[tuple[int, int, float]] = ()
 
     @cached_property
     def around(self) -> NDArray[np.bool_]:
         """The words (n, words) that only a direct neighbour holds."""
-        found = np.zeros_like(self.held)
-        for of, other in self.beside[0]:
-            found[of] |= self.anywhere[other]
-        return found & ~self.anywhere
+        padded = np.concatenate([self.anywhere, np.zeros_like(self.anywhere[:1])])
+        found: NDArray[np.bool_] = padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
+        return found
 
     @cached_property
     def keyword_ranks(self) -> NDArray[np.int64]:
@@ -115,12 +117,12 @@ def sequence(pool: Pool) -> NDArray[np.float64]:
 
 def neighbours(pool: Pool) -> NDArray[np.float64]:
     """Return the reciprocal ranks of the neighbours one place away, less for a long text and for one that asks."""
-    return _spread(pool, pool.beside[0])
+    return _spread(pool, pool.beside[:, :2])
 
 
 def neighbours_beyond(pool: Pool) -> NDArray[np.float64]:
     """Return the reciprocal ranks of the neighbours two places away, less for a long text and for one that asks."""
-    return _spread(pool, pool.beside[1])
+    return _spread(pool, pool.beside[:, 2:])
 
 
 def relations(pool: Pool) -> NDArray[np.float64]:
@@ -149,7 +151,13 @@ def sequence_held(pool: Pool) -> NDArray[np.float64]:
 
 def meaning(pool: Pool) -> NDArray[np.float64]:
     """Return the cosine of the question with the memory and half of its direct neighbours."""
-    return pool.together
+    if pool.question is None:
+        return np.zeros(len(pool.keyword))
+    padded = np.concatenate([pool.vectors, np.zeros_like(pool.vectors[:1])])
+    joined = pool.vectors + BESIDE * (padded[pool.beside[:, 0]] + padded[pool.beside[:, 1]])
+    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
+    cosines: NDArray[np.float64] = (joined @ pool.question / lengths).astype(float)
+    return (cosines - pool.unrelated) / (1.0 - pool.unrelated)
 
 
 def unnamed(pool: Pool) -> NDArray[np.float64]:
@@ -202,8 +210,6 @@ def _share(held: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[n
     return held / total if total > 0 else np.zeros(len(held))
 
 
-def _spread(pool: Pool, links: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    found = np.zeros(len(pool.keyword))
-    for of, other in links:
-        found[of] += pool.reciprocal[other]
+def _spread(pool: Pool, beside: NDArray[np.int64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[beside].sum(axis=1)
     return found * np.minimum(1.0, LONG / np.maximum(pool.lengths, 1.0)) * np.where(pool.asks, ASKING, 1.0)

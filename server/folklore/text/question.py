@@ -6,7 +6,7 @@ import math
 import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -77,8 +77,8 @@ class QuestionWords:
                 if place in dated or len(found) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
                     break
                 folded = _folded(match.group())
-                words = list(islice(_words(match.group(), folded, opening=opening), _MAX_PAIRS))
-                found |= {word.start: found.get(word.start) or replace(word, place=place) for word in words}
+                words = list(islice(_words(match.group(), folded, place, opening=opening), _MAX_PAIRS))
+                found |= {word.start: found.get(word.start, word) for word in words}
                 spelled += [(folded, word.weight) for word in words[:1]]
                 opening = False
             opening = piece[-1:] in _SENTENCE_ENDS
@@ -142,12 +142,12 @@ def _folded(text: str) -> str:
     return nfc(_ACCENTS.sub("", normal_form("NFKD", folded)))
 
 
-def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:
+def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[QuestionWord]:
     """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` begins a sentence."""
     if not folded.isascii() and _UNSPACED.search(folded):
         for run in _UNSPACED.findall(folded):
             for at in range(max(len(run) - 1, 1)):
-                yield QuestionWord(run[at : at + 2], len(run[at : at + 2]))
+                yield QuestionWord(run[at : at + 2], len(run[at : at + 2]), place=place)
         return
     letters = len(folded)
     weight = max(float(min(letters, _LONGEST) - _SHORTEST), _LEAST)
@@ -156,9 +156,9 @@ def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:
     if name or digits or (not text[1:].islower() and letters > 1):
         weight = max(weight, _SPECIFIC)
     if digits or letters < _SHORTEST_STEM:
-        yield QuestionWord(f" {folded} ", weight, name)
+        yield QuestionWord(f" {folded} ", weight, name, place)
     else:
-        yield QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name)
+        yield QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name, place)
 
 
 def _terms_of(when: datetime) -> tuple[str, ...]:

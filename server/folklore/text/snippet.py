@@ -15,15 +15,19 @@ _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 _LEAD = 0.25
 
 
-def snippet(text: str, words: QuestionWords, room: int) -> str:
+def snippet(text: str, words: QuestionWords, room: int, passage: tuple[int, int] | None = None) -> str:
     """Return at most `room` characters of a text, around the words of the question that weigh most together.
 
-    A text that fits is returned unchanged; one without any of the words is cut at its end.
+    A text that fits is returned unchanged; one without any of the words is cut at its end. Of a text with a `passage`
+    that is shown, the words in it count, or all of it if it fits.
     """
     if len(text) <= room:
         return text
     room = max(room - 2 * len(ELLIPSIS), 1)
-    begin, end = _best_span(words.places(text), room)
+    begin, end = passage or (0, len(text))
+    if end - begin > room:
+        first, last = _best_span(words.places(text[begin:end]), room)
+        begin, end = begin + first, begin + last
     begin = _start(text, begin, end, room)
     end = min(begin + room, len(text))
     if end < len(text) and (space := last_space(text, begin, end)) is not None:

@@ -21,8 +21,8 @@ _OF_RESULTS = 0.95
 def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: str = "") -> tuple[list[Recalled], bool]:
     """Return the leading results that fit, and True if any was left out.
 
-    A text longer than its share of the budget is replaced by its summary if there is one, else by what matches the
-    query. The first result always fits.
+    A text longer than its share of the budget is replaced by its summary, its passage, or what matches the query. The
+    first result always fits.
     """
     if max_tokens is None:
         return list(results), False
@@ -70,14 +70,14 @@ def _of_variant(variant: Variant) -> str:
 
 
 def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:
-    """Return a result with its summary, or with what matches the question, in this many tokens."""
+    """Return a result with its summary, its passage, or what matches the question, in this many tokens."""
     memory = result.memory
     room = share * tokens.CHARACTERS_PER_TOKEN
-    text = memory.content if memory.summary is None else memory.summary
-    shown = snippet(text, words, room)
+    text, passage = (memory.content, result.passage) if memory.summary is None else (memory.summary, None)
+    shown = snippet(text, words, room, passage)
     while _cost(shown) > share and len(shown) > 1:
         room -= (_cost(shown) - share) * tokens.CHARACTERS_PER_TOKEN
-        shown = snippet(text, words, max(room, 1))
+        shown = snippet(text, words, max(room, 1), passage)
     return replace(result, memory=replace(memory, content=shown))
 
 

@@ -124,9 +124,13 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
 
 
 def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
-    """Return a result with one line of text: its summary, or what matches the question."""
+    """Return a result with one line of text: its summary, its passage, or what matches the question."""
     memory = result.memory
-    return replace(result, memory=replace(memory, content=line(memory.summary or memory.content, words, _LINE)))
+    if memory.summary is None and result.passage is not None:
+        shown = " ".join(memory.content[slice(*result.passage)].split())
+    else:
+        shown = line(memory.summary or memory.content, words, _LINE)
+    return replace(result, memory=replace(memory, content=shown))
 
 
 def _weak_in_a_line(results: list[Recalled], search: Search, ranked: Ranked) -> list[Recalled]:
@@ -173,7 +177,7 @@ def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
             place = hits.ids.index(id_)
             score, raw = round(hits.scores[place], 4), round(hits.raw[place], 4)
             branches[branch] = {"rank": place + 1, "score": score, "raw": raw}
-    parts = ranked.leading.parts.get(id_, {})
+    parts = ranked.parts_of(id_)
     return {
         "branches": branches,
         "rrf": round(ranked.rrf.get(id_, 0.0), 5),

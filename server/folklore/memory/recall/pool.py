@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,45 +13,82 @@ from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.memory.recall.values import Found, Search
+from folklore.ranking.diversity import opening
 from folklore.ranking.features import Pool
-from folklore.ranking.numbers import BESIDE
 from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.question import QuestionWords, plain
 from folklore.text.words import is_question
 
-# Weight of the cosine against words in the choice of a passage.
-_COSINE = 0.5
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
 _CHARACTERS_PER_LEXEME = 8
-# A session and a position in it.
-_Place = tuple[tuple[UUID, str], int]
+# Between the content of a memory and the rest of its text.
+_END = " \0 "
 
 
 class Held(NamedTuple):
     """Match of a candidate with a question: words held, weight of pairs in sequence; of a long text its passage.
 
     `anywhere` are the words that the whole of a long text holds, `words` those of the passage; `sequence` is that of
-    the passage with most.
+    the passage with most. `opening` are the first words of the memory.
     """
 
     words: Sequence[bool]
     sequence: float
     passage: tuple[int, int] | None
     anywhere: Sequence[bool]
+    opening: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
-    """Candidates, their vectors (n, dimensions) by `rows`, and what they hold of the question.
+    """Candidates, a row for each, and what they hold of the question, whose words have a `rarity`.
 
     Of those in `surrounded`, the memories before and after in the session are candidates too.
     """
 
     all: Mapping[UUID, Candidate]
-    rows: Mapping[UUID, int]
-    vectors: NDArray[np.float32]
     held: Mapping[UUID, Held]
+    rarity: NDArray[np.float64]
     surrounded: Collection[UUID]
+
+    @cached_property
+    def rows(self) -> Mapping[UUID, int]:
+        """The row of each candidate."""
+        return {id_: row for row, id_ in enumerate(self.all)}
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """The unit vectors (n, dimensions), from big-endian half floats; zero where one is pending."""
+        found = [candidate.vector for candidate in self.all.values()]
+        size = next((len(vector) for vector in found if vector is not None), 2)
+        joined = b"".join(bytes(size) if vector is None else vector for vector in found)
+        matrix = np.frombuffer(joined, dtype=">f2").reshape(len(found), size // 2).astype(np.float32)
+        matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), np.float32(1e-9))[:, None]
+        return matrix
+
+    @cached_property
+    def words(self) -> NDArray[np.bool_]:
+        """The words of the question (n, words) that each holds."""
+        return self.matrix([held.words for held in self.held.values()])
+
+    def matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
+        """Return words of the question (n, words), a row for each candidate."""
+        return np.array(rows, dtype=bool).reshape(len(rows), len(self.rarity))
+
+    @cached_property
+    def beside(self) -> NDArray[np.int64]:
+        """The rows (n, 4) of the neighbours one place before and after in the session, and two; -1 for none."""
+        get = {item.place: row for row, item in enumerate(self.all.values()) if item.place is not None}.get
+        found = []
+        for candidate in self.all.values():
+            if candidate.place is None:
+                found.append((-1, -1, -1, -1))
+            else:
+                of, at = candidate.place
+                found.append(
+                    (get((of, at - 1), -1), get((of, at + 1), -1), get((of, at - 2), -1), get((of, at + 2), -1))
+                )
+        return np.array(found, dtype=np.int64).reshape(len(found), 4)
 
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
@@ -63,25 +101,65 @@ class Candidates:
         time: datetime = row["occurred_at"] or row["created_at"]
         return time
 
-    def words(self, ids: Sequence[UUID]) -> NDArray[np.bool_]:
-        """Return the words of the question (n, words) that some candidates hold."""
-        return np.array([self.held[id_].words for id_ in ids] or np.zeros((0, 0)), dtype=bool)
-
     def near(self, ids: Sequence[UUID]) -> NDArray[np.float32]:
         """Return the vectors of some candidates."""
         return self.vectors[[self.rows[id_] for id_ in ids]]
 
 
-def candidates_of(search: Search, all_: Mapping[UUID, Candidate], surrounded: Collection[UUID]) -> Candidates:
+def candidates_of(
+    search: Search, found: Found, all_: Mapping[UUID, Candidate], surrounded: Collection[UUID]
+) -> Candidates:
     """Return candidates with what they hold of the question."""
-    words = QuestionWords.of(search.pieces)
-    held = {id_: _held(words, candidate) for id_, candidate in all_.items()}
-    rows = {id_: row for row, id_ in enumerate(all_)}
-    vectors = unit_rows([candidate.vector for candidate in all_.values()])
-    return Candidates(all_, rows, vectors, held, frozenset(surrounded))
+    words, rarity = QuestionWords.of(search.pieces), _rarity(search, found)
+    held = {id_: _held(words, rarity, candidate) for id_, candidate in all_.items()}
+    return Candidates(all_, held, rarity, frozenset(surrounded))
 
 
-def rarity_of_words(search: Search, found: Found) -> NDArray[np.float64]:
+def with_neighbours(
+    search: Search, candidates: Candidates, ids: Sequence[UUID], read: Mapping[UUID, Candidate]
+) -> Candidates:
+    """Return some candidates with their direct neighbours, among them those that were `read` later."""
+    words, known = QuestionWords.of(search.pieces), list(candidates.all)
+    beside = candidates.beside[[candidates.rows[id_] for id_ in ids], :2]
+    chosen = dict.fromkeys([*ids, *(known[row] for row in beside[beside >= 0]), *read])
+    all_ = {id_: candidates.all.get(id_) or read[id_] for id_ in chosen}
+    held = {id_: candidates.held.get(id_) or _held(words, candidates.rarity, item) for id_, item in all_.items()}
+    return Candidates(all_, held, candidates.rarity, candidates.surrounded)
+
+
+def pool_of(search: Search, found: Found, candidates: Candidates) -> Pool:
+    """Return the candidates as the features see them."""
+    words, chosen, rows = QuestionWords.of(search.pieces), candidates.all.values(), candidates.rows
+    held = candidates.held.values()
+    listed = found.hits.get("keyword", NOTHING)
+    scores = dict(zip(listed.ids, listed.scores, strict=True))
+    return Pool(
+        keyword=np.array([scores.get(id_, 0.0) for id_ in rows]),
+        cosines=_cosines(found, candidates),
+        vectors=candidates.vectors,
+        question=_comparable(found, candidates),
+        unrelated=found.dense.unrelated,
+        held=candidates.words,
+        anywhere=candidates.matrix([item.anywhere for item in held]),
+        rarity=candidates.rarity,
+        letters=np.array([word.weight for word in words.words]),
+        names=np.array([word.name for word in words.words], dtype=bool),
+        sequence=np.array([item.sequence for item in held]),
+        pairs=words.pair_weight,
+        dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in rows]) if words.dates else None,
+        lengths=np.array([_length(candidate) for candidate in chosen], dtype=float),
+        asks=np.array([is_question(candidate.content) for candidate in chosen], dtype=bool),
+        beside=candidates.beside,
+        related=[
+            (place, rows[other], strength)
+            for place, candidate in enumerate(chosen)
+            for other, strength in candidate.linked
+            if other in rows
+        ],
+    )
+
+
+def _rarity(search: Search, found: Found) -> NDArray[np.float64]:
     """Return the rarity (words,) of the question's words among the memories: that of the rarest lexeme of its piece."""
     rarest, read = [0.0] * len(search.pieces), found.keyword.words
     if read is not None:
@@ -92,119 +170,48 @@ def rarity_of_words(search: Search, found: Found) -> NDArray[np.float64]:
     return np.array([rarest[word.place] for word in QuestionWords.of(search.pieces).words])
 
 
-def pool_of(search: Search, found: Found, candidates: Candidates, ids: Sequence[UUID]) -> Pool:
-    """Return some of the candidates as the features see them, in the order of `ids`."""
-    words = QuestionWords.of(search.pieces)
-    chosen = [candidates.all[id_] for id_ in ids]
-    places: dict[_Place, int] = {item.place: place for place, item in enumerate(chosen) if item.place is not None}
-    beside = tuple(_beside(chosen, places, distance) for distance in (1, 2))
-    vectors = candidates.near(ids)
-    listed = found.hits.get("keyword", NOTHING)
-    scores = dict(zip(listed.ids, listed.scores, strict=True))
-    numbers = {id_: place for place, id_ in enumerate(ids)}
-    return Pool(
-        keyword=np.array([scores.get(id_, 0.0) for id_ in ids]),
-        cosines=_cosines(found, chosen, vectors),
-        together=_together(found, vectors, beside[0]),
-        held=candidates.words(ids),
-        anywhere=np.array([candidates.held[id_].anywhere for id_ in ids] or np.zeros((0, 0)), dtype=bool),
-        rarity=rarity_of_words(search, found),
-        letters=np.array([word.weight for word in words.words]),
-        names=np.array([word.name for word in words.words], dtype=bool),
-        sequence=np.array([candidates.held[id_].sequence for id_ in ids]),
-        pairs=words.pair_weight,
-        dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in ids]) if words.dates else None,
-        lengths=np.array([_length(candidate) for candidate in chosen], dtype=float),
-        asks=np.array([is_question(candidate.content) for candidate in chosen], dtype=bool),
-        beside=beside,
-        related=[
-            (place, numbers[other], strength)
-            for place, candidate in enumerate(chosen)
-            for other, strength in candidate.linked
-            if other in numbers
-        ],
-    )
-
-
-def unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
-    """Return vectors as unit rows (n, dimensions), from big-endian half floats; zero where one is pending."""
-    size = next((len(vector) for vector in vectors if vector is not None), 2)
-    joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
-    matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
-    matrix /= np.maximum(lengths, np.float32(1e-9))[:, None]
-    return matrix
-
-
-def _held(words: QuestionWords, candidate: Candidate) -> Held:
-    """Return what a memory holds, of a long text the passage that holds most and is nearest.
+def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> Held:
+    """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
     Summary, tags and author count as text.
     """
-    row = candidate.row
-    others = " ".join((row["summary"] or "", *row["tags"], row["author"]))
+    row, content = candidate.row, candidate.content
+    others = " ".join((_END, row["summary"] or "", *row["tags"], row["author"]))
     if candidate.passages is None:
-        return _held_by(words, plain(f"{candidate.content} {others}"), None)
+        text = plain(content + others)
+        return _held_by(words, text, None)._replace(opening=opening(text.partition(_END)[0]))
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
-    found = [_held_by(words, plain(f"{candidate.content[slice(*range_)]} {others}"), range_) for range_ in ranges]
-    total = max(words.weight, 1e-9)
-    values = [
-        (sum(word.weight for word, holds in zip(words.words, item.words, strict=True) if holds) + item.sequence) / total
-        + _COSINE * cosine
-        for item, cosine in zip(found, cosines, strict=True)
-    ]
+    found = [_held_by(words, plain(content[slice(*range_)] + others), range_) for range_ in ranges]
+    matrix = np.array([item.words for item in found], dtype=bool)
+    best = found[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
+    sequence = max(item.sequence for item in found)
     anywhere = [any(column) for column in zip(*(item.words for item in found), strict=True)]
-    best, sequence = found[values.index(max(values))], max(item.sequence for item in found)
-    return best._replace(anywhere=anywhere, sequence=sequence)
+    return Held(best.words, sequence, best.passage, anywhere, opening(plain(content[: ranges[0][1]])))
 
 
 def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None) -> Held:
     held = [word.start in text for word in words.words]
-    return Held(held, words.in_sequence(text), passage, held)
+    return Held(held, words.in_sequence(text) if True in held else 0.0, passage, held)
 
 
-def _cosines(found: Found, chosen: Sequence[Candidate], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
-    question = _question(found, vectors)
-    if question is None:
-        return np.zeros(len(chosen))
-    cosines: NDArray[np.float64] = (vectors @ question).astype(float)
-    for place, candidate in enumerate(chosen):
-        if candidate.passages is not None:
-            cosines[place] = max(cosines[place], *candidate.passages.cosines)
-    cosines = (cosines - found.dense.unrelated) / (1.0 - found.dense.unrelated)
-    return np.where(np.abs(vectors).max(axis=1) > 0, cosines, 0.0)
-
-
-def _together(found: Found, vectors: NDArray[np.float32], beside: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return the cosine (n,) of the question with each memory and half of its direct neighbours."""
-    question = _question(found, vectors)
-    if question is None:
-        return np.zeros(len(vectors))
-    joined = vectors.copy()
-    for of, other in beside:
-        joined[of] += BESIDE * vectors[other]
-    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
-    cosines: NDArray[np.float64] = (joined @ question / lengths - found.dense.unrelated) / (1.0 - found.dense.unrelated)
-    return cosines.astype(float)
-
-
-def _question(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
+def _comparable(found: Found, candidates: Candidates) -> NDArray[np.float32] | None:
     """Return the vector of the question, None if vectors cannot be compared with it."""
     query = found.dense.query
-    comparable = "dense" in found.hits and query is not None and vectors.shape[1] == len(query.vector)
-    return query.vector if comparable and query is not None else None
+    if "dense" not in found.hits or query is None or candidates.vectors.shape[1] != len(query.vector):
+        return None
+    return query.vector
 
 
-def _beside(chosen: Sequence[Candidate], places: Mapping[_Place, int], distance: int) -> list[tuple[int, int]]:
-    """Return the neighbours so many places away in a session, as (of, neighbour)."""
-    links = []
-    for of, candidate in enumerate(chosen):
-        if candidate.place is not None:
-            session, position = candidate.place
-            near = (places.get((session, at)) for at in (position - distance, position + distance))
-            links += [(of, other) for other in near if other is not None]
-    return links
+def _cosines(found: Found, candidates: Candidates) -> NDArray[np.float64]:
+    """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
+    question, vectors, unrelated = _comparable(found, candidates), candidates.vectors, found.dense.unrelated
+    if question is None:
+        return np.zeros(len(vectors))
+    cosines: NDArray[np.float64] = (vectors @ question).astype(float)
+    for place, candidate in enumerate(candidates.all.values()):
+        if candidate.passages is not None:
+            cosines[place] = max(cosines[place], *candidate.passages.cosines)
+    return np.where(vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0)
 
 
 def _length(candidate: Candidate) -> int:

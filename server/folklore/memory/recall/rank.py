@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -14,7 +14,7 @@ from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.pool import Candidates, candidates_of, pool_of, rarity_of_words
+from folklore.memory.recall.pool import Candidates, candidates_of, pool_of, with_neighbours
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
 from folklore.ranking.diversity import (
@@ -24,7 +24,6 @@ from folklore.ranking.diversity import (
     newest_first,
     share_words,
 )
-from folklore.ranking.features import Pool
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
 from folklore.ranking.numbers import ALONE, COVERED, MOST_WEAK, REFLECTIONS, SAME_SUBJECT, SAME_WORDS, SURROUNDED
 from folklore.ranking.signals import signals_of
@@ -54,14 +53,14 @@ class Leading:
     """The best candidates, best first, with their relevance (n,); how many a reranker sorted.
 
     `variants` are near-duplicates of a candidate, newest first, which it represents. `parts` are the features of all
-    candidates times their weights, `trained` their sum by the trained weights alone, of which scores are made.
+    candidates times their weights, by row, `trained` their sum by the trained weights alone, of which scores are made.
     """
 
     order: list[UUID]
     relevance: NDArray[np.float64]
     variants: Mapping[UUID, Sequence[UUID]]
-    parts: Mapping[UUID, Mapping[str, float]]
-    trained: Mapping[UUID, float]
+    parts: Mapping[str, NDArray[np.float64]]
+    trained: NDArray[np.float64]
     reranked: int = 0
     degraded: tuple[Degraded, ...] = ()
 
@@ -82,6 +81,11 @@ class Ranked:
     weights: Weights
     degraded: tuple[Degraded, ...] = ()
 
+    def parts_of(self, id_: UUID) -> dict[str, float]:
+        """Return the parts of the relevance of a candidate."""
+        row = self.candidates.rows[id_]
+        return {name: float(values[row]) for name, values in self.leading.parts.items()}
+
     @property
     def fits(self) -> bool:
         """True if any result may be an answer, and where confidence does not count."""
@@ -96,14 +100,14 @@ async def rank(memory: MemoryContext, search: Search, found: Found) -> Ranked:
         leading = _leading(search, found, candidates, rrf, weights)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await _rerank(memory.reranker, search, leading, candidates)
-        redundancy = _diverse(search, found, leading, candidates)
+        redundancy = _diverse(search, leading, candidates)
         results = list(redundancy)
         if search.question.literal:
             scores, confidence = dict.fromkeys(results[: search.wanted + 1], 0.0), dict[UUID, float]()
         else:
             results = results if search.ranking.min_score else results[: search.wanted + 1]
             confidence = await _confidences(memory, search, found, candidates, results, weights)
-            scores = _scores(search, leading, confidence, weights)
+            scores = _scores(search, candidates, leading, confidence, weights)
     degraded = (*degraded, *leading.degraded)
     return Ranked(rrf, candidates, leading, redundancy, scores, confidence, weights, degraded)
 
@@ -149,7 +153,7 @@ async def read_pool(
     )
     with stage("recall.pool", candidates=len(ids)):
         read, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
-    return rrf, candidates_of(search, read, query.spreading), degraded
+    return rrf, candidates_of(search, found, read, query.spreading), degraded
 
 
 def _leading(
@@ -157,40 +161,25 @@ def _leading(
 ) -> Leading:
     """Return the best candidates by relevance, one of each group of near-duplicates, with few reflections."""
     ranking, ids = search.ranking, list(candidates.all)
-    trained: Iterable[float] = ()
+    trained = np.zeros(len(ids))
     if ranking.fusion == "rrf":
         best = max(rrf.values(), default=1.0) or 1.0
-        parts = {id_: {"reciprocal ranks": rrf[id_] / best} for id_ in ids}
+        parts = {"reciprocal ranks": np.array([rrf[id_] / best for id_ in ids])}
     else:
-        pool = pool_of(search, found, candidates, ids)
-        parts = _parts(search, weights, pool, candidates, ids) if ids else {}
-        trained = np.sum(list(weights.relevance_of(pool, _TRAINED).values()), axis=0).tolist() if ids else []
-    relevance = {id_: sum(values.values()) for id_, values in parts.items()}
+        pool, rows = pool_of(search, found, candidates), [candidate.row for candidate in candidates.all.values()]
+        parts = weights.relevance_of(pool, ranking)
+        own = parts if ranking.as_trained else weights.relevance_of(pool, _TRAINED)
+        trained = np.sum(list(own.values()), axis=0)
+        parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
+    relevance = dict(zip(ids, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
     order = _with_few_reflections(best_first(relevance, rrf), candidates.all, search.wanted)
-    if ranking.fusion == "rrf" or ranking.mmr_lambda == 1.0:
-        groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order, ())
-    else:
-        groups = group_near_duplicates(order, lambda id_: candidates.all[id_].content, candidates.time_of, len(order))
+    groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order, ())
+    if ranking.fusion != "rrf" and ranking.mmr_lambda < 1.0:
+        opening = {id_: held.opening for id_, held in candidates.held.items()}.__getitem__
+        groups = group_near_duplicates(order, opening, lambda id_: candidates.all[id_].content, candidates.time_of)
     best_of = [max(relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
-    return Leading(
-        list(groups),
-        np.array(best_of),
-        {id_: ids for id_, ids in groups.items() if ids},
-        parts,
-        dict(zip(ids, trained, strict=False)),
-    )
-
-
-def _parts(
-    search: Search, weights: Weights, pool: Pool, candidates: Candidates, ids: Sequence[UUID]
-) -> dict[UUID, dict[str, float]]:
-    """Return the parts of each candidate's relevance: its features times their weights, and its signals."""
-    features = weights.relevance_of(pool, search.ranking)
-    signals = signals_of(
-        search.ranking, pool, [candidates.all[id_].row for id_ in ids], search.pieces, search.scope.now
-    )
-    columns = {name: values.tolist() for name, values in {**features, **signals}.items()}
-    return {id_: {name: values[place] for name, values in columns.items()} for place, id_ in enumerate(ids)}
+    variants = {id_: others for id_, others in groups.items() if others}
+    return Leading(list(groups), np.array(best_of), variants, parts, trained)
 
 
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
@@ -226,7 +215,7 @@ async def _rerank(reranker: Reranker, search: Search, leading: Leading, candidat
     return replace(leading, order=order, relevance=relevance, reranked=len(texts))
 
 
-def _diverse(search: Search, found: Found, leading: Leading, candidates: Candidates) -> dict[UUID, float]:
+def _diverse(search: Search, leading: Leading, candidates: Candidates) -> dict[UUID, float]:
     """Return the results, best first but the newer one first on one subject, with their redundancy."""
     ranking = search.ranking
     vectors = candidates.near(leading.order)
@@ -237,13 +226,13 @@ def _diverse(search: Search, found: Found, leading: Leading, candidates: Candida
     redundancy = {leading.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy
-    newer = _newer_on_subject(search, found, leading.order, candidates, redundancy)
+    newer = _newer_on_subject(leading.order, candidates, redundancy)
     order = newest_first(list(redundancy), newer)
     return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
 
 
 def _newer_on_subject(
-    search: Search, found: Found, order: Sequence[UUID], candidates: Candidates, results: Collection[UUID]
+    order: Sequence[UUID], candidates: Candidates, results: Collection[UUID]
 ) -> dict[UUID, list[UUID]]:
     """Return the newer candidates on the subject of a candidate, newest first, where there are any.
 
@@ -258,7 +247,8 @@ def _newer_on_subject(
     if not later.any():
         return {}
     vectors = candidates.near(ids)
-    possible = later & _covered(candidates.words(ids), rarity_of_words(search, found))
+    held = candidates.words[[candidates.rows[id_] for id_ in ids]]
+    possible = later & _covered(held, candidates.rarity)
     alike = vectors @ vectors.T >= SAME_SUBJECT
     texts = [candidates.all[id_].content for id_ in ids]
     words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
@@ -294,30 +284,25 @@ async def _confidences(
 
     Which of those were read before depends on the ranking, and so on other memories; confidence must not.
     """
-    if not results:
-        return {}
-    at = {candidate.place: id_ for id_, candidate in candidates.all.items() if candidate.place is not None}
-    beside = [
-        (id_, (session, position + step))
+    lacking = [
+        id_
         for id_ in results
-        if (place := candidates.all[id_].place) is not None
-        for session, position in [place]
-        for step in (-1, 1)
-        if position + step >= 0
+        if id_ not in candidates.surrounded
+        and (place := candidates.all[id_].place) is not None
+        and (candidates.beside[candidates.rows[id_], : 2 if place[1] else 1] < 0).any()
     ]
-    lacking = {id_: None for id_, place in beside if place not in at and id_ not in candidates.surrounded}
+    read: Mapping[UUID, Candidate] = {}
     if lacking:
         near = None if "dense" not in found.hits else found.dense.query
-        query = CandidateQuery(ids=list(lacking), spreading=list(lacking), reach=1, related=False, near=near)
+        query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, near=near)
         read, _ = await read_candidates(memory, search, query)
-        candidates = candidates_of(search, {**read, **candidates.all}, candidates.surrounded)
-        at = {candidate.place: id_ for id_, candidate in candidates.all.items() if candidate.place is not None}
-    ids = list(dict.fromkeys([*results, *(at[place] for _, place in beside if place in at)]))
-    confidence = weights.confidence_of(pool_of(search, found, candidates, ids)).tolist()
-    return dict(zip(results, confidence, strict=False))
+    chosen = with_neighbours(search, candidates, results, read)
+    return dict(zip(results, weights.confidence_of(pool_of(search, found, chosen)).tolist(), strict=False))
 
 
-def _scores(search: Search, leading: Leading, confidence: Mapping[UUID, float], weights: Weights) -> dict[UUID, float]:
+def _scores(
+    search: Search, candidates: Candidates, leading: Leading, confidence: Mapping[UUID, float], weights: Weights
+) -> dict[UUID, float]:
     """Return the results with their scores: those wanted, and one more if there is one.
 
     Without `min_score`, an answer in which no confidence reaches the floor has the three most relevant results.
@@ -328,8 +313,8 @@ def _scores(search: Search, leading: Leading, confidence: Mapping[UUID, float], 
     if not search.sorted_by_score:
         kept = [id_ for id_ in order if confidence[id_] >= (ranking.min_score or 0.0)]
         return {id_: confidence[id_] for id_ in kept[: search.wanted + 1]}
-    best = sorted(leading.trained.values(), reverse=True)[:2]
-    own = np.array([leading.trained[id_] for id_ in order])
+    best = np.sort(leading.trained)[::-1][:2]
+    own = leading.trained[[candidates.rows[id_] for id_ in order]]
     lead = own - np.where(own < best[0], best[0], best[-1] if len(best) > 1 else best[0] - ALONE)
     scores = weights.scores_of(own, lead, np.array(list(confidence.values()))).round(3).tolist()
     if not QuestionWords.of(search.pieces).words:  # signs alone: nothing can be said of what answers them

@@ -85,7 +85,7 @@ class _Trace:
     def candidates(self, texts: Mapping[UUID, Memory]) -> list[ExplainedCandidate]:
         """Return the candidates: results in their order, then by relevance."""
         results = list(self.outcome.scores)
-        parts = self.outcome.leading.parts
+        parts = {id_: self.outcome.parts_of(id_) for id_ in self.outcome.candidates.all}
         relevance = {id_: sum(parts[id_].values()) for id_ in sorted(parts, key=lambda id_: -sum(parts[id_].values()))}
         hits = [id_ for branch in self.found.hits.values() for id_ in branch.ids]
         order = dict.fromkeys([*results, *self.outcome.leading.order, *relevance, *hits])
