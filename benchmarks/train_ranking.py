@@ -192,6 +192,9 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
     columns = [place for place, (_, group) in enumerate(RELEVANCE.values()) if dense or group != "dense"]
     judged = [place for place, name in enumerate(CONFIDENCE) if dense or name != "meaning"]
     weights = train_relevance(sets, columns)
+    while (weights <= 0).any():  # every feature speaks for a memory: one that the others make needless is left out
+        columns = [column for column, weight in zip(columns, weights, strict=True) if weight > 0]
+        weights = train_relevance(sets, columns)
     relevance = np.zeros(len(RELEVANCE))
     relevance[columns] = weights
     confidence = train_confidence(sets, relevance, judged)
