@@ -64,11 +64,6 @@ class Ranking:
     # Postings that a question may read; its rarest words are read first.
     postings_budget: int = 20_000
 
-    @property
-    def as_trained(self) -> bool:
-        """True if every group of features has the scale that the weights were trained with."""
-        return all(self.scale(group) == 1.0 for group in SCALES)
-
     def fetch(self, limit: int) -> int:
         """Return the number of candidates that each branch brings for an answer of `limit`."""
         return max(LEAST_FETCHED, limit, round(limit * self.fetch_multiplier))

@@ -28,7 +28,7 @@ from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
 from folklore.ranking.numbers import ALONE, COVERED, MOST_WEAK, REFLECTIONS, SAME_SUBJECT, SAME_WORDS, SURROUNDED
 from folklore.ranking.signals import signals_of
 from folklore.ranking.trained import Weights, weights_for
-from folklore.ranking.weights import Ranking
+from folklore.ranking.weights import SCALES, Ranking
 from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.question import QuestionWords
@@ -168,7 +168,7 @@ def _leading(
     else:
         pool, rows = pool_of(search, found, candidates), [candidate.row for candidate in candidates.all.values()]
         parts = weights.relevance_of(pool, ranking)
-        own = parts if ranking.as_trained else weights.relevance_of(pool, _TRAINED)
+        own = parts if all(ranking.scale(group) == 1.0 for group in SCALES) else weights.relevance_of(pool, _TRAINED)
         trained = np.sum(list(own.values()), axis=0)
         parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
     relevance = dict(zip(ids, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
