@@ -8,20 +8,11 @@ from uuid import UUID
 
 from folklore.db.stores.namespaces import Change, NamespaceInfo
 from folklore.errors import Conflict, NotFound, RateLimited
+from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require, require_owner, require_writable
 from folklore.memory.records.forget import refresh_planner_samples
-from folklore.memory.requests import (
-    CreateNamespaceRequest,
-    DeleteNamespaceRequest,
-    DescribeNamespaceRequest,
-    EraseNamespaceRequest,
-    ListNamespacesRequest,
-    RenameNamespaceRequest,
-    RestoreNamespaceRequest,
-    ShareNamespaceRequest,
-)
 from folklore.memory.results import DeletedNamespace, ErasedNamespaces
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import short_text
@@ -34,12 +25,12 @@ MAX_DESCRIPTION = 2_000
 MAX_NEW = 100
 
 
-async def list_namespaces(context: RequestContext, request: ListNamespacesRequest) -> tuple[Namespace, ...]:
+async def list_namespaces(context: RequestContext, request: requests.ListNamespacesRequest) -> tuple[Namespace, ...]:
     """List readable namespaces with counts, or the deleted ones. One statement."""
     return tuple(await context.memory.namespaces.all(deleted=request.deleted))
 
 
-async def create_namespace(context: RequestContext, request: CreateNamespaceRequest) -> str:
+async def create_namespace(context: RequestContext, request: requests.CreateNamespaceRequest) -> str:
     """Create an empty namespace and return its normalised name. Raises InvalidInput, Conflict if it exists."""
     require_owner(context.caller)
     memory = context.memory
@@ -68,7 +59,7 @@ async def require_new_namespace(memory: MemoryContext, principal: str, now: date
         )
 
 
-async def rename_namespace(context: RequestContext, request: RenameNamespaceRequest) -> str:
+async def rename_namespace(context: RequestContext, request: requests.RenameNamespaceRequest) -> str:
     """Rename a namespace; its memories stay. Raises NotFound, InvalidInput, Conflict if the name is taken."""
     memory = context.memory
     guard_fields({"to": request.to}, memory.secrets)
@@ -80,7 +71,7 @@ async def rename_namespace(context: RequestContext, request: RenameNamespaceRequ
     return name
 
 
-async def describe_namespace(context: RequestContext, request: DescribeNamespaceRequest) -> None:
+async def describe_namespace(context: RequestContext, request: requests.DescribeNamespaceRequest) -> None:
     """Set or remove the description of a namespace. Raises NotFound, InvalidInput."""
     guard_fields({"description": request.description}, context.memory.secrets)
     namespace = await administered(context, request.name)
@@ -88,7 +79,7 @@ async def describe_namespace(context: RequestContext, request: DescribeNamespace
     await _changed(context, "namespace_describe", namespace.id, description=description)
 
 
-async def share_namespace(context: RequestContext, request: ShareNamespaceRequest) -> None:
+async def share_namespace(context: RequestContext, request: requests.ShareNamespaceRequest) -> None:
     """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
     namespace = await administered(context, request.name)
     await _changed(context, "namespace_share", namespace.id, shared="never" if request.off else "always")
@@ -99,7 +90,7 @@ async def _changed(context: RequestContext, action: Change, namespace: UUID, **n
     return await context.memory.root.namespaces.change(action, namespace, caller=context.caller, now=context.now, **new)
 
 
-async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequest) -> DeletedNamespace:
+async def delete_namespace(context: RequestContext, request: requests.DeleteNamespaceRequest) -> DeletedNamespace:
     """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
     namespace = await administered(context, request.name)
     await _changed(context, "namespace_delete", namespace.id)
@@ -107,7 +98,7 @@ async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequ
     return DeletedNamespace(namespace.name, context.retention)
 
 
-async def erase_namespace(context: RequestContext, request: EraseNamespaceRequest) -> ErasedNamespaces:
+async def erase_namespace(context: RequestContext, request: requests.EraseNamespaceRequest) -> ErasedNamespaces:
     """Delete a namespace with all its memories permanently; if none of the name is in use, the deleted ones.
 
     Never both: deleted ones can be restored. Raises NotFound, Conflict if `only` is given and would not match.
@@ -140,7 +131,7 @@ async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:
     await refresh_planner_samples(context.memory)
 
 
-async def restore_namespace(context: RequestContext, request: RestoreNamespaceRequest) -> str:
+async def restore_namespace(context: RequestContext, request: requests.RestoreNamespaceRequest) -> str:
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)
     last = await restorable(context, request.name)

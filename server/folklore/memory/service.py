@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
+from folklore.memory import requests
 from folklore.memory.code.calls import mark, prepare
-from folklore.memory.requests import (
-    GetRequest,
-    RecallRequest,
-    Request,
-    Result,
-    Returns,
-    SearchRequest,
-    StoreRequest,
-    UpdateRequest,
-)
 from folklore.memory.results import StoreResult
 from folklore.model import Caller, Draft, Unreadable
 
@@ -38,7 +29,7 @@ def _without_imported(draft: Draft | Unreadable) -> Draft | Unreadable:
 class Operations(Protocol):
     """The operations of this process, or those of a server over HTTP."""
 
-    async def call(self, request: Returns[Result]) -> Result:
+    async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
         """Run an operation. Raises FolkloreError."""
 
 
@@ -61,9 +52,9 @@ class Service:
     usage: Callable[[], UsageRecorder]
     denied: Callable[[str, FolkloreError], None] = _ignore
 
-    async def call(self, request: Returns[Result]) -> Result:
+    async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
-        operation = cast("Request", request).operation
+        operation = cast("requests.Request", request).operation
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
@@ -71,39 +62,41 @@ class Service:
 
             if context.copy is not None:
                 request = await prepare(context.copy, request, self.call)
-            if isinstance(request, StoreRequest):
+            if isinstance(request, requests.StoreRequest):
                 request = self._prepared(request, context)
             result = await use_case(operation)(context, request)
         except FolkloreError as error:
             self.denied(operation, error)
             raise
         self._record(request, result, context)
-        return cast("Result", result if context.copy is None else await mark(context.copy, result))
+        return cast("requests.Result", result if context.copy is None else await mark(context.copy, result))
 
-    def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
+    def _prepared(self, request: requests.StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace
         memories = tuple(map(_without_imported, self.usage().unquote(namespace, request.memories)))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
-        if isinstance(request, RecallRequest | SearchRequest):
+        if isinstance(request, requests.RecallRequest | requests.SearchRequest):
             if not request.counted:
                 return
-            several = request.queries if isinstance(request, RecallRequest) else ()
+            several = request.queries if isinstance(request, requests.RecallRequest) else ()
             queries = several or (request.query or "",)
             self.usage().record(result, *queries, caller=context.caller, now=context.now)
-        elif isinstance(request, GetRequest):
+        elif isinstance(request, requests.GetRequest):
             read = [(item.memory.namespace, item.memory.id) for item in result.found]
             self.usage().record_use("read", read, caller=context.caller, now=context.now)
-        elif isinstance(request, UpdateRequest):
+        elif isinstance(request, requests.UpdateRequest):
             self.usage().record_use("updated", [(result.namespace, request.id)], caller=context.caller, now=context.now)
-        elif isinstance(request, StoreRequest):
+        elif isinstance(request, requests.StoreRequest):
             self.usage().metrics.stored(len(result.stored))
             self._record_stored_again(request, result, context)
             for item in result.refused:
                 self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
 
-    def _record_stored_again(self, request: StoreRequest, result: StoreResult, context: RequestContext) -> None:
+    def _record_stored_again(
+        self, request: requests.StoreRequest, result: StoreResult, context: RequestContext
+    ) -> None:
         """Record the memories that a store confirmed or superseded."""
         confirmed = [item.id for item in result.stored if item.status == "duplicate"]
         superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]

@@ -12,18 +12,11 @@ from folklore.db.stores.maintenance import Maintenance
 from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
+from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.models.switch import model_coverage
 from folklore.memory.permissions import require_owner, role_in
-from folklore.memory.requests import (
-    BackupsRequest,
-    EmbeddingsRequest,
-    JobsRequest,
-    SizesRequest,
-    StatsRequest,
-    StatusRequest,
-)
 from folklore.memory.results import (
     BackupInfo,
     EmbeddingsInfo,
@@ -41,7 +34,7 @@ from folklore.model import Degraded
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(context: RequestContext, request: StatusRequest) -> Status:
+async def read_status(context: RequestContext, request: requests.StatusRequest) -> Status:
     """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
 
     One statement.
@@ -77,7 +70,7 @@ async def read_status(context: RequestContext, request: StatusRequest) -> Status
     )
 
 
-async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
+async def read_stats(context: RequestContext, request: requests.StatsRequest) -> Stats:
     """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
@@ -90,20 +83,20 @@ async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
     return Stats(tuple(counted), label, context.engine)
 
 
-async def read_jobs(context: RequestContext, _request: JobsRequest) -> JobsInfo:
+async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> JobsInfo:
     """Return the rows of the background jobs, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     states = await Jobs(context.memory.database).all()
     return JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
 
 
-async def read_backups(context: RequestContext, _request: BackupsRequest) -> tuple[BackupInfo, ...]:
+async def read_backups(context: RequestContext, _request: requests.BackupsRequest) -> tuple[BackupInfo, ...]:
     """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     return await context.backups()
 
 
-async def read_sizes(context: RequestContext, _request: SizesRequest) -> Sizes:
+async def read_sizes(context: RequestContext, _request: requests.SizesRequest) -> Sizes:
     """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     tables = await Maintenance(context.memory.database).sizes()
@@ -113,7 +106,7 @@ async def read_sizes(context: RequestContext, _request: SizesRequest) -> Sizes:
     )
 
 
-async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) -> EmbeddingsInfo:
+async def read_embeddings(context: RequestContext, _request: requests.EmbeddingsRequest) -> EmbeddingsInfo:
     """Return the models, and what they embedded of the namespaces that the caller may read.
 
     Addresses of models are for the owner.

@@ -17,18 +17,11 @@ from uuid import UUID
 
 from folklore.db.stores.principals import Known, NewToken, Principals
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
+from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.namespaces import create_namespace, require_new_namespace
 from folklore.memory.permissions import require_owner, stronger
-from folklore.memory.requests import (
-    NO_END,
-    CreateNamespaceRequest,
-    CreateTokenRequest,
-    InviteRequest,
-    ListTokensRequest,
-    RevokeTokensRequest,
-)
 from folklore.memory.results import CreatedToken, RevokedToken
 from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.text import names
@@ -84,7 +77,7 @@ def digest_of(key: str) -> bytes:
     return hashlib.sha256(bytes.fromhex(key)).digest()
 
 
-async def create_token(context: RequestContext, request: CreateTokenRequest) -> CreatedToken:
+async def create_token(context: RequestContext, request: requests.CreateTokenRequest) -> CreatedToken:
     """Create a token of 32 random bytes, and the namespaces of its grants that do not exist.
 
     Raises InvalidInput, Refused.
@@ -97,7 +90,11 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
 
 
 async def prepare_token(
-    context: RequestContext, request: CreateTokenRequest | InviteRequest, *, digest: bytes, owner: bool = False
+    context: RequestContext,
+    request: requests.CreateTokenRequest | requests.InviteRequest,
+    *,
+    digest: bytes,
+    owner: bool = False,
 ) -> tuple[NewToken, list[str]]:
     """Check what a token is to be, and create the namespaces of its grants that do not exist.
 
@@ -109,7 +106,7 @@ async def prepare_token(
         raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=owner)
-    expires_at = None if request.expires == NO_END else context.now + period(request.expires, "expires")
+    expires_at = None if request.expires == requests.NO_END else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
     named, patterns = _separated(grants)
     wanted = [name for name, _ in named.values()]
@@ -171,7 +168,7 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
     await Principals(memory.database).create(token, principal_id=new_id(), caller=context.caller, now=now)
 
 
-async def list_tokens(context: RequestContext, request: ListTokensRequest) -> tuple[Token, ...]:
+async def list_tokens(context: RequestContext, request: requests.ListTokensRequest) -> tuple[Token, ...]:
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
     principals = Principals(context.memory.database)
@@ -180,7 +177,7 @@ async def list_tokens(context: RequestContext, request: ListTokensRequest) -> tu
     )
 
 
-async def revoke_tokens(context: RequestContext, request: RevokeTokensRequest) -> tuple[RevokedToken, ...]:
+async def revoke_tokens(context: RequestContext, request: requests.RevokeTokensRequest) -> tuple[RevokedToken, ...]:
     """Revoke tokens by id, or all of a principal, at once. Raises NotFound, InvalidInput, Refused."""
     require_owner(context.caller)
     if bool(request.ids) == (request.principal is not None):
@@ -319,7 +316,7 @@ async def _ensure_namespaces(
             if limited:
                 await require_new_namespace(context.memory, context.caller.author, context.now)
             with suppress(Conflict):  # another process created it meanwhile
-                created.append(await create_namespace(context, CreateNamespaceRequest(name=name)))
+                created.append(await create_namespace(context, requests.CreateNamespaceRequest(name=name)))
     return {names.key(namespace.name): namespace.id for namespace in await store.find(unique)}, created
 
 

@@ -7,17 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from folklore.memory.requests import (
-    DISTINCT,
-    REVIEWED,
-    Changes,
-    ForgetRequest,
-    RelateRequest,
-    RelationChange,
-    Request,
-    UndoRequest,
-    UpdateRequest,
-)
+from folklore.memory import requests
 from folklore.memory.results import ReviewItem
 from folklore.model import Memory
 
@@ -48,14 +38,14 @@ class Decided:
     A relation changes neither memory; then `changed` is the newer one.
     """
 
-    request: Request
+    request: requests.Request
     changed: Memory
-    undo: Request
+    undo: requests.Request
 
     @property
     def is_relation(self) -> bool:
         """True for a decision that only relates the memories."""
-        return isinstance(self.undo, RelateRequest)
+        return isinstance(self.undo, requests.RelateRequest)
 
 
 def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
@@ -65,9 +55,9 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
         return _on_one(newer, decision, today)
     older = item.memories[0]
     if decision in ("keep", "contradicts"):
-        return _related(newer, DISTINCT if decision == "keep" else "contradicts", older)
+        return _related(newer, requests.DISTINCT if decision == "keep" else "contradicts", older)
     if decision == "merge":
-        return _changed(newer, UpdateRequest(id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)))
+        return _changed(newer, requests.UpdateRequest(id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)))
     if decision == "supersede":
         return _changed(older, _relation(newer, "supersedes", older))
     return _forgotten(older if decision == "forget_older" else newer)
@@ -76,24 +66,24 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
 def _on_one(memory: Memory, decision: Decision, today: date) -> Decided:
     if decision == "forget":
         return _forgotten(memory)
-    metadata = {**(memory.metadata or {}), REVIEWED: today.isoformat()}
-    changes = Changes.model_validate({"pinned": True} if decision == "pin" else {"metadata": metadata})
+    metadata = {**(memory.metadata or {}), requests.REVIEWED: today.isoformat()}
+    changes = requests.Changes.model_validate({"pinned": True} if decision == "pin" else {"metadata": metadata})
     where = {"namespaces": (memory.namespace,), "if_revision": memory.revision}
-    return _changed(memory, UpdateRequest(id=memory.id, changes=changes, **where))
+    return _changed(memory, requests.UpdateRequest(id=memory.id, changes=changes, **where))
 
 
 def _forgotten(memory: Memory) -> Decided:
-    return _changed(memory, ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
+    return _changed(memory, requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
 
 
-def _changed(memory: Memory, request: Request) -> Decided:
-    return Decided(request, memory, UndoRequest(id=memory.id, namespaces=(memory.namespace,)))
+def _changed(memory: Memory, request: requests.Request) -> Decided:
+    return Decided(request, memory, requests.UndoRequest(id=memory.id, namespaces=(memory.namespace,)))
 
 
 def _related(one: Memory, type_: str, other: Memory) -> Decided:
     return Decided(_relation(one, type_, other), one, _relation(one, type_, other, remove=True))
 
 
-def _relation(one: Memory, type_: str, other: Memory, *, remove: bool = False) -> RelateRequest:
-    change = RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
-    return RelateRequest(relations=(change,), namespaces=(one.namespace,))
+def _relation(one: Memory, type_: str, other: Memory, *, remove: bool = False) -> requests.RelateRequest:
+    change = requests.RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
+    return requests.RelateRequest(relations=(change,), namespaces=(one.namespace,))

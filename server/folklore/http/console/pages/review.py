@@ -13,18 +13,9 @@ from starlette.responses import JSONResponse, Response
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit, is_from_script
+from folklore.memory import requests
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
-from folklore.memory.requests import (
-    GetRequest,
-    OverviewRequest,
-    Returns,
-    ReviewRequest,
-    StatementsRequest,
-    StatusRequest,
-    StoreRequest,
-    UndoRequest,
-)
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
 from folklore.model import Draft, Memory
 from folklore.text.difference import Part, changed_lines
@@ -65,16 +56,16 @@ async def show(visit: Visit) -> Response:
     """Show what wants a decision in a project, or the projects with the numbers of it."""
     project = visit.query.get("project", "")
     if not project:
-        overview = await visit.call(OverviewRequest())
-        status = await visit.call(StatusRequest(check_model=False))
+        overview = await visit.call(requests.OverviewRequest())
+        status = await visit.call(requests.StatusRequest(check_model=False))
         counted = {item.namespace: item for item in overview.attention}
         return await visit.render("review_projects.html", projects=status.namespaces, counted=counted)
     reason, skip = _reason(visit.query.get("reason", "similar")), _skip(visit.query.get("skip") or "0")
     found = await visit.call(
-        ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
+        requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
     )
     items = [_shown(item) for item in found.items[skip : skip + _PAGE]]
-    statements = await visit.call(StatementsRequest(namespace=project))
+    statements = await visit.call(requests.StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
     if len(found.items) > skip + _PAGE:
         more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
@@ -88,8 +79,8 @@ async def state(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
     project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
     if stored := "store" in visit.form:
-        await visit.call(StoreRequest(memories=(Draft(sentence),), namespace=project, single=True))
-    await visit.call(StatementsRequest(namespace=project, drop=(sentence,)))
+        await visit.call(requests.StoreRequest(memories=(Draft(sentence),), namespace=project, single=True))
+    await visit.call(requests.StatementsRequest(namespace=project, drop=(sentence,)))
     return visit.redirect("review", notice="stored" if stored else "dropped", project=project, reason="similar")
 
 
@@ -132,9 +123,9 @@ async def undo(visit: Visit) -> Response:
     reason = _reason(visit.form.get("reason", ""))
     decision, revision, name = [*visit.form.get("undo", "").split(" "), "", ""][:3]
     request = _decided((await _read(visit, reason, name)).item, _decision(reason, decision)).undo
-    if isinstance(request, UndoRequest):
+    if isinstance(request, requests.UndoRequest):
         request = request.model_copy(update={"revision": _skip(revision)})
-    await visit.call(cast("Returns[object]", request))
+    await visit.call(cast("requests.Returns[object]", request))
     if not is_from_script(visit.request):
         return visit.redirect("review", notice="undone", project=visit.form.get("project"), reason=reason)
     return await _answer(visit, reason, [await _read(visit, reason, name)])
@@ -159,12 +150,12 @@ async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name:
         return replace(shown, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
     decided = _decided(shown.item, decision)
     try:
-        result = await visit.call(cast("Returns[object]", decided.request))
+        result = await visit.call(cast("requests.Returns[object]", decided.request))
         if isinstance(result, RelateResult) and result.failed:
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
         return replace(shown, error=error)
-    [changed] = (await visit.call(GetRequest(ids=(decided.changed.id,), forgotten=True))).found
+    [changed] = (await visit.call(requests.GetRequest(ids=(decided.changed.id,), forgotten=True))).found
     return replace(shown, decision=decision, changed=changed.memory)
 
 
@@ -174,9 +165,8 @@ async def _read(visit: Visit, reason: ReviewReason, name: str) -> Shown:
         ids = [UUID(part.partition(":")[0]) for part in name.split("|")]
     except ValueError:
         raise InvalidInput("item", "does not name memories.", hint="Reload the page.") from None
-    found = {
-        item.memory.id: item.memory for item in (await visit.call(GetRequest(ids=tuple(ids), forgotten=True))).found
-    }
+    request = requests.GetRequest(ids=tuple(ids), forgotten=True)
+    found = {item.memory.id: item.memory for item in (await visit.call(request)).found}
     if missing := [id_ for id_ in ids if id_ not in found]:
         raise NotFound(f"There is no memory {missing[0]}.", hint="Reload the page.")
     return _shown(ReviewItem(reason, tuple(found[id_] for id_ in ids)))
