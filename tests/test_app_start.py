@@ -1,11 +1,18 @@
-"""Start of an application whose embedding service never answers."""
+"""Start of an application, and of its engine, that something holds up."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+
+import pytest
 
 from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
+from folklore.db.database import Database, PoolLimits
+from folklore.errors import DatabaseUnavailable
+from folklore.memory.requests import RecallRequest
+from tests.servers import free_port
 from tests.waiting import STUCK
 
 
@@ -32,3 +39,45 @@ async def test_an_application_starts_while_its_embedding_service_never_answers(s
             await app.close()
         over.set()
         server.close()
+
+
+async def test_a_request_waits_for_a_start_no_longer_than_its_client(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def held_up() -> None:
+        over.wait(STUCK)
+
+    app = App(settings, prepare=held_up)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr("folklore.app.REQUEST_SECONDS", 0.01)
+            with pytest.raises(DatabaseUnavailable, match="still being started"):
+                await app.service.call(RecallRequest(query="quay"))
+        over.set()
+
+        assert (await app.service.call(RecallRequest(query="quay"))).memories == ()
+    finally:
+        over.set()
+        await app.close()
+
+
+async def test_requests_wait_for_one_start_of_the_engine_and_no_longer_than_their_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("folklore.db.database._REVIVE_SECONDS", 0.01)
+    begun, over = [], asyncio.Event()
+
+    async def revive() -> None:
+        begun.append(True)
+        await over.wait()
+
+    database = Database(f"postgresql://nobody@127.0.0.1:{free_port()}/none", PoolLimits(brief=True), revive=revive)
+    await database.open()
+    answers = await asyncio.gather(*(database.rows("server/info") for _ in range(3)), return_exceptions=True)
+    over.set()
+
+    assert all("still being started" in str(answer) for answer in answers)
+    assert len(begun) == 1
+    await database.close()
