@@ -8,15 +8,16 @@ from tests.commands import CommandLine, command_line
 
 __all__ = ["command_line"]
 
-SCHEDULED = ["embeddings", "expiry", "retention", "statistics", "indexes"]
+SCHEDULED = ["embeddings", "expiry", "retention", "postings", "statistics", "indexes"]
 
 
 async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: CommandLine) -> None:
     await folklore.done("store", "a text")
     waiting = (await folklore.json("jobs", "status"))["jobs"]
     assert [(row["job"], row["state"]) for row in waiting] == [
-        ("embeddings", "waiting"), ("expiry", "waiting"), ("retention", "waiting"), ("quality", "off"),
-        ("consolidation", "off"), ("statistics", "waiting"), ("indexes", "waiting"), ("backup", "off"),
+        ("embeddings", "waiting"), ("expiry", "waiting"), ("retention", "waiting"), ("postings", "waiting"),
+        ("quality", "off"), ("consolidation", "off"), ("statistics", "waiting"), ("indexes", "waiting"),
+        ("backup", "off"),
     ]  # fmt: skip
 
     ran = (await folklore.json("jobs", "run"))["jobs"]
@@ -62,7 +63,7 @@ async def test_an_unknown_job_is_refused_with_the_names_of_all(folklore: Command
 
     assert ran.code == 2
     assert "'embedings'" in ran.err
-    assert "embeddings, expiry, retention, quality, consolidation, statistics, indexes" in ran.err
+    assert "embeddings, expiry, retention, postings, quality, consolidation, statistics, indexes" in ran.err
 
 
 @pytest.mark.strain

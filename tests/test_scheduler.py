@@ -271,7 +271,7 @@ async def test_a_server_runs_the_jobs_that_are_not_optional(
             await asyncio.sleep(0.05)
 
     assert states["embeddings"].done == {"embedded": 1}
-    assert set(states) == {"embeddings", "expiry", "retention", "statistics", "indexes"}
+    assert set(states) == {"embeddings", "expiry", "retention", "postings", "statistics", "indexes"}
     await app.close()
 
 
@@ -280,7 +280,7 @@ def test_the_settings_choose_the_optional_jobs(settings: Settings) -> None:
 
     names = [job.name for job in app.scheduler.scheduled]
 
-    assert names == ["embeddings", "expiry", "retention", "quality", "statistics", "indexes"]
+    assert names == ["embeddings", "expiry", "retention", "postings", "quality", "statistics", "indexes"]
 
 
 @pytest.mark.parametrize("change", [{"read_only": True}, {"jobs": JobsSettings(enabled=False)}])

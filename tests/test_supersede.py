@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from folklore.db.sql_loader import statement
+from folklore.db.stores.postings import PostingStore
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Draft, Filters, Link
 from tests.person import NOON, Person, contents
@@ -230,6 +231,8 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     monkeypatch.setattr("folklore.memory.records.store._NEWEST", 5)
     (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
     await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
+    [namespace] = await person.library.find_namespaces(["notes"])
+    await PostingStore(person.library.database).pack(namespace.id)  # words are sought among packed memories
 
     result = await person.store("The zeppelin hangar opens at dawn for the mooring crews.")
 
