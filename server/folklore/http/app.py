@@ -81,7 +81,7 @@ def build_app(
     ]
 
     @asynccontextmanager
-    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+    async def lifespan(outer: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:  # what is entered last is closed first
             if (collector := telemetry.start_collector(os.environ)) is not None:
                 stack.push_async_callback(collector.stop)
@@ -93,6 +93,7 @@ def build_app(
             await stack.enter_async_context(metrics.publishing())
             await stack.enter_async_context(streamable.router.lifespan_context(streamable))
             stack.callback(on_shutdown)
+            stack.callback(setattr, outer.state, "ended", True)
             yield
 
     middleware = [

@@ -55,7 +55,10 @@ class Path(Route):
         return Match.FULL if match is Match.PARTIAL else match, child
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, or refuse its method."""
+        """Serve a request, or refuse its method, or what arrives when the server has ended."""
+        if getattr(scope["app"].state, "ended", False):
+            answer = refusal(503, "unavailable", "The server ends.", "Repeat the request later.", retry_after=1)
+            return await answer(scope, receive, send)
         if scope["method"] in (allowed := self.methods or set()):
             return await super().handle(scope, receive, send)
         listed, hint = ", ".join(sorted(allowed)), "docs/how-to/http-server.md lists the paths."
