@@ -270,10 +270,7 @@ def test_an_edit_gets_the_memory_that_is_tied_to_its_file(
     _program(program)
     machine.run(str(machine.folklore), "install", assistant)
     decisions = [{"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"} for number in range(13)]
-    lines: list[Json] = [
-        {"content": MONEY, "paths": ["shop/prices.py"]},
-        *decisions,
-    ]  # more than the session starts with
+    lines: list[Json] = [{"content": MONEY, "paths": ["shop/prices.py"]}, *decisions]  # more than a start shows
     export = tmp_path / "memories.jsonl"
     export.write_text("\n".join(json.dumps({"type": "memory", **line}) for line in lines), encoding="utf-8")
     repository = machine.repository("shop")

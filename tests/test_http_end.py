@@ -17,10 +17,13 @@ import httpx
 import pytest
 from mcp import Client
 from mcp.client.sse import sse_client
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 
 from folklore.db.database import Database, PoolLimits
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable
+from folklore.http import error_responses
 from folklore.memory.context import MemoryContext
 from tests.person import Person, contents
 from tests.servers import HttpServer, Watched, on_http, watched
@@ -195,3 +198,12 @@ async def until_waiting(connection: asyncpg.Connection, count: int) -> None:
             " and database = (select oid from pg_database where datname = current_database())"
         ):
             await asyncio.sleep(0.02)
+
+
+async def test_a_request_that_arrives_after_the_end_is_told_to_come_again() -> None:
+    app = Starlette(routes=[error_responses.Path("/mcp", PlainTextResponse("answered"), methods=["POST"])])
+    app.state.ended = True
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://folklore") as client:
+        answer = await client.post("/mcp")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -178,10 +178,11 @@ class App:
         DatabaseUnavailable, EngineFailed, ConfigInvalid; a later call tries again.
         """
         self.start()
-        assert self._starting is not None
-        if not self._starting.done() and not (await asyncio.wait({self._starting}, timeout=seconds))[0]:
+        starting = self._starting  # another call may begin another start meanwhile
+        assert starting is not None
+        if not starting.done() and not (await asyncio.wait({starting}, timeout=seconds))[0]:
             raise still_starting("database")
-        return await self._starting
+        return starting.result()
 
     @property
     def started(self) -> Runtime | None:

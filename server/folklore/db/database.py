@@ -262,9 +262,10 @@ class _Pools:
         if self._reviving is None or self._reviving.done():
             self._reviving = in_background(revive(), "folklore-revive")
             self._reviving.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # all may have left
-        if not (await asyncio.wait({self._reviving}, timeout=_REVIVE_SECONDS))[0]:
+        reviving = self._reviving  # another call may begin another one meanwhile
+        if not (await asyncio.wait({reviving}, timeout=_REVIVE_SECONDS))[0]:
             raise still_starting("embedded Postgres")
-        await self._reviving
+        reviving.result()
 
     async def renew(self) -> None:
         """Start the embedded engine if it has stopped, and use new connections from now on."""

@@ -75,7 +75,7 @@ async def show(visit: Visit) -> Response:
     return await visit.render("review.html", **_of_page(visit, project, reason) | values)
 
 
-async def state(visit: Visit) -> Response:
+async def store_or_drop(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
     project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
     if stored := "store" in visit.form:
@@ -217,7 +217,7 @@ def _skip(text: str) -> int:
 
 ROUTES = [
     get("/review", show),
-    post("/review/statement", state),
+    post("/review/statement", store_or_drop),
     post("/review/preview", preview),
     post("/review/apply", apply),
     post("/review/undo", undo),
