@@ -9,7 +9,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
-from benchmarks.metrics import all_at, hit_at, mean, ndcg_at, percentile, recall_at, reciprocal_rank
+from benchmarks.metrics import (
+    Sample,
+    all_at,
+    auroc,
+    hit_at,
+    interval,
+    mean,
+    ndcg_at,
+    percentile,
+    recall_at,
+    reciprocal_rank,
+)
 from benchmarks.retrieval import retrieval
 from benchmarks.sets import read_set
 from benchmarks.store import with_database
@@ -56,6 +67,21 @@ def test_a_percentile_is_a_value_that_enough_do_not_exceed(values: list[float], 
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values)
     assert min(values) - 1e-6 <= mean(values) <= max(values) + 1e-6
+
+
+def test_questions_of_one_conversation_are_drawn_together() -> None:
+    values = [1.0] * 50 + [0.0] * 50
+    alone, grouped = interval(Sample(values)), interval(Sample(values, ["one"] * 50 + ["other"] * 50))
+
+    assert 0.3 < alone.low < alone.high < 0.7
+    assert (grouped.low, grouped.high) == (0.0, 1.0)
+    assert interval(Sample([1.0] * 100), Sample([0.0])).difference == 0.5, "a small set counts as much as a large one"
+
+
+def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
+    assert auroc([0.8, 0.9], [0.1, 0.2]) == 1.0
+    assert auroc([0.8, 0.3], [0.1, 0.3, 0.5]) == pytest.approx(4.5 / 6)
+    assert auroc([], [0.3]) == auroc([0.3], []) == 0.5
 
 
 def test_the_mean_and_percentile_of_no_values_are_0() -> None:
