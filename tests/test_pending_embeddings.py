@@ -57,14 +57,14 @@ class Page:
         return await self.embeddings.backfill(self.namespace, self.memories, self.vectors, NOON)
 
     async def left(self) -> list[PendingMemory]:
-        return await self.embeddings.pending(self.namespace, embedders.MODEL.id, most=10)
+        return await self.embeddings.pending(namespace=self.namespace, model=embedders.MODEL.id, most=10)
 
 
 @pytest.fixture
 async def page(author: Person, database: Database) -> Page:
     [namespace] = await author.library.find_namespaces(["notes"])
     embeddings = Embeddings(database)
-    memories = await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)
+    memories = await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=10)
     return Page(embeddings, namespace.id, memories, await vectors_of(database, [item.content for item in memories]))
 
 
@@ -73,7 +73,7 @@ async def test_memories_stored_without_embeddings_get_them_page_by_page(author: 
     embeddings = Embeddings(database)
     seen, after = [], FIRST
 
-    while memories := await embeddings.pending(namespace.id, embedders.MODEL.id, most=3, after=after):
+    while memories := await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=3, after=after):
         vectors = await vectors_of(database, [item.content for item in memories])
         assert await embeddings.backfill(namespace.id, memories, vectors, NOON) == len(memories)
         seen += [item.content for item in memories]
@@ -125,7 +125,7 @@ async def test_forgotten_memories_are_not_pending(
     [namespace] = await author.library.find_namespaces(["notes"])
     await connection.execute("update memories set forgotten_at = $1", NOON)
 
-    assert await Embeddings(database).pending(namespace.id, embedders.MODEL.id, most=10) == []
+    assert await Embeddings(database).pending(namespace=namespace.id, model=embedders.MODEL.id, most=10) == []
     assert await Embeddings(database).coverage([namespace.id], embedders.MODEL.id) == {}
 
 
@@ -135,7 +135,7 @@ async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Pe
     [namespace] = await author.library.find_namespaces(["pier"])
     embeddings = Embeddings(database)
 
-    assert len(await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)) == 3
+    assert len(await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=10)) == 3
     assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {namespace.id: Coverage(3, 0)}
 
 

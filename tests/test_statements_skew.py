@@ -179,7 +179,7 @@ async def test_no_kept_plan_reads_a_data_table_whole(
 
 # Parameters of the statements whose plans are made for their values. Behind a pooler namespaces_find is one of them.
 PARAMETERS: dict[str, dict[str, object]] = {
-    "namespaces/find": {"names": None, "within": None},
+    "namespaces/find": {"names": None, "within": None, "known": None},
     "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
@@ -229,10 +229,9 @@ async def test_no_plan_for_a_small_namespace_reads_others(skewed: Skewed, name: 
 async def test_finding_out_that_a_namespace_is_empty_reads_a_few_pages(skewed: Skewed, plans: Plans) -> None:
     found = statement("namespaces/find")
     async with skewed.database.session(plans) as session:
-        rows = await session.rows("namespaces/find", names=None, within=None)
-        explained = await session.connection.fetchval(
-            f"explain (analyze, buffers, format json) {found.sql}", None, None
-        )
+        rows = await session.rows("namespaces/find", names=None, within=None, known=None)
+        analyze = f"explain (analyze, buffers, format json) {found.sql}"
+        explained = await session.connection.fetchval(analyze, None, None, None)
     plan = json.loads(explained)[0]["Plan"]
 
     assert sum(row["empty"] for row in rows) == len(EMPTY)

@@ -18,7 +18,7 @@ from cachetools import LRUCache, TTLCache
 from folklore.background import in_background
 from folklore.db.database import Database
 from folklore.db.stores.memories import Memories
-from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
+from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.lazy import Lazy
@@ -45,7 +45,7 @@ _CACHED = 256
 # In place of names: every namespace that the caller may read.
 ALL = "*"
 
-NamespaceCache = TTLCache[tuple[str, ...], list[NamespaceInfo]]
+NamespaceCache = TTLCache[tuple[str, ...], Listed]
 
 
 def _namespace_cache() -> NamespaceCache:
@@ -171,7 +171,7 @@ class MemoryContext:
         self.root.known_namespaces.clear()
         self.statistics.totals.clear()
 
-    async def find_namespaces(self, requested_names: Sequence[str]) -> list[NamespaceInfo]:
+    async def find_namespaces(self, requested_names: Sequence[str]) -> Listed:
         """Return the namespaces of these names, all readable ones for none or *. At most one statement if all exist.
 
         Raises NotFound with the nearest names for an unknown name: a misspelt name must not look empty.
@@ -181,7 +181,7 @@ class MemoryContext:
             return cached
         requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in key))
         found = await self.namespaces.find(requested or None)
-        existing = {names.key(namespace.name) for namespace in found}
+        existing = {names.key(namespace.name) for namespace in found} if requested else set()
         if missing := [name for name in requested if names.key(name) not in existing]:
             raise await self._unknown(missing[0])
         if found:

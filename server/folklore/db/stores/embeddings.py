@@ -12,6 +12,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from folklore.db.database import Database
+from folklore.db.store import Store, many, pairs
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import DatabaseUnavailable, Refused
@@ -48,20 +49,11 @@ class Coverage:
         return self.memories - self.embedded
 
 
-class Embeddings:
+class Embeddings(Store):
     """The embeddings of all models. Every method but `backfill` and `delete` is one statement."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def pending(self, namespace: UUID, model: UUID, *, most: int, after: UUID = FIRST) -> list[PendingMemory]:
-        """Return at most `most` memories without an embedding in a model, in order of id, after that id.
-
-        A text that no embedding can be made of stays pending: a caller that always begins at FIRST reads it forever.
-        """
-        return await self._database.all(
-            PendingMemory, "embeddings/pending", "fresh", namespace=namespace, model=model, after=after, most=most
-        )
+    pending = many(PendingMemory, "fresh", after=FIRST)
+    sample = pairs(UUID, str, "fresh")
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
         """Write the embeddings of a batch in one transaction and return how many memories have one now.
@@ -115,19 +107,10 @@ class Embeddings:
             found[row["memory_id"]] = (*found.get(row["memory_id"], ()), other)
         return found
 
-    async def sample(self, namespace: UUID, one: UUID, other: UUID, *, most: int) -> list[tuple[UUID, str]]:
-        """Return ids and texts of some memories with an embedding in both models, the same ones at every call."""
-        rows = await self._database.rows(
-            "embeddings/sample", "fresh", namespace=namespace, one=one, other=other, most=most, salt=str(one)
-        )
-        return [(row["id"], row["content"]) for row in rows]
-
-    async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], *, most: int) -> frozenset[UUID]:
+    async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int) -> list[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
-        rows = await self._database.rows(
-            "embeddings/nearest", "fresh", namespace=namespace, model=model, query=HalfVector(vector), most=most
-        )
-        return frozenset(row["memory_id"] for row in rows)
+        values = {"namespace": namespace, "model": model, "query": HalfVector(vector), "most": most}
+        return [row["memory_id"] for row in await self.run("embeddings/nearest", "fresh", values)]
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
         """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""

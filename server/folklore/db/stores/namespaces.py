@@ -32,6 +32,12 @@ class NamespaceInfo:
     shared: bool = False
 
 
+class Listed(list[NamespaceInfo]):
+    """Namespaces, never changed and equal to themselves alone, so that what thousands of them make can be cached."""
+
+    __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class NewNamespace:
     """A namespace that a store creates if its name is new: its id then, its default language, further languages.
@@ -72,15 +78,26 @@ class Namespaces(Store):
         super().__init__(database)
         # The namespaces that the caller may see; None for all.
         self._within = None if within is None else list(within)
+        self._known: tuple[int, Listed] | None = None
 
-    async def find(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
-        """Return the namespaces of these names, or all; unknown names are left out. One statement."""
-        rows = await self._database.rows("namespaces/find", names=names, within=self._within)
-        # Read by position, since there may be hundreds of rows in every recall.
-        return [
+    async def find(self, names: Sequence[str] | None) -> Listed:
+        """Return the namespaces of these names, or all; unknown names are left out. One statement.
+
+        All namespaces are the same list until one of them changes.
+        """
+        known = self._known if names is None else None
+        state = None if known is None else known[0]
+        rows = await self._database.rows("namespaces/find", names=names, within=self._within, known=state)
+        if known is not None and rows[0]["state"] == state:
+            return known[1]
+        found = Listed(
             NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
-            for id_, name, languages, empty, model, shared in rows
-        ]
+            for id_, name, languages, empty, model, shared, _ in rows
+            if id_ is not None
+        )
+        if names is None:
+            self._known = (rows[0]["state"], found) if found else None
+        return found
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""

@@ -69,7 +69,7 @@ insert into fresh_words (namespace_id, memory_id, length, words, frequencies)
 select m.namespace_id, m.id, folklore_length(m.search), named.words, named.frequencies
 from memories m
 cross join lateral (
-    select array_agg(word) as words, string_agg(int2send(frequency), '') as frequencies
+    select string_agg(int4send(word), '') as words, string_agg(int2send(frequency), '') as frequencies
     from folklore_named_words(m.search, coalesce(m.occurred_at, m.created_at))
 ) named
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
@@ -93,12 +93,15 @@ numbered as materialized (
     select taken.*, :next::integer + row_number() over (order by taken.memory_id)::integer - 1 as number from taken
 ),
 added as (
-    select named.word, count(*)::integer as documents, string_agg(int4send(numbered.number)
-        || substring(numbered.frequencies from 2 * named.place::integer - 1 for 2) || int2send(numbered.length),
-        '' order by numbered.number) as entries
-    from numbered
-    cross join lateral unnest(numbered.words) with ordinality as named (word, place)
-    group by named.word
+    select ('x' || encode(named.word, 'hex'))::bit(32)::integer as word, named.documents, named.entries
+    from (
+        select substring(numbered.words from 4 * place + 1 for 4) as word, count(*)::integer as documents,
+            string_agg(int4send(numbered.number) || substring(numbered.frequencies from 2 * place + 1 for 2)
+                || int2send(numbered.length), '' order by numbered.number) as entries
+        from numbered
+        cross join lateral generate_series(0, octet_length(numbered.words) / 4 - 1) as place
+        group by substring(numbered.words from 4 * place + 1 for 4)
+    ) named
 ),
 appended as materialized (
     select added.word, coalesce(held.documents, 0) + added.documents as documents,

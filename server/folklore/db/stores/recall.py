@@ -69,36 +69,32 @@ class RecallStatements:
             return self._pinned
         return self._database.session(plans, release_later=plans == "scan", guarded=True)
 
+    async def _rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+        async with self._session(plans) as session:
+            return await session.rows(name, **values)
+
     async def words(
         self, scope: Scope, pieces: Sequence[str], lexemes: Sequence[str], languages: Sequence[str], budget: int
     ) -> ScopeWords:
         """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
         asked = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
-        async with self._session() as session:
-            [row] = await session.rows("recall/words", namespaces=list(scope.namespaces), **asked)
+        [row] = await self._rows("recall/words", namespaces=list(scope.namespaces), **asked)
         return ScopeWords.of(row, len(pieces), lexemes)
 
     async def indexed(self, model: UUID) -> int:
         """Return the number of vectors in the valid HNSW index of a model, about; 0 without one."""
-        async with self._session() as session:
-            row = await session.row("recall/indexed", name=f"embeddings_hnsw_{model.hex}")
-        return 0 if row is None else max(int(row["vectors"]), 0)
+        rows = await self._rows("recall/indexed", name=f"embeddings_hnsw_{model.hex}")
+        return max(int(rows[0]["vectors"]), 0) if rows else 0
 
     async def extent(self, scope: Scope, model: UUID) -> int:
         """Return the planner's estimate of the number of vectors in a scope; it reads none."""
-        async with self._session("fresh") as session:
-            [row] = await session.rows("recall/extent", namespaces=list(scope.namespaces), model=model)
+        [row] = await self._rows("recall/extent", "fresh", namespaces=list(scope.namespaces), model=model)
         return int(json.loads(row[0])[0]["Plan"]["Plan Rows"])
 
     async def terms(self, terms: Sequence[tuple[str, str]], languages: Sequence[str]) -> list[TermForm]:
         """Read the terms of an expression, as (text, column or "" for any)."""
-        async with self._session() as session:
-            rows = await session.rows(
-                "recall/terms",
-                terms=[text for text, _ in terms],
-                columns=[column for _, column in terms],
-                languages=list(languages),
-            )
+        texts, columns = [text for text, _ in terms], [column for _, column in terms]
+        rows = await self._rows("recall/terms", terms=texts, columns=columns, languages=list(languages))
         return [
             TermForm(
                 row["place"] - 1,
@@ -160,8 +156,7 @@ class RecallStatements:
                 f"recall/nearest:{len(query.vector)}:{query.model}", scope.filters, scope.now, _EMBEDDED
             )
             for visited in (min(_INDEXED_EACH * fetch, query.visited), query.visited):
-                async with self._session("scan") as session:
-                    rows = await session.rows(name, scan=visited, **query_values, **filters)
+                rows = await self._rows(name, "scan", scan=visited, **query_values, **filters)
                 if len(rows) >= fetch:
                     return Hits.of(rows, "hnsw")
         plans: Plans = "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
@@ -169,8 +164,7 @@ class RecallStatements:
         name, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
         rows = []
         for checked in dict.fromkeys((best, None)):
-            async with self._session(plans) as session:
-                rows = await session.rows(name, model=query.model, scan=checked, **query_values, **filters)
+            rows = await self._rows(name, plans, model=query.model, scan=checked, **query_values, **filters)
             if len(rows) >= min(fetch, query.total or fetch):
                 break
         return Hits.of(rows)
@@ -181,16 +175,16 @@ class RecallStatements:
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
         begin, end = 0, fetch + fetch // 2  # few are hidden
         while begin < len(memories) and len(rows) < fetch:
-            async with self._session() as session:
-                rows += await session.rows(
-                    statement,
-                    namespaces=list(scope.namespaces),
-                    **words.located(memories[begin:end]),
-                    scores=scores[begin:end].tolist(),
-                    masses=masses[begin:end].tolist(),
-                    fetch=fetch - len(rows),
-                    **filters,
-                )
+            located = words.located(memories[begin:end])
+            rows += await self._rows(
+                statement,
+                namespaces=list(set(located["spaces"])),  # of thousands, few: each look-up would sort all of them
+                **located,
+                scores=scores[begin:end].tolist(),
+                masses=masses[begin:end].tolist(),
+                fetch=fetch - len(rows),
+                **filters,
+            )
             begin, end = end, 10 * end
         return await self._with_former(Hits.of(rows), scope, bm25, fetch)
 
@@ -200,17 +194,17 @@ class RecallStatements:
         """Add the memories whose words at `as_of` were others. One statement, if the filters have `as_of`."""
         if scope.filters.as_of is None:
             return hits
-        async with self._session("fresh") as session:
-            rows = await session.rows(
-                "recall/former",
-                namespaces=list(scope.namespaces),
-                searched=_SEARCHED,
-                expression=expression,
-                bound=_FORMER,
-                fetch=fetch,
-                **_weighed(bm25),
-                **visibility(scope.filters, scope.now),
-            )
+        rows = await self._rows(
+            "recall/former",
+            "fresh",
+            namespaces=list(scope.namespaces),
+            searched=_SEARCHED,
+            expression=expression,
+            bound=_FORMER,
+            fetch=fetch,
+            **_weighed(bm25),
+            **visibility(scope.filters, scope.now),
+        )
         return hits.merged(Hits.of(rows), fetch)
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
@@ -220,48 +214,19 @@ class RecallStatements:
             name, embedded = "recall/pool", _EMBEDDED
             vectors = {"model": near.model, "query": HalfVector(near.vector)}
         statement, filters = seen(name, scope.filters, scope.now, embedded)
-        async with self._session() as session:
-            rows = await session.rows(
-                statement,
-                namespaces=list(scope.namespaces),
-                ids=list(query.ids),
-                spreading=list(query.spreading),
-                reach=query.reach,
-                related=query.related,
-                max_relations=_RELATIONS,
-                **vectors,
-                **filters,
-            )
+        read = {"ids": list(query.ids), "spreading": list(query.spreading), "max_relations": _RELATIONS}
+        linked = {"reach": query.reach, "related": query.related, **vectors}
+        rows = await self._rows(statement, namespaces=list(query.spaces), **read, **linked, **filters)
         return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
-    async def expand(
-        self,
-        scope: Scope,
-        ids: Sequence[UUID],
-        tags: Sequence[str],
-        *,
-        bridges: bool,
-        hops: int,
-        least_strength: float,
-        limit: int,
-    ) -> list[Recalled]:
-        """Find memories related to several of these results (`bridges`), at the end of chains of at most `hops`
-        relations if that is more than one, and those with one of these tags.
+    async def expand(self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], **how: object) -> list[Recalled]:
+        """Find memories related to several of these results, at the end of chains of relations, and those with a tag.
+
+        `how` has the parameters `bridges`, `hops`, `least_strength` and `most` of the statement.
         """
         statement, filters = filtered("recall/expand", scope.filters, scope.now)
-        async with self._session("fresh") as session:
-            rows = await session.rows(
-                statement,
-                namespaces=list(scope.namespaces),
-                ids=list(ids),
-                bridges=bridges,
-                hops=hops,
-                least_strength=least_strength,
-                entities=list(tags),
-                max_relations=_RELATIONS,
-                most=limit,
-                **filters,
-            )
+        asked = {"namespaces": list(scope.namespaces), "ids": list(ids), "entities": list(tags)}
+        rows = await self._rows(statement, "fresh", **asked, **how, max_relations=_RELATIONS, **filters)
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -20,7 +20,7 @@ class Hits:
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
     holds. `path` names the search over vectors. `words` has a bit for each word that a memory holds of a question of
-    function words alone.
+    function words alone. `spaces` are the namespaces that hold any.
     """
 
     ids: tuple[UUID, ...]
@@ -28,14 +28,15 @@ class Hits:
     raw: tuple[float, ...]
     path: Literal["exact", "hnsw"] = "exact"
     words: tuple[int, ...] = ()
+    spaces: frozenset[UUID] = frozenset()
 
     @classmethod
     def of(cls, rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
         """Make them from the rows of a branch, whose columns have this order."""
         if not rows:
             return cls((), (), (), path)
-        ids, scores, raw, *words = zip(*rows, strict=True)
-        return cls(ids, scores, raw, path, *words)
+        ids, scores, raw, spaces, *words = zip(*rows, strict=True)
+        return cls(ids, scores, raw, path, words[0] if words else (), frozenset(spaces))
 
     def merged(self, other: Hits, most: int) -> Hits:
         """Return the best of two lists without common memories, whose scores are of one kind."""
@@ -46,7 +47,7 @@ class Hits:
             key=lambda row: -row[1],
         )
         ids, scores, raw = zip(*rows[:most], strict=True)
-        return replace(self, ids=ids, scores=scores, raw=raw)
+        return replace(self, ids=ids, scores=scores, raw=raw, spaces=self.spaces | other.spaces)
 
 
 NOTHING = Hits((), (), ())
@@ -76,12 +77,13 @@ class DenseQuery:
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """Candidates to be read whole, `ids`, and the memories linked to any of `spreading`.
+    """Candidates to be read whole, `ids` in the namespaces `spaces`, and the memories linked to any of `spreading`.
 
     Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. `near` gives
     the model and the question's vector; without it, vectors are not read.
     """
 
+    spaces: Collection[UUID]
     ids: Sequence[UUID]
     spreading: Sequence[UUID]
     reach: int

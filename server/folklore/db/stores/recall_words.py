@@ -168,7 +168,7 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> dict
     """Return the matches of words (sorted) among fresh memories."""
     if not len(lengths) or not words:
         return {}
-    held = np.frombuffer(row["fresh_words"], ">i4").reshape(-1, 2)[:, 1]  # before each is its size
+    held = np.frombuffer(row["fresh_words"], ">i4")
     asked = np.array(words, np.int32)
     # A table by their last 16 bits leaves out nearly all other words.
     table = np.zeros(1 << 16, bool)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from folklore.db.stores.injections import Given, Note
+from folklore.db.stores.namespaces import Listed
 from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
@@ -81,7 +82,7 @@ async def recalled(
     ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
-    search = replace(search_of(context, question, scope.spaces), expression=False)
+    search = replace(search_of(context, question, Listed(scope.spaces)), expression=False)
     found, order = await ranked(context.memory, search)
     places = {space.name: space.id for space in scope.spaces}
     results = (await page(context.memory, search, found, order)).memories

@@ -90,10 +90,10 @@ class Backfill:
 
     async def batches(self, namespaces: Sequence[UUID]) -> AsyncIterator[Filled]:
         """Make the pending embeddings of these namespaces; yield the counts of each batch after its commit."""
-        most = self._pace.batch
+        most, texts = self._pace.batch, self._embeddings
         for namespace in namespaces:
             after = FIRST
-            while pending := await self._embeddings.pending(namespace, self._model, most=most, after=after):
+            while pending := await texts.pending(namespace=namespace, model=self._model, most=most, after=after):
                 vectors = await self._embed([memory.content for memory in pending])
                 written = await self._embeddings.backfill(namespace, pending, vectors, self._now())
                 self._done += len(pending)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from uuid import UUID
 
@@ -111,7 +112,8 @@ async def recommend(
     Raises EmbedderUnavailable.
     """
     one, each = active.model.id, -(-most // max(len(namespaces), 1))
-    rows = [row for namespace in namespaces for row in await embeddings.sample(namespace, one, one, most=each)]
+    sample = partial(embeddings.sample, one=one, other=one, most=each)
+    rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
     items = [(text, item) for _, text in rows[:most] if (item := known_item(text)) is not None]
     trials, done, began = (_Trial(active), _Trial(other)), 0, monotonic()
     while done < len(items) and monotonic() - began <= seconds:

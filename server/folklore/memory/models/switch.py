@@ -216,7 +216,7 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
     each = max(_SMALLEST, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
-        taken = await embeddings.sample(namespace, new.model.id, old.model.id, most=each)
+        taken = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
         sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in taken]
     del sample[_MOST_SAMPLED:]
     found_new = await _nearest(embeddings, sample, new)
@@ -235,7 +235,7 @@ async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Ta
     for namespace, _, query in sample:
         words = query.split()
         vector = await target.embedder.embed_question(words, [1.0] * len(words))
-        near = await embeddings.nearest(namespace, target.model.id, vector, most=_NEAREST) if vector.any() else ()
+        near = await embeddings.nearest(namespace, target.model.id, vector, _NEAREST) if vector.any() else ()
         found.append(frozenset(near))
     return found
 

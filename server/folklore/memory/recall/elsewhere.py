@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from uuid import UUID
 
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import Listed, NamespaceInfo
 from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
@@ -27,6 +28,8 @@ log = get_logger(__name__)
 _AT_MOST = 3
 # In a search for exact words, by how much the share of them must exceed that of the project's best.
 _MARGIN = 0.3
+# Lists of namespaces that are kept as they are divided.
+_DIVIDED = 16
 
 
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
@@ -46,16 +49,13 @@ def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: 
     return project
 
 
-def divided(
-    namespaces: Sequence[NamespaceInfo], project: str | None
-) -> tuple[list[NamespaceInfo], list[NamespaceInfo]]:
+@lru_cache(_DIVIDED)
+def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
     """Return the namespaces of a project, its own before those shared with every one, and all others that hold any."""
     if project is None:
-        return list(namespaces), []
+        return namespaces, Listed()
     key = names.key(project)
-    own: list[NamespaceInfo] = []
-    shared: list[NamespaceInfo] = []
-    others: list[NamespaceInfo] = []
+    own, shared, others = Listed(), Listed(), Listed()
     for space in namespaces:
         if names.key(space.name) == key:
             own.append(space)
@@ -63,7 +63,7 @@ def divided(
             shared.append(space)
         elif not space.empty:
             others.append(space)
-    return own + shared, others
+    return Listed(own + shared), others
 
 
 def asked_elsewhere(question: Question) -> Question:

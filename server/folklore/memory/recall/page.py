@@ -118,7 +118,7 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
         bridges="relations" in by,
         hops=search.question.hops,
         least_strength=search.question.least_strength,
-        limit=_MAX_EXPANDED,
+        most=_MAX_EXPANDED,
     )
     return [result for result in found if not is_given(result.memory.id, search.before)]
 

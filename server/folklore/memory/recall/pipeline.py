@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from uuid import UUID
 
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
 from folklore.log import get_logger
@@ -38,6 +40,8 @@ log = get_logger(__name__)
 _READ_OF_QUERY = 8_000
 # Words of a query that are read.
 _PIECES = 512
+# Scopes whose names and languages are kept.
+_SCOPES = 32
 _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True, "boost": None}
 
 
@@ -148,14 +152,14 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
     return found, await rank(memory, search, found)
 
 
-def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
+def search_of(context: RequestContext, question: Question, namespaces: Listed) -> Search:
     """Return a question in its scope, without empty namespaces: each costs one index lookup per word."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
     asked = question.project or question.namespaces
     key = (text, asked, without_clock(question.filters), ranking, question.branches, question.embedding)
     before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
-    filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
+    names, languages = _filled(namespaces)
     return Search(
         question=question,
         text=text,
@@ -163,13 +167,20 @@ def search_of(context: RequestContext, question: Question, namespaces: Sequence[
         pieces=query.bag.split()[:_PIECES],
         expression=query.is_expression and (not query.only_alternatives or (question.literal and bool(query.phrases))),
         namespaces=namespaces,
-        scope=Scope(names_by_id(filled), question.filters, context.now),
-        languages=sorted({language for namespace in filled for language in namespace.languages}),
+        scope=Scope(names, question.filters, context.now),
+        languages=languages,
         branches=[branch for branch in question.branches if ranking.weight(branch) > 0],
         embedder=context.memory.embedder,
         key=key,
         before=before,
     )
+
+
+@lru_cache(_SCOPES)
+def _filled(namespaces: Listed) -> tuple[Mapping[UUID, str], Sequence[str]]:
+    """Return the names of those namespaces that hold any, else of all, by id, and their languages."""
+    filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
+    return names_by_id(filled), sorted({language for namespace in filled for language in namespace.languages})
 
 
 async def run_branches(memory: MemoryContext, search: Search) -> Found:

@@ -144,6 +144,7 @@ async def read_pool(
     ids = best_first(rrf, rrf)
     plain = search.ranking.fusion == "rrf" or search.question.literal
     query = CandidateQuery(
+        spaces=frozenset().union(*(hits.spaces for hits in found.hits.values())),
         ids=ids,
         spreading=() if plain else ids[: max(SURROUNDED, search.wanted)],
         reach=0 if plain else 2,
@@ -294,7 +295,8 @@ async def _confidences(
     read: Mapping[UUID, Candidate] = {}
     if lacking:
         near = None if "dense" not in found.hits else found.dense.query
-        query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, near=near)
+        spaces = {candidates.all[id_].row["namespace_id"] for id_ in lacking}
+        query = CandidateQuery(spaces, lacking, spreading=lacking, reach=1, related=False, near=near)
         read, _ = await read_candidates(memory, search, query)
     chosen = with_neighbours(search, candidates, results, read)
     return dict(zip(results, weights.confidence_of(pool_of(search, found, chosen)).tolist(), strict=False))

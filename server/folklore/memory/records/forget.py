@@ -9,6 +9,7 @@ from itertools import groupby
 from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction
+from folklore.db.stores.namespaces import Listed
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.filters import resolve_filters
@@ -134,7 +135,7 @@ async def _select(
         if request.namespaces:
             found = await memory.find_namespaces(request.namespaces)
         else:
-            found = [await memory.find_namespace(context.namespace())]
+            found = Listed([await memory.find_namespace(context.namespace())])
         names = {namespace.name for namespace in found}
         selected = dict.fromkeys(sorted(namespace.id for namespace in found))
     for name in sorted(names):

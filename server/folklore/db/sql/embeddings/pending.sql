@@ -1,5 +1,6 @@
 -- The next :most memories of :namespace after :after, by id, without an embedding in :model. Forgotten memories need
--- none until they are restored; superseded ones do, since `as_of` still finds them.
+-- none until they are restored; superseded ones do, since `as_of` still finds them. A text that no embedding can be made of
+-- stays pending: a caller that always begins at FIRST reads it forever.
 select m.id, m.content, m.digest
 from memories m
 where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null

@@ -2,7 +2,7 @@
 -- reads the narrow table alone; visibility is checked in order of cosine, until enough memories are found. :scan limits
 -- how many are checked; null checks all. A memory counts with its best passage: of :scan passages some belong to the
 -- same memory.
-select ranked.memory_id as id, ranked.score, ranked.score as mass
+select ranked.memory_id as id, ranked.score, ranked.score as mass, ranked.namespace_id
 from (
     select namespace_id, memory_id, max(score) as score
     from (

@@ -23,7 +23,7 @@ former as materialized (
     where m.changed && :searched::text[] and
 -- include visible
 )
-select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
+select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, held.namespace_id
 from former held
 -- include weighed
 where case when :expression::tsquery is null then weighed.score is not null else held.search @@ :expression::tsquery end

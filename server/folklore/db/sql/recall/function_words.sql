@@ -18,7 +18,8 @@ with matched as materialized (
     order by typed desc, happened desc, m.id
     limit :bound::integer
 )
-select matched.id, :weight::float8 * (held.words + matched.typed) as score, :weight::float8 * held.words as mass, held.bits
+select matched.id, :weight::float8 * (held.words + matched.typed) as score, :weight::float8 * held.words as mass,
+    matched.namespace_id, held.bits
 from matched
 cross join lateral (
     select count(*) as words, bit_or(1::bigint << (asked.place - 1)::integer) as bits

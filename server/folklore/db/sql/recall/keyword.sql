@@ -1,6 +1,6 @@
 -- The :fetch best visible memories among candidates in order: :spaces, :numbers (of packed ones), :ids (of fresh ones),
 -- :scores and :masses belong together. The id of a number that was retired since is that of no memory.
-select ranked.memory_id as id, ranked.score, ranked.mass
+select ranked.memory_id as id, ranked.score, ranked.mass, ranked.namespace_id
 from (
     select given.namespace_id, given.score, given.mass, coalesce(given.id, (
             select encode(substring(p.ids from given.number % 256 * 16 + 1 for 16), 'hex')::uuid

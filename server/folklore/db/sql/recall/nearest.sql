@@ -3,7 +3,7 @@
 -- counts with its best one as in recall/dense, and hidden memories are left out. Nearly exact; it may return fewer than
 -- :fetch. The model is part of the text, so that a kept plan may use the index, which is over this model alone. Without
 -- the index the result is the same, but slower.
-select ranked.memory_id as id, ranked.score, ranked.score as mass
+select ranked.memory_id as id, ranked.score, ranked.score as mass, ranked.namespace_id
 from (
     select near.namespace_id, near.memory_id, max(near.score) as score
     from (

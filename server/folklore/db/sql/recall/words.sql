@@ -23,16 +23,15 @@ analysed as materialized (
     from piece
     cross join lateral unnest(folklore_compounds(piece.text)) as found
 ),
+held as materialized (
+    select p.namespace_id, p.word, p.documents
+    from postings p
+    where p.word = any(array(
+            select folklore_word(lexeme) from (select lexeme from analysed union select unnest(:lexemes::text[])) named
+        )) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
+),
 counted as materialized (
-    select p.word, sum(p.documents) as documents
-    from (select lexeme from analysed union select unnest(:lexemes::text[])) named
-    cross join lateral (
-        select p.word, p.documents
-        from postings p
-        where p.word = folklore_word(named.lexeme) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
-        offset 0
-    ) p
-    group by p.word
+    select held.word, sum(held.documents) as documents from held group by held.word
 ),
 rarest as materialized (
     select spent.word
@@ -40,18 +39,13 @@ rarest as materialized (
     where spent.postings <= :budget::integer or spent.postings = spent.documents
 ),
 listed as (
-    select held.namespace_id, held.word, held.entries || coalesce((
-            select string_agg(p.entries, '' order by p.block)
+    select held.namespace_id, held.word, (
+            select string_agg(p.entries, '')
             from postings p
-            where p.namespace_id = held.namespace_id and p.word = held.word and p.block > 0
-        ), '') as entries
+            where p.namespace_id = held.namespace_id and p.word = held.word
+        ) as entries
     from rarest
-    cross join lateral (
-        select p.namespace_id, p.word, p.entries
-        from postings p
-        where p.word = rarest.word and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
-        offset 0
-    ) held
+    join held on held.word = rarest.word
 ),
 fresh as (
     select f.* from fresh_words f where f.namespace_id = any(:namespaces::uuid[]) order by f.memory_id
@@ -68,8 +62,8 @@ cross join (
 ) p
 cross join (
     select string_agg(uuid_send(namespace_id), '') as fresh_spaces, string_agg(uuid_send(memory_id), '') as fresh_ids,
-        string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(cardinality(words)), '') as fresh_counts,
-        string_agg(substring(array_send(words) from 21), '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
+        string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(octet_length(words) / 4), '') as fresh_counts,
+        string_agg(words, '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
     from fresh
 ) f
 cross join (
