@@ -269,7 +269,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     needed = {
         f"folklore/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".sql", ".typed", ".yaml", ".json", ".html", ".css", ".js", ".svg")
+        if path.is_file()
+        and path.suffix in (".py", ".sql", ".tsv", ".typed", ".yaml", ".json", ".html", ".css", ".js", ".svg")
     }
 
     assert needed <= names
