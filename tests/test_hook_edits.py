@@ -54,6 +54,12 @@ async def test_an_edit_gets_the_memories_that_are_tied_to_its_file(client: Clien
     assert await edited(client, "web/labels.json.bak", "{}", session="s2") == ""
 
 
+async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:
+    await kept(client, *(f"Labels of size {size} are generated." for size in range(5)), paths=["web/labels.json"])
+
+    assert (await edited(client, "web/labels.json", "{}")).count("Labels of size") == 3
+
+
 @pytest.mark.parametrize("text", ["def add(a, b):\n    return a + b", "", "x = 1", "The lighthouse of the harbour."])
 async def test_an_edit_that_concerns_nothing_gets_nothing(client: Client, text: str) -> None:
     await kept(client, MONEY, *OTHERS)

@@ -28,6 +28,7 @@ from folklore.memory.requests import (
     StatsRequest,
 )
 from folklore.memory.results import InjectedText
+from folklore.ranking.injection import forms
 from folklore.text.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs
@@ -147,6 +148,10 @@ async def test_notes_that_answer_alike_are_few(client: Client) -> None:
 
     assert 1 <= text.count("\n- ") <= 5
     assert estimate(text) <= 350
+
+
+def test_two_notes_are_given_in_full_and_five_as_headlines() -> None:
+    assert forms([0.9] * 9, [False] * 9) == ["full"] * 2 + ["headline"] * 5 + [None] * 2
 
 
 async def test_long_notes_are_cut_to_what_fits_the_prompt(client: Client) -> None:

@@ -275,7 +275,7 @@ async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> N
             await authenticate(principals, secret, now=NOON)
         assert refused.value.reason == reason
     with pytest.raises(Unauthenticated) as late:
-        await authenticate(principals, short.secret, now=NOON.replace(hour=14))
+        await authenticate(principals, short.secret, now=NOON.replace(hour=13))
     assert late.value.reason == "expired"
 
 

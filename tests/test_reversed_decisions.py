@@ -169,3 +169,40 @@ async def test_every_value_of_a_decision_that_changed_five_times_is_found(person
     found = contents(await person.recall("what is the timeout of the HTTP client?"))
 
     assert set(values) <= set(found)
+
+
+async def test_a_newer_decision_beyond_the_results_comes_first_if_it_is_newer_by_a_day(person: Person) -> None:
+    services = ("billing", "stock", "search", "mail", "login")
+    before = await person.keep(*(f"A failed webhook of {name} is retried three times." for name in services))
+    await person.keep(*(f"Sprint {number} was planned on a Monday." for number in range(20)))
+    for hours, count in ((23, "seven"), (25, "nine")):
+        (after,) = await person.at(NOON + timedelta(hours=hours)).keep(f"A failed webhook is retried {count} times.")
+        answer = await person.at(NOON + timedelta(days=3)).recall("a failed webhook is retried three times?", limit=1)
+        assert answer.memories[0].memory.id in ([after] if hours > 24 else before)
+        await person.forget(after)
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "after", "same"),
+    [
+        (
+            "are invoices of the mail service in a batch at night?",
+            "The mail service sends invoices at night in one batch, after the accounts were closed for the day.",
+            "Invoices are no longer sent in a nightly batch: mail goes out as soon as each order is paid.",
+            True,
+        ),
+        (
+            "when are production deploys made?",
+            "Production deploys are made on Tuesdays from the main branch.",
+            "Production deploys need a review by two people of the platform team.",
+            False,
+        ),
+    ],
+)
+async def test_the_newer_of_two_comes_first_only_on_one_subject(
+    person: Person, question: str, before: str, after: str, *, same: bool
+) -> None:
+    await person.at(NOON - timedelta(days=90)).keep(before)
+    await person.keep(after, *(f"Sprint {number} was planned on a Monday." for number in range(20)))
+
+    assert contents(await person.recall(question))[0] == (after if same else before)
