@@ -270,7 +270,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         f"folklore/{path.relative_to(source).as_posix()}"
         for path in source.rglob("*")
         if path.is_file()
-        and path.suffix in (".py", ".sql", ".tsv", ".typed", ".yaml", ".json", ".html", ".css", ".js", ".svg")
+        and path.suffix in (".py", ".sql", ".tsv", ".txt", ".typed", ".yaml", ".json", ".html", ".css", ".js", ".svg")
     }
 
     assert needed <= names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.resources import files
 
 from folklore.errors import InvalidInput
 
@@ -30,33 +31,8 @@ _LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 # Frequent words, for platforms without pycld2. Of languages without a configuration, so that they are not mistaken.
-_FREQUENT = {name: frozenset(words.split()) for name, words in {
-    "english": "the and of to is in that for with are this be not it we on was by from have has as at or an but you",
-    "german": "der die das und ist nicht ein eine mit für auf wird werden von dem den im wir nach zur auch wenn wurde",
-    "french": "le la les des un se et est une pour dans que qui sur pas avec sont du nous chaque ce au après cette aux",
-    "spanish": "el la los las es una para que en se del por con no como está son cada después todos al desde",
-    "italian": "il la le gli una per che di non sono con del della alla ogni dopo nella viene dei si da vengono",
-    "portuguese": "os uma para que não em do da com na são cada depois todas dos numa desde por",
-    "dutch": "de het een en is niet van voor met op zijn wordt worden wij dat te naar elke werd sinds bij ook in",
-    "swedish": "och är att det som en inte på för med den av ett vi till efter varje från har",
-    "danish": "og er at det som en ikke på for med den af et vi til efter hver fra har bliver",
-    "norwegian": "og er at det som en ikke på for med den av et vi til etter hver fra har blir",
-    "finnish": "ja on ei että se kun mutta tai ovat jos joka jälkeen myös sekä kaikki",
-    "hungarian": "az és nem egy hogy meg minden után ha csak vagy kell lehet",
-    "romanian": "și este în nu un cu pe pentru sunt care din după fiecare se",
-    "turkish": "ve bir bu için ile de da her sonra değil olarak daha olan gibi",
-    "indonesian": "yang dan di ke dari untuk dengan ini itu tidak pada adalah setiap setelah kami",
-    "catalan": "el la els les és una per que en amb no del són cada després dels al",
-    "greek": "και το του της με για σε από είναι δεν που στο στη κάθε μετά",
-    "russian": "и в не на что с после мы по из для каждого это всё как от за при каждой",
-    "serbian": "и у на се је за да са од не што као после сваког",
-    "bulgarian": "и на да се не за от по са след всеки ще как при с в",
-    "ukrainian": "і в на не що з після ми по для кожного це як від за при та",
-    "polish": "i w na z do że się nie jest są po od jak dla po",
-    "czech": "a v na je se z do že po od jako jsou pro ne",
-    "arabic": "في من على إلى أن هذا هذه التي الذي كل بعد عن لا ما",
-    "hindi": "है के में की और को से नहीं का हैं पर यह",
-}.items()}  # fmt: skip
+_ROWS = files("folklore.text").joinpath("frequent_words.txt").read_text(encoding="utf-8").splitlines()
+_FREQUENT = {name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)}
 
 
 def language(name: str, *, field: str = "language") -> str:
