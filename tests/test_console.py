@@ -181,17 +181,6 @@ async def test_a_revoked_token_ends_its_sessions_at_once(team: Team) -> None:
     assert "Your token" in after.text
 
 
-async def test_people_see_only_what_is_theirs(team: Team) -> None:
-    await team.keep("Bob alone knows this.", namespace="bob-private")
-    async with team.visitor("ann", "harbour:reader") as ann, team.visitor("bob", "bob-private:writer") as bob:
-        hers, his = texts(await ann.get("/")), texts(await bob.get("/"))
-
-    assert SECRET_TEXT in hers
-    assert "bob-private" not in hers
-    assert "Bob alone" in his
-    assert "harbour" not in his
-
-
 async def test_a_server_without_tokens_is_opened_by_a_button(database_url: str, tmp_path: Path) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as running:
         async with httpx.AsyncClient(base_url=running.url) as client:

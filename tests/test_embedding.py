@@ -12,9 +12,9 @@ import pytest
 
 from folklore.config import EmbeddingSettings
 from folklore.embedding import bundled
-from folklore.embedding.bundled import MODEL, BundledEmbedder
+from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.factory import configured_embedder
-from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding.protocol import Embedder
 from folklore.embedding.static_model import StaticModel
 from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
@@ -128,11 +128,6 @@ async def test_a_model_that_cannot_be_loaded_raises_embedder_unavailable(monkeyp
         with pytest.raises(EmbedderUnavailable):
             await broken.embed(["x"])
     await broken.close()
-
-
-def test_the_id_of_a_model_depends_on_provider_name_and_dimensions() -> None:
-    assert MODEL.id == Model(MODEL.provider, MODEL.name, MODEL.dimensions).id
-    assert len({Model(p, n, d).id for p in "ab" for n in "xy" for d in (1, 2)}) == 8
 
 
 async def test_the_settings_determine_the_embedder() -> None:

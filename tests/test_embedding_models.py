@@ -57,12 +57,13 @@ def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> N
     assert plain.id == Model("openai", "m", 8, contextual=False, url="http://x").id
     others = {
         Model("ollama", "m", 8).id,
+        Model("openai", "n", 8).id,
         Model("openai", "m", 9).id,
         Model("openai", "m", 8, query_prefix="q: ").id,
         Model("openai", "m", 8, document_prefix="q: ").id,
         Model("openai", "m", 8, revision="2").id,
     }
-    assert len(others | {plain.id}) == 6
+    assert len(others | {plain.id}) == 7
 
 
 def test_a_key_is_sent_to_its_own_origin_only() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -83,6 +85,19 @@ async def audited(person: Person, *namespaces: str, **asked: Any) -> list[AuditE
 async def tokens_of(person: Person, principal: str | None = None, *, all_: bool = False) -> list[Token]:
     tokens = await person.call(ListTokensRequest(principal=principal, all=all_))
     return list(tokens)
+
+
+@asynccontextmanager
+async def as_role(connection: asyncpg.Connection, secret: str) -> AsyncIterator[asyncpg.Connection]:
+    """Run SQL as the role of tokens, with the key of one; nothing is kept."""
+    transaction = connection.transaction()
+    await transaction.start()
+    await connection.execute(f"set local role {TOKEN_ROLE}")
+    await connection.execute("select folklore_enter($1)", key_of(secret))
+    try:
+        yield connection
+    finally:
+        await transaction.rollback()
 
 
 def read_only(person: Person) -> Person:
@@ -227,17 +242,13 @@ async def test_a_writer_changes_the_languages_of_its_namespace_and_no_other_colu
 ) -> None:
     await owner.keep("a ledger", namespace="ledger")
     writer = await holder(owner, "walter", "payments:writer", "board:reader")
-    transaction = connection.transaction()
-    await transaction.start()
-    await connection.execute(f"set local role {TOKEN_ROLE}")
-    await connection.execute("select folklore_enter($1)", key_of(writer.secret))
 
-    if rows is None:
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await connection.execute(change)
-    else:
-        assert await connection.execute(change) == rows
-    await transaction.rollback()
+    async with as_role(connection, writer.secret) as role:
+        if rows is None:
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await role.execute(change)
+        else:
+            assert await role.execute(change) == rows
 
 
 async def test_an_admin_renames_a_namespace_and_keeps_the_grant(owner: Person) -> None:

@@ -27,7 +27,6 @@ from mcp import Client, StdioServerParameters
 from folklore import pip_install
 from folklore.cli.main import outcome
 from folklore.config import Settings
-from folklore.db.roles import TOKEN_ROLE
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
 from folklore.memory.auth.tokens import digest_of, key_of, with_checksum
@@ -45,7 +44,7 @@ from tests.commands import CommandLine, Ran, command_line
 from tests.person import NOON, Person
 from tests.servers import free_port, on_http, serving, watched
 from tests.team import bearer, connected
-from tests.test_isolation import enter, tokens_of
+from tests.test_isolation import as_role, enter, tokens_of
 from tests.waiting import STUCK
 
 __all__ = ["command_line"]
@@ -516,12 +515,8 @@ async def test_an_invitation_opens_nothing_before_its_exchange(person: Person, c
 
     with pytest.raises(Unauthenticated):
         await enter(person.library, invitation.code)
-    transaction = connection.transaction()
-    await transaction.start()
-    await connection.execute(f"set local role {TOKEN_ROLE}")
-    await connection.execute("select folklore_enter($1)", key_of(invitation.code))
-    assert await connection.fetchval("select count(*) from memories") == 0
-    await transaction.rollback()
+    async with as_role(connection, invitation.code) as role:
+        assert await role.fetchval("select count(*) from memories") == 0
     tables = [row[0] for row in await connection.fetch("select tablename from pg_tables where schemaname = 'public'")]
     for table in tables:
         for row in await connection.fetch(f"select t::text from {table} t"):

@@ -49,14 +49,19 @@ async def lending(database_url: str) -> AsyncIterator[Lending]:
     await opened.close()
 
 
-async def test_a_recall_takes_one_connection_at_a_time_for_words_keywords_and_candidates_and_one_for_vectors(
-    lending: Lending, embedder: Embedder
-) -> None:
+@pytest.fixture(name="person")
+async def reader(lending: Lending, embedder: Embedder) -> Person:
+    """A user of the notes, who has recalled once."""
     person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await person.recall("Hopper", namespaces=("notes",))
     lending.lent.clear()
+    return person
 
+
+async def test_a_recall_takes_one_connection_at_a_time_for_words_keywords_and_candidates_and_one_for_vectors(
+    lending: Lending, person: Person
+) -> None:
     answer = await person.recall("what is the cat called", namespaces=("notes",))
 
     assert answer.memories[0].memory.content == FACTS[0]
@@ -64,12 +69,7 @@ async def test_a_recall_takes_one_connection_at_a_time_for_words_keywords_and_ca
     assert lending.out == 0
 
 
-async def test_a_question_with_filters_has_plans_for_its_parameters(lending: Lending, embedder: Embedder) -> None:
-    person = Person(MemoryContext.of(lending, embedder))
-    await person.keep(*FACTS)
-    await person.recall("Hopper", namespaces=("notes",))
-    lending.lent.clear()
-
+async def test_a_question_with_filters_has_plans_for_its_parameters(lending: Lending, person: Person) -> None:
     await person.recall("what is the cat called", namespaces=("notes",), filters=Filters(kinds=("note",)))
 
     assert "fresh" in lending.lent
@@ -100,13 +100,8 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
 
 
 async def test_a_search_takes_a_connection_for_its_words_and_one_for_its_candidates(
-    lending: Lending, embedder: Embedder
+    lending: Lending, person: Person
 ) -> None:
-    person = Person(MemoryContext.of(lending, embedder))
-    await person.keep(*FACTS)
-    await person.recall("Hopper", namespaces=("notes",))
-    lending.lent.clear()
-
     await person.search("cat called", namespaces=("notes",))
 
     assert lending.lent == ["kept", "kept"]
@@ -135,10 +130,8 @@ async def test_no_connection_is_held_while_a_service_embeds_the_question(lending
 
 @pytest.mark.parametrize("lost", ["postings", "memories", "embeddings"])
 async def test_a_recall_that_fails_releases_its_connections(
-    lending: Lending, embedder: Embedder, connection: asyncpg.Connection, lost: str
+    lending: Lending, person: Person, connection: asyncpg.Connection, lost: str
 ) -> None:
-    person = Person(MemoryContext.of(lending, embedder))
-    await person.keep(*FACTS)
     await connection.execute(f"alter table {lost} rename to lost")
 
     for _ in range(3):
@@ -148,10 +141,7 @@ async def test_a_recall_that_fails_releases_its_connections(
     assert lending.out == 0
 
 
-async def test_a_cancelled_recall_releases_its_connections(lending: Lending, embedder: Embedder) -> None:
-    person = Person(MemoryContext.of(lending, embedder))
-    await person.keep(*FACTS)
-
+async def test_a_cancelled_recall_releases_its_connections(lending: Lending, person: Person) -> None:
     for pause in (0.0, 0.001, 0.002, 0.004, 0.006):
         asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))
         await asyncio.sleep(pause)
@@ -163,12 +153,8 @@ async def test_a_cancelled_recall_releases_its_connections(lending: Lending, emb
 
 
 async def test_a_recall_that_is_cancelled_before_its_branches_begin_awaits_everything(
-    lending: Lending, embedder: Embedder
+    lending: Lending, person: Person
 ) -> None:
-    person = Person(MemoryContext.of(lending, embedder))
-    await person.keep(*FACTS)
-    await person.recall("what is the cat called", namespaces=("notes",))  # nothing is left to wait for before them
-
     # One is given up at each turn of the loop; what is begun and never awaited is a warning, which fails a test.
     for turns in range(1, 12):
         asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))

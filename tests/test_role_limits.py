@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import asyncpg
 import pytest
 
-from folklore.db.roles import TOKEN_ROLE
-from folklore.memory.auth.tokens import key_of
 from tests.person import Person
-from tests.test_isolation import Holder, holder, owner_of_two  # noqa: F401 - a fixture
+from tests.test_isolation import Holder, as_role, holder, owner_of_two  # noqa: F401 - a fixture
 
 # Modes of a lock that another caller's reads or writes wait for.
 HARMFUL = ("share", "share row exclusive", "exclusive", "access exclusive", "share update exclusive")
@@ -23,23 +18,10 @@ async def ada(owner: Person) -> Holder:
     return await holder(owner, "ada", "payments:admin", "repo:acme/*:admin")
 
 
-@asynccontextmanager
-async def as_role(connection: asyncpg.Connection, person: Holder) -> AsyncIterator[asyncpg.Connection]:
-    """Run SQL as the role of tokens, with the key of one; nothing is kept."""
-    transaction = connection.transaction()
-    await transaction.start()
-    await connection.execute(f"set local role {TOKEN_ROLE}")
-    await connection.execute("select folklore_enter($1)", key_of(person.secret))
-    try:
-        yield connection
-    finally:
-        await transaction.rollback()
-
-
 async def refused(connection: asyncpg.Connection, person: Holder, statement: str) -> bool:
     """Return True if the privileges or the policies of the role refuse a statement."""
     try:
-        async with as_role(connection, person) as role:
+        async with as_role(connection, person.secret) as role:
             await role.execute(statement)
     except asyncpg.InsufficientPrivilegeError:
         return True
@@ -131,7 +113,7 @@ async def test_the_role_changes_no_author_no_history_and_no_table(
     ada: Holder, connection: asyncpg.Connection, change: str
 ) -> None:
     if change.startswith("select"):
-        async with as_role(connection, ada) as role:
+        async with as_role(connection, ada.secret) as role:
             try:
                 assert await role.fetch(change) == []
             except asyncpg.InsufficientPrivilegeError:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,7 +10,6 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.roles import TOKEN_ROLE
 from folklore.embedding.protocol import Embedder
 from folklore.errors import FolkloreError, InvalidInput, NotFound, RateLimited, Refused
 from folklore.memory.auth.tokens import ExternalIdentity, key_of, store_external_token
@@ -28,7 +25,7 @@ from folklore.memory.requests import (
     StatusRequest,
 )
 from tests.person import NOON, Person
-from tests.test_isolation import Holder, enter, holder, recalled, tokens_of
+from tests.test_isolation import Holder, as_role, enter, holder, recalled, tokens_of
 
 SHOP, DESK, NEAR = "repo:acme/shop", "repo:acme/desk", "repo:acmecorp/shop"
 
@@ -50,19 +47,6 @@ async def seen(person: Holder) -> list[str]:
     answer = await again.recall("crane", limit=50, namespaces=("*",))
     assert {result.memory.namespace for result in answer.memories} <= set(status)
     return status
-
-
-@asynccontextmanager
-async def as_role(connection: asyncpg.Connection, secret: str) -> AsyncIterator[asyncpg.Connection]:
-    """Run SQL as the role of tokens, with the key of one; nothing is kept."""
-    transaction = connection.transaction()
-    await transaction.start()
-    await connection.execute(f"set local role {TOKEN_ROLE}")
-    await connection.execute("select folklore_enter($1)", key_of(secret))
-    try:
-        yield connection
-    finally:
-        await transaction.rollback()
 
 
 async def rows_of(connection: asyncpg.Connection, secret: str) -> list[str]:
