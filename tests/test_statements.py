@@ -19,7 +19,8 @@ DB = Path(str(files("folklore.db")))
 FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.glob("stores/*.sql"), *DB.glob("sql/*")]})
 FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
-STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES]
+CITUS = frozenset({"server/shards"})  # calls a function of its own
+STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES | CITUS]
 # A number of dimensions and a model follow its name.
 NEAREST = "recall/nearest:256:5a26599c-debf-5979-8901-2d88fe10defa"
 VARIANTS = [
@@ -31,6 +32,12 @@ VARIANTS = [
     "activity/attention:no_vectors",
 ]  # fmt: skip
 COMPLETE = [NEAREST if name == "recall/nearest" else name for name in STATEMENTS]
+# What a server on a cluster sends, in its real forms.
+DISTRIBUTED = [
+    f"{name}:distributed"
+    for name in [*COMPLETE, *VARIANTS, "namespaces/status:no_vectors"]
+    if not name.startswith(("backup/", "distributed/", "roles/", "server/"))
+]
 
 DATA_TABLES = sorted(
     {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
@@ -43,10 +50,12 @@ EXEMPT = {
     "server/analyze": "tells the planner about whole tables, and reads nothing for anybody",
     "namespaces/find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
     "embeddings/index_changes": "counts the vectors of a model in all namespaces",
-    "postings/due": "counts the fresh memories of each row of namespaces, a small table that is on every node",
-    "namespaces/status": "counts the memories of each row of namespaces, a small table that is on every node",
-    "namespaces/list": "counts the memories of each row of namespaces, a small table that is on every node",
-}
+    **dict.fromkeys(
+        ("postings/due", "namespaces/status", "namespaces/list", "recall/indexed",
+         *(f"distributed/{name}" for name in sections("distributed"))),
+        "counts the memories of each row of namespaces, a small table that is on every node",
+    ),
+}  # fmt: skip
 
 _COMMENT = re.compile(r"--[^\n]*")
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
@@ -68,8 +77,11 @@ def source(name: str) -> str:
     return _LITERAL.sub("''", _COMMENT.sub("", text))
 
 
-def unbound(sql: str) -> list[str]:
-    """The data tables a statement enters without saying of which namespaces, by their aliases."""
+def unbound(sql: str, *, transitive: bool = True) -> list[str]:
+    """The data tables a statement enters without saying of which namespaces, by their aliases.
+
+    `transitive`: it may say so of another table that it joins.
+    """
     missing = []
     for entry in _ENTRY.finditer(sql):
         table, alias = entry["table"], entry["alias"] or entry["table"]
@@ -77,8 +89,9 @@ def unbound(sql: str) -> list[str]:
         if re.search(rf"\binto\s+{table}\b", entry.group()):
             if not re.match(rf"{re.escape(entry.group().split('(')[0])}\s*\(\s*namespace_id\b", sql[entry.start() :]):
                 missing.append(f"into {table}")
-        elif not re.search(rf"{column} = (?:any\(:|:|\w+\.(?:namespace_id|id)\b)", sql) and not re.search(
-            rf"\b\w+\.namespace_id = {alias}\.namespace_id", sql
+        elif not re.search(rf"{column} = (?:any\()?[:$]", sql) and not (
+            transitive
+            and re.search(rf"{column} = \w+\.(?:namespace_id|id)\b|\b\w+\.namespace_id = {alias}\.namespace_id", sql)
         ):
             missing.append(f"{table} {alias}")
     return missing
@@ -90,6 +103,7 @@ def test_a_statement_that_forgets_the_namespace_would_be_noticed() -> None:
     )
 
     assert unbound(forgetful) == ["postings p"]
+    assert unbound(forgetful.replace("where", "and p.namespace_id = m.namespace_id where"), transitive=False)
     assert unbound("insert into memories (id, namespace_id) select 1") == ["into memories"]
     assert unbound("select 1 from memories where id = :id::uuid") == ["memories memories"]
     assert unbound("select 1 from memories where namespace_id = :namespace::uuid") == []
@@ -106,11 +120,18 @@ def test_statements_say_of_which_namespaces_they_read_or_write() -> None:
     def unnamed(sql: str) -> bool:
         """Check that no entry point names its namespace by a parameter."""
         return not re.search(r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql) and not re.search(
-            r"into \w+ \(\s*namespace_id.*?select\s+:\w+::uuid", sql, re.DOTALL
+            r"into \w+ \(\s*namespace_id.*?(?:select\s+|values \():\w+::uuid", sql, re.DOTALL
         )
 
     assert breaking(unbound, entering) == {}
     assert breaking(unnamed, entering) == {}
+
+
+def test_on_a_cluster_every_entry_names_its_namespaces_by_a_parameter() -> None:
+    """Citus sends a statement whole to a node if each table says by itself which shard is meant."""
+    names = [name for name in DISTRIBUTED if name.split(":")[0] not in EXEMPT]
+
+    assert {name: wrong for name in names if (wrong := unbound(statement(name).sql, transitive=False))} == {}
 
 
 def test_statements_group_and_join_within_a_namespace() -> None:
@@ -143,7 +164,7 @@ def test_every_parameter_says_its_type_at_least_once() -> None:
 
 
 async def test_postgres_accepts_every_statement_with_its_number_of_parameters(connection: asyncpg.Connection) -> None:
-    for name in [*COMPLETE, *VARIANTS]:
+    for name in [*COMPLETE, *VARIANTS, *DISTRIBUTED]:
         prepared = await connection.prepare(statement(name).sql)
         assert len(prepared.get_parameters()) == len(statement(name).parameters), name
 

@@ -158,7 +158,7 @@ async def test_stores_in_one_namespace_wait_for_each_other_only_if_they_have_a_s
     await writers[0].keep("the namespace is there")
     inside = connection.transaction()
     await inside.start()
-    await connection.execute("select id from namespaces for no key update")
+    await connection.execute("select pg_advisory_xact_lock(hashtextextended(id::text, 1)) from namespaces")
 
     async with asyncio.timeout(STUCK):
         await writers[1].keep("without a session")

@@ -19,6 +19,7 @@ from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, tra
 from folklore.db.roles import begin_as_token
 from folklore.db.rows import Made, made
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
+from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError, still_starting
 from folklore.outage import Outage
@@ -87,6 +88,7 @@ class _Pools:
         self._reviving: asyncio.Task[object] | None = None
         self._waiting = 0
         self.outage = Outage("database_unreachable", "database_reachable_again")
+        self.shards = Shards()
 
     def beside(self, limits: PoolLimits) -> _Pools:
         """Return pools of the same database, for the process's own role alone."""
@@ -148,15 +150,19 @@ class _Pools:
     async def _prepare(self, connection: Any, first: str | None = None) -> None:
         if first is not None:
             await connection.execute(first)
-        schema = await connection.fetchval(statement("server/vector_schema").sql)
-        if schema is None:
+        found = await connection.fetchrow(statement("server/vector_schema").sql)
+        if found is None:
             raise DatabaseUnavailable(
                 "The database has no pgvector extension.",
                 hint="Run `folklore db migrate` with a role that may create it.",
             )
+        if found["distributed"]:
+            self.shards.distributed = True
+            # A generic plan does not know the shard, and cannot be made for most statements.
+            await connection.execute("set plan_cache_mode = auto")
         await connection.set_type_codec(
             "halfvec",
-            schema=schema,
+            schema=found["schema"],
             encoder=lambda vector: vector.to_binary(),
             decoder=HalfVector.from_binary,
             format="binary",
@@ -365,7 +371,9 @@ class Database:
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
         # Behind a pooler the number of a server process is not known.
         guard = self._cancel_locked if guarded and self._pools.limits.statement_cache else None
-        return PooledSession(self._acquire, plans, begin, release_later=release_later, cancel_locked=guard)
+        return PooledSession(
+            self._acquire, plans, self._pools.shards, begin, release_later=release_later, cancel_locked=guard
+        )
 
     async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
         """Return all rows of the statement `sql/<name>.sql`, in a session of its own."""
@@ -398,7 +406,10 @@ class Database:
         await self.confirm_data()
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
         try:
-            async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
+            async with (
+                PooledSession(self._acquire, "kept", self._pools.shards, begin, commits=True) as session,
+                session.transaction(),
+            ):
                 yield session
         except DatabaseUnavailable:
             self.require_space()  # the cause, if it is one of these
@@ -423,16 +434,16 @@ class Database:
         async with closed_after(self._pools.connect(tokens=self.token_key is not None)) as connection:
             if self.token_key is not None:
                 await connection.execute(begin_as_token(self.token_key, "isolation level repeatable read, read only"))
-                yield Session(connection, row_security=True)
+                yield Session(connection, self._pools.shards, row_security=True)
             else:
                 async with connection.transaction(isolation="repeatable_read", readonly=True):
-                    yield Session(connection)
+                    yield Session(connection, self._pools.shards)
 
     @asynccontextmanager
     async def build_session(self, shared: int | None = None) -> AsyncIterator[Session]:
         """Run the block outside of a transaction, on a connection of _Pools.connect_to_build."""
         async with closed_after(self._pools.connect_to_build(shared)) as connection:
-            yield Session(connection)
+            yield Session(connection, self._pools.shards)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
         return self._pools.acquire(self.token_key is not None, plans)
@@ -446,7 +457,7 @@ class _SharedSession(Session):
     """The session of a dry run. Several users may have it at the same time; their statements take turns."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session.connection)
+        super().__init__(session.connection, session.shards)
         self._turn = asyncio.Lock()
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Set
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import asyncpg
 
-from folklore.db.database import Database
+from folklore.db.database import Database, Row
 from folklore.db.driver_errors import closed_after
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
@@ -28,6 +28,13 @@ _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _OLDEST_PGVECTOR = (0, 8, 0)
 # The first migration of unreleased versions, whose tables were different.
 _UNRELEASED = "0001_memories.sql"
+# The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and what 0002
+# and 0003 removed.
+_RELEASED = {
+    "8b64bfa9edc0a120a7e8dfcbbb79654b17f66b28babf56c41b184ddefa45eb84",
+    "a497a6ff77213748a07698c52cce041f1b09ffa39cc2f9a215884e2f20ce7195",
+    "cc7dac04120e56a2fd8847a8a60b25eb078f5737b203d2104aba8a08f795973f",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ async def is_current(database: Database) -> bool:
     with suppress(DatabaseUnavailable):  # without the table, or the extension: `migrate` finds out
         async with database.session() as session:
             rows = await session.rows("server/migrations")
-            return {row["name"]: row["checksum"] for row in rows} == {item.name: item.checksum for item in migrations()}
+            return _checksums(rows) == {item.name: item.checksum for item in migrations()}
     return False
 
 
@@ -150,12 +157,18 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
         rows = await connection.fetch(statement("server/migrations").sql)
     except asyncpg.UndefinedTableError:
         return migrations()
-    applied: Mapping[str, str] = {row["name"]: row["checksum"] for row in rows}
+    applied = _checksums(rows)
     _refuse_unknown(applied.keys())
     for migration in migrations():
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise DatabaseUnavailable(f"The applied migration {migration.name} differs from this installation's.")
     return [migration for migration in migrations() if migration.name not in applied]
+
+
+def _checksums(rows: Iterable[Row]) -> dict[str, str]:
+    """Return the checksums of applied migrations by name."""
+    present = {migration.name: migration.checksum for migration in migrations()}
+    return {name: present[name] if checksum in _RELEASED else checksum for name, checksum, *_ in rows}
 
 
 @cache

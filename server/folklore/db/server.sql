@@ -24,5 +24,9 @@ select name, checksum from folklore_migrations
 -- name: record_migration
 insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)
 
--- name: vector_schema. The schema of the extension pgvector; no row without it.
-select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'
+-- name: shards. The shard of each of :namespaces, on a cluster.
+select given.id, get_shard_id_for_distribution_column('memories', given.id)
+from unnest(:namespaces::uuid[]) as given (id)
+
+-- name: vector_schema. The schema of the extension pgvector, and whether tables are distributed; no row without it.
+select n.nspname as schema, to_regclass('pg_dist_partition') is not null as distributed from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'

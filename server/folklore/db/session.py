@@ -14,6 +14,7 @@ import asyncpg
 from folklore.db.driver_errors import DRIVER_ERRORS, translate
 from folklore.db.lock_guard import unless_locked
 from folklore.db.roles import TOKEN_ROLE
+from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, Refused
 
@@ -39,24 +40,32 @@ class Session:
     """
 
     def __init__(
-        self, connection: Any, *, row_security: bool = False, cancel_locked: CancelLocked | None = None
+        self,
+        connection: Any,
+        shards: Shards,
+        *,
+        row_security: bool = False,
+        cancel_locked: CancelLocked | None = None,
     ) -> None:
         self.connection = connection
+        self.shards = shards
         self.row_security = row_security
         self._cancel_locked = cancel_locked
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of the statement `sql/<name>.sql`."""
-        found = statement(name)
-        fetching = self.connection.fetch(found.sql, *found.arguments(values))
+        if self.shards.distributed:
+            fetching = self.shards.rows(self.connection, name, values)
+        else:
+            found = statement(name)
+            fetching = self.connection.fetch(found.sql, *found.arguments(values))
         if self._cancel_locked is not None:
             fetching = unless_locked(fetching, partial(self._cancel_locked, self.connection.get_server_pid()))
         return cast("list[Row]", await fetching)
 
     async def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""
-        found = statement(name)
-        return cast("Row | None", await self.connection.fetchrow(found.sql, *found.arguments(values)))
+        return next(iter(await Session.rows(self, name, **values)), None)
 
     async def execute(self, command: str) -> None:
         """Run a command that one of our statements returned."""
@@ -104,12 +113,13 @@ class PooledSession:
     0.1 ms a statement.)
     """
 
-    __slots__ = ("_acquire", "_begin", "_cancel_locked", "_connection", "_plans", "_pool", "_waits")
+    __slots__ = ("_acquire", "_begin", "_cancel_locked", "_connection", "_plans", "_pool", "_shards", "_waits")
 
     def __init__(
         self,
         acquire: Acquire,
         plans: Plans,
+        shards: Shards,
         begin: str | None = None,
         *,
         commits: bool = False,
@@ -119,6 +129,7 @@ class PooledSession:
         self._acquire = acquire
         self._cancel_locked = cancel_locked
         self._plans: Plans = plans
+        self._shards = shards
         self._begin = begin
         self._waits = commits or (begin is None and not release_later)
 
@@ -130,7 +141,8 @@ class PooledSession:
                 await self._enter(self._begin)
         except DRIVER_ERRORS as error:
             raise translate(error) from error
-        return Session(self._connection, row_security=self._begin is not None, cancel_locked=self._cancel_locked)
+        row_security = self._begin is not None
+        return Session(self._connection, self._shards, row_security=row_security, cancel_locked=self._cancel_locked)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""

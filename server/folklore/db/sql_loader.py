@@ -24,6 +24,8 @@ A variant, named after a colon, is the same statement with other fragments: less
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
+    recall/pool:distributed       on a cluster each data table names its namespaces itself, so that the statement is
+                                  sent whole to their node; `stores/distributed.sql` has those with another text there
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 _JSON = re.compile(r":([a-z_]+)::jsonb\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
+_BOUND = re.compile(r"any\(:namespaces::uuid\[\]\)|:namespace::uuid")
+_JOINED = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
 _FILLED = {"{dimensions}": r"[1-9][0-9]{0,4}", "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
 _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
@@ -59,6 +63,13 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "token": {"matching": "matching_token"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
+    # A function that reads data tables is not sent to a node.
+    "distributed": {
+        "matching": "matching",
+        "happened": "happened",
+        "empty": "empty_unknown",
+        "counted_vectors": "counted_at_once",
+    },
 }
 
 
@@ -89,13 +100,18 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks a size or a model that the text needs.
     """
     file, *variants = name.split(":")
-    replaced: dict[str, str | None] = {"unaltered": None}  # is there in a variant alone
+    replaced: dict[str, str | None] = {"unaltered": None, "happened": None}  # are there in a variant alone
     filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
         if variant not in _VARIANTS and variant not in filled.values():
             raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
         replaced |= _VARIANTS.get(variant, {})
-    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(_read(file), replaced)))
+    distributed = sections("distributed") if "distributed" in variants else {}
+    own = (distributed.get(re.sub("[/:]", "_", title)) for title in (name.removesuffix(":distributed"), file))
+    text = next(filter(None, own), None) or _read(file)
+    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
+    if distributed and (bound := _BOUND.search(text)):
+        text = _JOINED.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
     for gap, value in filled.items():
         text = text.replace(gap, value)
     if any(gap in text for gap in _FILLED):

@@ -1,13 +1,6 @@
--- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. It distributes on Citus as it
--- is: data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no
--- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants, invitations,
--- console_sessions, presets and jobs stay small and become reference tables.
---
---     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
-
+-- schema.sql has the comments.
 create extension if not exists vector;
 
--- Applied migrations, so that each is applied once; the checksum detects a file that was changed afterwards.
 create table folklore_migrations (
     name text not null,
     checksum text not null,
@@ -15,23 +8,6 @@ create table folklore_migrations (
     constraint folklore_migrations_pkey primary key (name)
 );
 
-
--- 1. Text functions ---------------------------------------------------------------------------------------------------
-
--- The lexemes of a text, so that prose and code are both found. `language` names a text search configuration. It is text
--- and not regconfig: OIDs differ between nodes, and pg_upgrade refuses columns that depend on them.
---
--- folklore_words: words in the language, after names were split at case and punctuation:
---     getUserById → get user by id      asyncio.gather → asyncio gather      src/store.py → src store py
--- c++, c# and f# would lose their signs and are spelled out first. Letters of Latin and Greek lose their accents: after
--- stemming, since stemmers need them, and before, so that a word without them is found too.
---
--- A text in a script without spaces (Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer) is cut into overlapping pairs
--- of characters, so that a phrase of characters is a phrase of pairs:      東京都 → 東京 京都 =都
---
--- With `spelled`, each word that is no lexeme of the text is added at its position, as it is spelled, after '=': function
--- words, and words with another stem. Prefixes, and phrases with function words, are searched there. So are last and
--- single characters of a script without spaces. No word begins with '='.
 create function folklore_words(language text, body text, spelled boolean default true) returns tsvector
 language plpgsql immutable parallel safe as $$
 declare
@@ -86,9 +62,6 @@ begin
 end
 $$;
 
--- folklore_compounds: names as one lexeme, in no language:
---     getUserById, get_user_by_id → getuserbyid      ERR_CONN_REFUSED → errconnrefused
--- Without plain words: counting those twice cost five points of recall. They are removed in runs, a tenth of the time.
 create function folklore_compounds(body text) returns tsvector
 language sql immutable parallel safe
 return case when body ~
@@ -99,13 +72,10 @@ then to_tsvector('pg_catalog.simple'::regconfig,
         '_', ''), '[^[:alnum:]]+', ' ', 'g'))
 else '' end;
 
--- Both. `||` shifts the positions of the second: phrases are searched in the words.
 create function folklore_lexemes(language text, body text) returns tsvector
 language sql immutable parallel safe
 return folklore_words(language, body) || folklore_compounds(body);
 
--- The searchable text of a memory. Its parts have labels for the filters of the query language: content none, summary B,
--- source C, tags A. Content comes first, so that its phrases stay below the limit of positions.
 create function folklore_search(language text, content text, summary text, tags text[], source text) returns tsvector
 language sql immutable parallel safe
 return
@@ -114,7 +84,6 @@ return
     || setweight(folklore_lexemes('pg_catalog.simple', coalesce(source, '')), 'C')
     || setweight(folklore_lexemes('pg_catalog.simple', coalesce(array_to_string(tags, ' '), '')), 'A');
 
--- Every prefix of every tag that ends before ':' or '/': entity:person:sarah is found by entity and by entity:person.
 create function folklore_tag_prefixes(tags text[]) returns text[]
 language sql immutable parallel safe
 return array(
@@ -125,67 +94,41 @@ return array(
     order by 1
 );
 
--- The name of the HNSW index over one namespace's vectors in one model. A background job builds it for large namespaces;
--- no migration does.
-create function folklore_hnsw(namespace uuid, model uuid) returns text
-language sql immutable parallel safe
-return 'embeddings_hnsw_' || left(md5(namespace::text || '/' || model::text), 16);
-
-
--- 2. Small tables -----------------------------------------------------------------------------------------------------
-
--- A shared set of memories with its own grants.
 create table namespaces (
     id uuid not null,
     name text not null,
     description text,
-    -- The language of a memory that states none.
     language text not null default 'english',
-    -- Every language of a memory here: a query is read in each of them.
     languages text[] not null default '{english}',
-    -- always: a question in any project is asked here too.
     shared text not null default 'never',
     created_at timestamptz not null,
     created_by text not null,
-    -- A deleted namespace is hidden with all of its memories until its retention time is over, then erased.
     deleted_at timestamptz,
     deleted_by text,
     constraint namespaces_pkey primary key (id),
     constraint namespaces_shared_check check (shared in ('never', 'always'))
 );
--- Names keep their spelling and are unique regardless of the case of A – Z; every other letter differs from every other.
--- lower() without "C" follows the locale of the server: ICU folds ΟΔΟΣ and οδος into one name, Turkish rules keep API and
--- api apart, and Python does neither. The name of a deleted namespace is free.
 create unique index namespaces_name_key on namespaces (lower(name collate "C")) where deleted_at is null;
 
--- An embedding model that vectors were made with. Vectors of different models are never compared. The address is stored
--- and never a key, so that every server can use the active model.
 create table models (
-    -- Derived from provider, name, dimensions and prefixes, so that every process knows it without a query.
     id uuid not null,
     provider text not null,
     name text not null,
     dimensions integer not null,
     created_at timestamptz not null,
-    -- active: embeds queries and new memories. next: is being filled. previous: was active before and can be again until
-    -- its vectors are deleted. A switch of models moves these roles in one transaction.
     role text,
-    -- The time of the last change of role.
     since timestamptz,
     url text,
-    -- The number of dimensions that requests ask for; null for the model's own.
     asked_dimensions integer,
     query_prefix text not null default '',
     document_prefix text not null default '',
     revision text not null default '',
-    -- The vector of a fixed text at the first use, to detect another model behind the same name.
     probe real[],
     constraint models_pkey primary key (id),
     constraint models_role_check check (role in ('active', 'next', 'previous'))
 );
 create unique index models_role_key on models (role);
 
--- A person or program with tokens. Names are unique as those of namespaces.
 create table principals (
     id uuid not null,
     name text not null,
@@ -193,26 +136,19 @@ create table principals (
 );
 create unique index principals_name_key on principals (lower(name collate "C"));
 
--- A token is 32 random bytes, shown once. Its key is their SHA-256, and stored is the SHA-256 of the key: neither this
--- table nor a key in a log of statements gives access.
 create table tokens (
     id uuid not null,
     principal_id uuid not null,
     digest bytea not null,
-    -- True: every namespace, and administration of the deployment.
     owner boolean not null default false,
-    -- The namespace of a request that names none. No foreign key: the namespace may be erased before the token.
     default_namespace_id uuid,
-    -- The program that uses the token; recorded with its memories.
     agent text,
-    -- The issuer of the external access token that this row represents; null for a token of this server.
     issuer text,
     created_at timestamptz not null,
     created_by text not null,
     expires_at timestamptz,
     revoked_at timestamptz,
     last_used_at timestamptz,
-    -- The address of a request at about that time.
     last_address text,
     constraint tokens_pkey primary key (id),
     constraint tokens_principal_fkey foreign key (principal_id) references principals (id) on delete cascade
@@ -220,7 +156,6 @@ create table tokens (
 create unique index tokens_digest_key on tokens (digest);
 create index tokens_principal_idx on tokens (principal_id);
 
--- The role of a token in a namespace.
 create table grants (
     token_id uuid not null,
     namespace_id uuid not null,
@@ -232,9 +167,6 @@ create table grants (
 );
 create index grants_namespace_idx on grants (namespace_id);
 
--- The role of a token in every namespace whose name begins with a prefix, later ones too: repo:acme/ for the grant
--- repo:acme/*. In lower case, as names are compared, and whole levels of a name: repo:acme/ is no prefix of
--- repo:acmecorp/shop.
 create table pattern_grants (
     token_id uuid not null,
     prefix text collate "C" not null,
@@ -245,9 +177,6 @@ create table pattern_grants (
     constraint pattern_grants_token_fkey foreign key (token_id) references tokens (id) on delete cascade
 );
 
--- An invitation: a code that is exchanged once for a token. The token has its grants from the beginning, and the digest of
--- random bytes, which is replaced by that of the secret which the invited person's machine made. `digest` is made from the
--- code as tokens.digest is from a token.
 create table invitations (
     token_id uuid not null,
     digest bytea not null,
@@ -258,19 +187,12 @@ create table invitations (
 );
 create unique index invitations_digest_key on invitations (digest);
 
--- A session of the console in a browser, or a link that begins one. `digest` is the SHA-256 of the cookie's secret; that
--- of the link's code until the link is used.
 create table console_sessions (
     digest bytea not null,
-    -- The token of the session; null for the user who runs the server.
     token_id uuid,
-    -- The key of the token, unless it is an owner's, XORed with a pad that follows from the secret: neither this table nor
-    -- a dump of it gives access.
     sealed_key bytea,
-    -- True if the visitor needed no token. Such a session is valid only while the server needs none.
     anonymous boolean not null default false,
     created_at timestamptz not null,
-    -- Null for a link that was not used yet.
     begun_at timestamptz,
     expires_at timestamptz not null,
     constraint console_sessions_pkey primary key (digest),
@@ -279,8 +201,6 @@ create table console_sessions (
 create index console_sessions_token_idx on console_sessions (token_id);
 create index console_sessions_expires_idx on console_sessions (expires_at);
 
--- A ranking that the owner saved for all: `numbers` in place of those of the preset `base`, which is built in or in the
--- settings.
 create table presets (
     name text not null,
     base text not null,
@@ -290,31 +210,21 @@ create table presets (
     constraint presets_pkey primary key (name)
 );
 
--- A background job: its lease and its last run. A lease in a row and not an advisory lock: it works behind a pooler and
--- on a cluster, shows its holder, and ends by itself if the holder is killed.
 create table jobs (
     name text not null,
-    -- The process that runs the job until leased_until; null if none does.
     holder text,
     leased_until timestamptz,
     started_at timestamptz,
     finished_at timestamptz,
     seconds real,
-    -- done, failed or cancelled.
     outcome text,
-    -- Counts of the work done, by name.
     done jsonb,
     error text,
     next_due timestamptz,
-    -- Values that the next run needs.
     notes jsonb,
     constraint jobs_pkey primary key (name)
 );
 
-
--- 3. Data tables ------------------------------------------------------------------------------------------------------
-
--- A memory. The first columns are the fields that its author states (model.FIELDS).
 create table memories (
     namespace_id uuid not null,
     id uuid not null,
@@ -323,22 +233,17 @@ create table memories (
     kind text not null,
     tags text[] not null default '{}',
     source text,
-    -- A conversation or run, and the place in it: neighbours in a session support each other in recall.
     session text,
     position integer,
-    -- From authentication, never from an argument; agent is the author's program.
     author text not null,
     agent text,
     paths text[] not null default '{}',
     commit text,
-    -- Git's id of the content that the memory is about, a space and the path, for each file of paths that git has.
     blobs text[] not null default '{}',
     importance real,
     confidence real,
     priority smallint,
-    -- Computed by a background job from use and age; recall leaves out a memory below 0.05.
     quality real,
-    -- stated, or derived for a reflection that a background job made from other memories.
     trust text not null default 'stated',
     language text not null,
     metadata jsonb,
@@ -347,20 +252,15 @@ create table memories (
     created_at timestamptz not null,
     updated_at timestamptz not null,
     expires_at timestamptz,
-    -- Forgotten: hidden, and erased once its retention time is over. Superseded: found only with `as_of` and on request.
     forgotten_at timestamptz,
     superseded_at timestamptz,
     superseded_by uuid,
     last_recalled_at timestamptz,
     recall_count integer not null default 0,
-    -- How often, and when last, the same text was stored again.
     confirmed_count integer not null default 0,
     confirmed_at timestamptz,
-    -- The number of the present state; each change increases it by one.
     revision integer not null default 1,
-    -- SHA-256 of the normalised content.
     digest bytea not null,
-    -- A text is stored once among memories in force; a superseded or forgotten text may be stored again.
     live_digest bytea generated always as (
         case when forgotten_at is null and superseded_at is null then digest end
     ) stored,
@@ -371,32 +271,23 @@ create table memories (
     constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
         references memories (namespace_id, id) deferrable initially deferred
 );
--- Not a partial index: before the first ANALYZE the planner expects one to be nearly empty, and would read all of it to
--- look up one memory.
 create unique index memories_digest_key on memories (namespace_id, live_digest);
 create index memories_session_idx on memories (namespace_id, session, position) where session is not null;
 create index memories_source_idx on memories (namespace_id, source text_pattern_ops) where source is not null;
 create index memories_tags_idx on memories using gin (tag_prefixes);
 create index memories_search_idx on memories using gin (search);
--- For background jobs: expired memories, memories to erase, and references to an erased memory, for which the foreign
--- key would read the whole namespace.
 create index memories_expires_idx on memories (namespace_id, expires_at) where expires_at is not null;
 create index memories_forgotten_idx on memories (namespace_id, forgotten_at) where forgotten_at is not null;
 create index memories_superseded_idx on memories (namespace_id, superseded_by) where superseded_by is not null;
--- For people, who name a memory by the end of its id: the last four characters leave one of 65,536 memories.
 create index memories_ending_idx on memories (namespace_id, right(id::text, 4));
--- The planner keeps samples of columns. None of these, which no plan needs: a sample would outlive an erased memory.
 alter table memories alter column content set statistics 0;
 alter table memories alter column summary set statistics 0;
 alter table memories alter column metadata set statistics 0;
 
--- An idempotency key, and the memory that answered the request under it. The same request again gets the same answer,
--- whatever became of the memory's text; another request is refused. A memory may have any number of keys.
 create table idempotency_keys (
     namespace_id uuid not null,
     key text not null,
     memory_id uuid not null,
-    -- The digest of the request: that of the text or, if it also superseded or related, of all of that.
     request bytea not null,
     constraint idempotency_keys_pkey primary key (namespace_id, key),
     constraint idempotency_keys_memory_fkey foreign key (namespace_id, memory_id)
@@ -404,20 +295,14 @@ create table idempotency_keys (
 );
 create index idempotency_keys_memory_idx on idempotency_keys (namespace_id, memory_id);
 
--- The vectors of a memory in one model: passage 0 is the whole text; a long text has one more row for each passage
--- (text/passages.py), of which the nearest to a query counts. A narrow table with vectors stored in line, since exact
--- search reads every page of a namespace. No type modifier: models of different dimensions share the table.
 create table embeddings (
     namespace_id uuid not null,
     model_id uuid not null,
     memory_id uuid not null,
     passage smallint not null,
-    -- The number of passages of the text, in each of its rows; 0 for a short one.
     passages smallint not null,
-    -- The characters of the passage, from 0: begins up to, not including, ends. Both are 0 for the whole text.
     begins smallint not null,
     ends smallint not null,
-    -- The length in lexemes, as in postings.
     length smallint not null,
     vector halfvec not null,
     constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
@@ -425,27 +310,8 @@ create table embeddings (
         references memories (namespace_id, id) on delete cascade,
     constraint embeddings_model_fkey foreign key (model_id) references models (id)
 );
--- Not in CREATE TABLE, where Postgres 15 does not allow it; on Citus it must come before the table is distributed.
 alter table embeddings alter column vector set storage plain;
 
--- A lexeme of a memory: memories.search inverted, written by the statement after the one that writes the memory. It gives
--- exact document frequencies for a namespace, bounds the work of a query by its rarest words, and is indexed under
--- row-level security, where a GIN index is not used. The index has every column that a score needs, so that a query reads
--- nothing else. The empty lexeme counts the memory itself; five more, such as @2025-06-30 and @06, are its date.
--- No foreign key: a check for each lexeme would double the cost of a store. Erasing a memory deletes its postings first.
-create table postings (
-    namespace_id uuid not null,
-    lexeme text collate "C" not null,
-    memory_id uuid not null,
-    -- How often, and at which position first, in content, summary and tags.
-    frequency smallint not null,
-    first_position smallint not null,
-    -- The number of lexemes of the memory.
-    length smallint not null,
-    constraint postings_pkey primary key (namespace_id, lexeme, memory_id) include (frequency, first_position, length)
-);
-
--- A typed, directed relation between two memories. Neighbours in a session need no row: their positions imply it.
 create table relations (
     namespace_id uuid not null,
     from_id uuid not null,
@@ -463,12 +329,9 @@ create table relations (
 create index relations_to_idx on relations (namespace_id, to_id);
 alter table relations alter column type set statistics 0;
 
--- A change of a memory, with the former values of the changed columns, so that it can be undone. An undo is a change too;
--- `undoes` is the revision that it took back: of an undo a change, 0 for the store; of any other action an undo.
 create table revisions (
     namespace_id uuid not null,
     memory_id uuid not null,
-    -- The number of the memory before the change.
     revision integer not null,
     action text not null,
     author text not null,
@@ -481,13 +344,10 @@ create table revisions (
     constraint revisions_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade
 );
--- For `as_of`: the changes since a time.
 create index revisions_time_idx on revisions (namespace_id, changed_at);
 alter table revisions alter column reason set statistics 0;
 alter table revisions alter column before set statistics 0;
 
--- A memory in an answer, for the counts on memories and for analysis by an operator. Written after the answer, so that a
--- row may be missing.
 create table usage (
     namespace_id uuid not null,
     memory_id uuid not null,
@@ -495,7 +355,6 @@ create table usage (
     used_at timestamptz not null,
     rank smallint not null,
     score real,
-    -- A digest: the query itself is not stored.
     query bytea not null,
     session text,
     caller text not null,
@@ -505,8 +364,6 @@ create table usage (
 );
 create index usage_time_idx on usage (namespace_id, used_at);
 
--- A write or a denied access, never with a text. Recorded by the transaction that wrote. The namespace of zeros is for
--- what concerns no namespace: tokens, denied accesses, erased namespaces.
 create table audit (
     namespace_id uuid not null,
     id uuid not null,
@@ -515,9 +372,7 @@ create table audit (
     token_id uuid,
     agent text,
     action text not null,
-    -- done, or the reason of a refusal.
     outcome text not null,
-    -- The number of memories, of which ids names at most 1,000.
     amount integer not null default 1,
     ids uuid[] not null,
     detail text,
@@ -525,45 +380,32 @@ create table audit (
 );
 create index audit_time_idx on audit (namespace_id, at);
 
--- A session of an assistant in a project, as the hooks of the client name it. The namespace of zeros is for a project
--- without memories.
 create table assistant_sessions (
     namespace_id uuid not null,
     caller text not null,
     session text not null,
     started_at timestamptz not null,
-    -- The name of the project, by which a session without a namespace is found.
     project text not null,
-    -- What the person said that was not stored: by sentence an object with said_at and, if the assistant was asked to store
-    -- it, asked_at. Then how often it was asked.
     stated jsonb not null default '{}',
     asks smallint not null default 0,
-    -- Until when hooks are silent in this session; in the one without a name, in every session of the caller.
     paused_until timestamptz,
     constraint assistant_sessions_pkey primary key (namespace_id, caller, session)
 );
 
--- A memory in a text that a hook injected into such a session. Written before the text is given, so that no session gets
--- a memory twice; with the text, which is erased with its memory.
 create table injections (
     namespace_id uuid not null,
     memory_id uuid not null,
-    -- The injected text, and the place of this memory in it.
     injection_id uuid not null,
     rank smallint not null,
     caller text not null,
     session text not null,
-    -- SessionStart or UserPromptSubmit.
     event text not null,
     injected_at timestamptz not null,
-    -- The first lines of the injected text, and those of this memory.
     heading text not null,
     note text not null,
     tokens smallint not null,
-    -- The first use by the caller afterwards: recalled, read, updated, confirmed, superseded or quoted.
     used_at timestamptz,
     used text,
-    -- When the client compacted the session: the memory may be given again.
     dropped_at timestamptz,
     constraint injections_pkey primary key (namespace_id, memory_id, injection_id),
     constraint injections_memory_fkey foreign key (namespace_id, memory_id)
@@ -575,15 +417,6 @@ create index injections_time_idx on injections (namespace_id, injected_at);
 alter table injections alter column heading set statistics 0;
 alter table injections alter column note set statistics 0;
 
-
--- 4. Row-level security -----------------------------------------------------------------------------------------------
-
--- Requests with a token run in the role folklore_app, which owns nothing (sql/roles/missing.sql creates it and grants its
--- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
--- of the tables is the owner of the deployment, and is not limited (docs/how-to/team.md).
-
--- Declare by its key which token a transaction runs for. SET LOCAL and not set_config(), which does not reach the workers
--- of a cluster.
 create function folklore_enter(key text) returns void
 language plpgsql as $$
 begin
@@ -591,8 +424,6 @@ begin
 end
 $$;
 
--- The token of this transaction: none without a key, or if the token is unknown, revoked or expired. It and the next two
--- functions run as their owner, since the caller may not read tokens.
 create function folklore_token() returns uuid
 language sql stable parallel safe security definer
 return (
@@ -605,15 +436,11 @@ return (
         and (t.expires_at is null or t.expires_at > now())
 );
 
--- True if a name begins with a prefix of pattern_grants. As a range, which an index on names serves: the least text after
--- all that begin with repo:acme/ is repo:acme0, since 0 follows / and ; follows : in the order "C". No character has a
--- special meaning.
 create function folklore_begins(name text, prefix text) returns boolean
 language sql immutable parallel safe
 return lower(name collate "C") >= prefix collate "C" and lower(name collate "C") <
     left(prefix, -1) || case right(prefix, 1) when '/' then '0' else ';' end collate "C";
 
--- The namespaces in which that token has one of these roles, by name or by a pattern. `offset 0` finds the token once.
 create function folklore_opened(roles text[]) returns uuid[]
 language sql stable parallel safe security definer
 return (
@@ -631,7 +458,6 @@ return (
     ) opened
 );
 
--- The prefixes for which that token has one of these roles.
 create function folklore_prefixes(roles text[]) returns text[]
 language sql stable parallel safe security definer
 return (
@@ -646,13 +472,10 @@ language sql stable parallel safe return folklore_opened('{reader,writer,admin}'
 create function folklore_writable() returns uuid[]
 language sql stable parallel safe return folklore_opened('{writer,admin}');
 
--- The principal of that token: the author of what its transaction writes.
 create function folklore_principal() returns text
 language sql stable parallel safe security definer
 return (select p.name from tokens t join principals p on p.id = t.principal_id where t.id = folklore_token());
 
--- Memories that match, in namespaces that the token may read. Policies would prevent the use of the GIN index, since its
--- operator is not leakproof; within this function they do not apply, and it returns only what the caller may read.
 create function folklore_matching(namespaces uuid[], expression tsquery) returns table (namespace_id uuid, id uuid)
 language sql stable parallel safe security definer rows 100
 begin atomic
@@ -663,17 +486,12 @@ begin atomic
         and m.search @@ folklore_matching.expression;
 end;
 
--- Deleting goes through functions, which run as their owner: with the privilege to delete from a table, or to update all
--- of it, the role for tokens could lock the table, and everyone would wait. They delete in the namespaces of the token, and
--- anywhere for the owner of the tables, in whose transactions the role is not set.
 create function folklore_deletes(namespace uuid, roles text[]) returns boolean
 language sql stable security definer
 return case
     when current_setting('role') <> 'folklore_app' and pg_has_role(session_user, current_user, 'member') then true
     else namespace = any(folklore_opened(roles)) end;
 
--- Their embeddings, relations, revisions, keys, usage and injections are deleted by foreign keys; their postings, which
--- have none, must be deleted before.
 create function folklore_delete_memories(namespace uuid, ids uuid[]) returns setof uuid
 language sql security definer
 begin atomic
@@ -681,29 +499,6 @@ begin atomic
     where m.namespace_id = folklore_delete_memories.namespace and m.id = any(folklore_delete_memories.ids)
         and (select folklore_deletes(folklore_delete_memories.namespace, '{admin}'))
     returning m.id;
-end;
-
--- The postings of memories, as postings/insert.sql writes them: the lexemes of their text, the empty lexeme with their
--- length, the date terms. Each is found by its lexeme, since no index begins with the memory.
-create function folklore_delete_postings(namespace uuid, ids uuid[]) returns void
-language sql security definer
-begin atomic
-    delete from postings p
-    using (
-        select m.id, found.lexeme
-        from memories m, unnest(m.search) as found
-        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
-            and not starts_with(found.lexeme, '=')
-        union all
-        select m.id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form)
-        from memories m
-        cross join unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
-        where m.namespace_id = folklore_delete_postings.namespace and m.id = any(folklore_delete_postings.ids)
-        union all
-        select given.id, '' from unnest(folklore_delete_postings.ids) as given (id)
-    ) old
-    where p.namespace_id = folklore_delete_postings.namespace and p.lexeme = old.lexeme and p.memory_id = old.id
-        and (select folklore_deletes(folklore_delete_postings.namespace, '{writer,admin}'));
 end;
 
 create function folklore_delete_embeddings(namespace uuid, ids uuid[]) returns void
@@ -715,7 +510,6 @@ begin atomic
         and (select folklore_deletes(folklore_delete_embeddings.namespace, '{writer,admin}'));
 end;
 
--- `relations` is a JSON array.
 create function folklore_delete_relations(namespace uuid, relations jsonb)
 returns table (from_id uuid, type text, to_id uuid)
 language sql security definer
@@ -727,7 +521,6 @@ begin atomic
     returning r.from_id, r.type, r.to_id;
 end;
 
--- The keys whose memory is forgotten, as its text is released.
 create function folklore_release_keys(namespace uuid, keys text[]) returns void
 language sql security definer
 begin atomic
@@ -738,77 +531,45 @@ begin atomic
         and (select folklore_deletes(folklore_release_keys.namespace, '{writer,admin}'));
 end;
 
--- The subquery makes the check once for each statement, and keeps it out of the index conditions: statements name their
--- namespaces too, and get the same plans as the owner's.
 alter table namespaces enable row level security;
--- The second condition of reading is for the row that a statement inserts, which functions do not see yet.
 create policy namespaces_read on namespaces for select using (
     id in (select unnest(folklore_readable()))
     or deleted_at is null and exists (
         select from unnest((select folklore_prefixes('{reader,writer,admin}'))) as p (prefix)
         where folklore_begins(name, p.prefix)));
--- A store creates a namespace that a pattern of its token matches. No grant by name is for a missing one.
 create policy namespaces_create on namespaces for insert with check (
     deleted_at is null and shared = 'never' and created_by = (select folklore_principal()) and exists (
         select from unnest((select folklore_prefixes('{writer,admin}'))) as p (prefix)
         where folklore_begins(name, p.prefix)));
 create policy namespaces_learn on namespaces for update using (id in (select unnest(folklore_writable())));
 
-alter table memories enable row level security;
-create policy memories_read on memories for select using (namespace_id in (select unnest(folklore_readable())));
-create policy memories_store on memories for insert
-    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
-create policy memories_change on memories for update using (namespace_id in (select unnest(folklore_writable())));
-
-alter table idempotency_keys enable row level security;
-create policy idempotency_keys_read on idempotency_keys for select
-    using (namespace_id in (select unnest(folklore_readable())));
-create policy idempotency_keys_write on idempotency_keys for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
-
-alter table embeddings enable row level security;
-create policy embeddings_read on embeddings for select
-    using (namespace_id in (select unnest(folklore_readable())));
-create policy embeddings_write on embeddings for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
-create policy embeddings_change on embeddings for update
-    using (namespace_id in (select unnest(folklore_writable())));
-
-alter table postings enable row level security;
-create policy postings_read on postings for select using (namespace_id in (select unnest(folklore_readable())));
-create policy postings_write on postings for insert
-    with check (namespace_id in (select unnest(folklore_writable())));
-
-alter table relations enable row level security;
-create policy relations_read on relations for select using (namespace_id in (select unnest(folklore_readable())));
-create policy relations_write on relations for insert
-    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
-create policy relations_change on relations for update
-    using (namespace_id in (select unnest(folklore_writable())));
-
-alter table revisions enable row level security;
-create policy revisions_read on revisions for select using (namespace_id in (select unnest(folklore_readable())));
-create policy revisions_write on revisions for insert
-    with check (namespace_id in (select unnest(folklore_writable())) and author = (select folklore_principal()));
-
-alter table audit enable row level security;
-create policy audit_write on audit for insert
-    with check (namespace_id in (select unnest(folklore_writable())) and principal = (select folklore_principal()));
-
--- Every role may read the models; a store registers its own.
-alter table models enable row level security;
+do $do$
+declare
+    t text;
+    of_author constant text := '(namespace_id in (select unnest(folklore_writable())) and %I = (select folklore_principal()))';
+    writable constant text := '(namespace_id in (select unnest(folklore_writable())))';
+begin
+    -- Those without a policy are for their owner alone.
+    foreach t in array '{memories,idempotency_keys,embeddings,relations,revisions,audit,models,principals,tokens,grants,
+        pattern_grants,invitations,presets,console_sessions,usage,assistant_sessions,injections,jobs}'::text[] loop
+        execute format('alter table %I enable row level security', t);
+    end loop;
+    foreach t in array '{memories,idempotency_keys,embeddings,relations,revisions}'::text[] loop
+        execute format('create policy %I on %I for select using (namespace_id in (select unnest(folklore_readable())))',
+            t || '_read', t);
+    end loop;
+    foreach t in array '{idempotency_keys,embeddings}'::text[] loop
+        execute format('create policy %I on %I for insert with check %s', t || '_write', t, writable);
+    end loop;
+    foreach t in array '{memories,embeddings,relations}'::text[] loop
+        execute format('create policy %I on %I for update using %s', t || '_change', t, writable);
+    end loop;
+    foreach t in array '{relations,revisions,audit}'::text[] loop
+        execute format('create policy %I on %I for insert with check %s', t || '_write', t,
+            format(of_author, case t when 'audit' then 'principal' else 'author' end));
+    end loop;
+    execute format('create policy memories_store on memories for insert with check %s', format(of_author, 'author'));
+end
+$do$;
 create policy models_read on models for select using (true);
-create policy models_learn on models for insert with check (role is null or role = 'active');
-
--- No policy: only their owner.
-alter table principals enable row level security;
-alter table tokens enable row level security;
-alter table grants enable row level security;
-alter table pattern_grants enable row level security;
-alter table invitations enable row level security;
-alter table presets enable row level security;
-alter table console_sessions enable row level security;
-alter table usage enable row level security;
-alter table assistant_sessions enable row level security;
-alter table injections enable row level security;
-alter table jobs enable row level security;
+create policy models_learn on models for insert with check(role is null or role = 'active');

@@ -1,7 +1,7 @@
 -- Postings in blocks, in place of a row for each word of a memory: a twentieth of the bytes, and statistics that are kept.
 
-drop function folklore_delete_postings(uuid, uuid[]);
-drop table postings;
+drop function if exists folklore_delete_postings(uuid, uuid[]);
+drop table if exists postings;
 
 create function folklore_word(lexeme text) returns integer
 language sql immutable parallel safe

@@ -9,8 +9,8 @@ returning id
 
 -- name: insert
 insert into audit (namespace_id, id, at, principal, token_id, agent, action, outcome, amount, ids, detail)
-select :namespace::uuid, :id::uuid, :now::timestamptz, :principal::text, :token::uuid, :agent::text, :action::text,
-    :outcome::text, :amount::integer, :ids::uuid[], :detail::text
+values (:namespace::uuid, :id::uuid, :now::timestamptz, :principal::text, :token::uuid, :agent::text, :action::text,
+    :outcome::text, :amount::integer, :ids::uuid[], :detail::text)
 
 -- name: read. The latest entries of :namespaces, newest first. Entries that concern no namespace have the id of
 -- zeros, and no name.

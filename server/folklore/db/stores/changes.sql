@@ -15,8 +15,8 @@ from jsonb_to_recordset(:drafts::jsonb) as d (
     id uuid, {field_types}, step integer, author text, agent text, created_at timestamptz, digest text
 )
 on conflict (namespace_id, live_digest)
-do update set confirmed_count = memories.confirmed_count + 1, confirmed_at = :now::timestamptz, quality = null,
-    expires_at = case when memories.expires_at <= :now::timestamptz then excluded.expires_at else memories.expires_at end
+do update set confirmed_count = memories.confirmed_count + 1, confirmed_at = excluded.updated_at,
+    quality = null, expires_at = case when memories.expires_at <= excluded.updated_at then excluded.expires_at else memories.expires_at end
 returning id, digest, (xmax = 0) as is_new, trust = 'derived' as is_derived
 
 -- name: states. The state of the memories :ids before a change; with :whole also their columns as JSON.
@@ -139,6 +139,7 @@ where k.namespace_id = :namespace::uuid and k.key = any(:keys::text[])
 insert into idempotency_keys (namespace_id, key, memory_id, request)
 select :namespace::uuid, g.key, g.id, decode(g.request, 'hex')
 from unnest(:keys::text[], :ids::uuid[], :requests::text[]) as g (key, id, request) order by g.key collate "C"
+returning namespace_id  -- with row-level security a cluster would copy the rows, which is not allowed
 
 -- name: release_keys. Release those of :keys whose memory is forgotten; see folklore_release_keys.
 select folklore_release_keys(:namespace::uuid, :keys::text[])
@@ -218,7 +219,7 @@ order by r.strength desc, r.type, r.from_id, r.to_id limit :fetch::integer
 -- name: record. Write a revision for each of the memories :ids, with the present values of the columns :fields,
 -- before they change. :reasons and :undoes are JSON objects by id.
 insert into revisions (namespace_id, memory_id, revision, action, author, agent, changed_at, reason, undoes, before)
-select :namespace::uuid, m.id, m.revision, :action::text, :author::text, :agent::text, :now::timestamptz,
+select m.namespace_id, m.id, m.revision, :action::text, :author::text, :agent::text, :now::timestamptz,
     :reasons::jsonb ->> m.id::text, (:undoes::jsonb ->> m.id::text)::integer,
     (select coalesce(jsonb_object_agg(held.key, held.value), '{}') from jsonb_each(
 -- include changeable

@@ -59,28 +59,38 @@ order by r.memory_id
 
 -- name: plan. The memories of a namespace (:ids null: all), before they move to :into: `state` is null for those that
 -- can. Others are there under the same id: "known" with the same text, in force if this one is, else "differing".
--- `duplicate` is a memory in force there that has the text of one in force here.
+-- `duplicate` is a memory in force there that has the text of one in force here. Two namespaces may be on two nodes of a
+-- cluster: what they share is read first.
+with moving as materialized (
+    select m.id, m.digest, m.live_digest from memories m
+    where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
+), there as materialized (
+    select m.id, m.digest, m.live_digest from memories m
+    where m.namespace_id = :into::uuid and (m.id = any(array(select moving.id from moving))
+        or m.live_digest = any(array(select moving.live_digest from moving)))
+)
 select m.id, case
         when same.id is null then null
         when same.digest = m.digest and (m.live_digest is null or same.live_digest is not null) then 'known'
         else 'differing'
     end as state, text.id as duplicate
-from memories m
-left join memories same on same.namespace_id = :into::uuid and same.id = m.id
-left join memories text on text.namespace_id = :into::uuid and text.live_digest = m.live_digest
-where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
+from moving m
+left join there same on same.id = m.id
+left join there text on text.live_digest = m.live_digest
 order by m.id
 
 -- name: relations. The relations of the memories :ids, which are in :into by now, to memories that are there too.
-insert into relations (namespace_id, from_id, type, to_id, strength, author, created_at)
-select :into::uuid, r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at
-from (
+with joined as materialized (
     select f.* from relations f where f.namespace_id = :namespace::uuid and f.from_id = any(:ids::uuid[])
     union
     select t.* from relations t where t.namespace_id = :namespace::uuid and t.to_id = any(:ids::uuid[])
-) r
-where exists (select from memories f where f.namespace_id = :into::uuid and f.id = r.from_id)
-    and exists (select from memories o where o.namespace_id = :into::uuid and o.id = r.to_id)
+), there as materialized (
+    select m.id from memories m where m.namespace_id = :into::uuid
+        and (m.id = any(array(select joined.from_id from joined)) or m.id = any(array(select joined.to_id from joined)))
+)
+insert into relations (namespace_id, from_id, type, to_id, strength, author, created_at)
+select :into::uuid, r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at from joined r
+where r.from_id in (select there.id from there) and r.to_id in (select there.id from there)
 on conflict (namespace_id, from_id, type, to_id) do nothing
 
 -- name: revisions

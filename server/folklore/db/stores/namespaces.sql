@@ -17,35 +17,11 @@ select id from namespaces where deleted_at < :before::timestamptz order by id
 update namespaces set description = :description::text where id = :namespace::uuid and deleted_at is null returning id
 
 -- name: ensure. Create a namespace if its name is new, else add the languages of its new memories; those that were
--- :detected are not added to a namespace without a language ('simple'). Returns the row; none if another transaction
--- created the namespace after this statement began, and then the next attempt finds it. An existing namespace with
--- nothing to add is locked in shared mode, which excludes changes of memories (namespaces/lock) and nothing else: `on
--- conflict do update` would lock it exclusively until the transaction ends, even if its condition does not hold, and
--- stores would queue for this row. It would also count as an insert for row-level security, which lets no token
--- insert a namespace, while a writer's token may change the languages of one.
-with known as materialized (
-    select id, language from namespaces
-    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
-        and languages @> :languages::text[] and (language = 'simple' or languages @> :detected::text[])
-    for key share
-),
-learned as (
-    update namespaces set languages = array(select distinct unnest(
-        languages || :languages::text[] || case when language <> 'simple' then :detected::text[] end) order by 1)
-    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
-        and not (languages @> :languages::text[] and (language = 'simple' or languages @> :detected::text[]))
-    returning id, language
-),
-made as (
-    insert into namespaces (id, name, language, languages, created_at, created_by)
-    select :id::uuid, :name::text, :language::text, array(
-            select distinct unnest(array[:language::text] || :languages::text[] || :detected::text[]) order by 1),
-        :now::timestamptz, :author::text
-    where not exists (
-        select from namespaces where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null)
-    on conflict (lower(name collate "C")) where deleted_at is null do nothing returning id, language
-)
-select * from known union all select * from learned union all select * from made limit 1
+-- :detected are not added to a namespace without a language ('simple'). Returns the row; none if it was deleted
+-- meanwhile. The namespace is locked in shared mode, which excludes changes of memories (namespaces/lock) and nothing
+-- else. The lock is none of the row: on a cluster, one on a row of a small table excludes those on all others.
+select made.id, made.language from folklore_ensure(:id::uuid, :name::text, :language::text, :languages::text[],
+    :detected::text[], :now::timestamptz, :author::text) as made
 
 -- name: erase. Delete the row of a namespace, after all rows that belong to it.
 delete from namespaces where id = :namespace::uuid
@@ -77,9 +53,8 @@ delete from assistant_sessions where namespace_id = :namespace::uuid
 -- planner may prefer a sequential scan, which it expects to end at the first row, and which reads all memories for
 -- each empty namespace.
 with found as materialized (
-    select n.id, n.name, n.languages, (
-            select m.id from memories m where m.namespace_id = n.id order by m.id limit 1
-        ) is null as empty,
+    select n.id, n.name, n.languages,
+-- include empty
         (select id from models where role = 'active') as model, n.shared = 'always' as shared
     from namespaces n
     where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
@@ -97,7 +72,7 @@ order by found.name
 insert into namespaces (id, name, description, language, languages, shared, created_at, created_by)
 values (:id::uuid, :name::text, :description::text, :language::text, array[:language::text], :shared::text,
     :created_at::timestamptz, :created_by::text)
-on conflict (lower(name collate "C")) where deleted_at is null do nothing returning id
+on conflict do nothing returning id
 
 -- name: list. Every namespace, or with :deleted every deleted one, within :within (null: all). Memories are counted
 -- up to 50,000, an order of magnitude, without the forgotten ones, as everywhere.
@@ -113,14 +88,16 @@ order by n.name
 -- name: lock. Lock a namespace exclusively for changes of stored memories, until the transaction ends; a store locks
 -- it in shared mode (namespaces/ensure). So changes never wait for each other in a circle, in whatever order they
 -- touch rows.
-select id, deleted_at from namespaces where id = :namespace::uuid for update
+select locked.id, locked.deleted_at from folklore_lock(:namespace::uuid) as locked
 
 -- name: lock_by_name. Lock a namespace as namespaces/lock does, for a store that also supersedes or relates. It must
 -- come before namespaces/ensure: two transactions that both share a lock could only upgrade it by a deadlock.
-select id from namespaces where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null for update
+select locked.id from folklore_lock((
+    select id from namespaces where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+)) as locked
 
 -- name: lock_sessions. Let one store at a time number the memories of this namespace's sessions.
-select id from namespaces where id = :namespace::uuid for no key update
+select pg_advisory_xact_lock(hashtextextended(:namespace::uuid::text, 1))
 
 -- name: rename. Rename a namespace. A name in use violates namespaces_name_key.
 update namespaces set name = :name::text where id = :namespace::uuid and deleted_at is null returning id

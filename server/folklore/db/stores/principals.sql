@@ -8,7 +8,7 @@ delete from tokens where issuer is not null and expires_at < :before::timestampt
 -- name: ensure. The principal of this name, created if it is new; an existing one keeps its spelling.
 with made as (
     insert into principals (id, name) values (:id::uuid, :name::text)
-    on conflict (lower(name collate "C")) do nothing returning id, name
+    on conflict do nothing returning id, name
 )
 select id, name from made
 union all

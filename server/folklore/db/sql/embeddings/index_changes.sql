@@ -14,10 +14,7 @@ with existing as (
 ), large as (
     select 'embeddings_hnsw_' || replace(m.id::text, '-', '') as name, m.id, m.dimensions, counted.vectors
     from models m
-    cross join lateral (
-        select count(*) as vectors
-        from (select from embeddings e where e.model_id = m.id limit :threshold::integer) bounded
-    ) counted
+-- include counted_vectors
     where m.role = 'active' and m.dimensions <= 4000 and :threshold::integer > 0
         and 2 * counted.vectors >= :threshold::integer
 )
@@ -31,7 +28,8 @@ select 'build', format(
     'create index concurrently %I on embeddings using hnsw ((vector::halfvec(%s)) halfvec_ip_ops)'
     ' with (m = 16, ef_construction = 128) where model_id = %L', large.name, large.dimensions, large.id),
     format('drop index concurrently if exists %I', large.name),
-    (select count(*) * (2 * large.dimensions + 1000) / 1000 from embeddings e where e.model_id = large.id)
+    greatest(large.vectors, (select c.reltuples from pg_class c where c.oid = 'embeddings'::regclass)::bigint)
+        * (2 * large.dimensions + 1000) / 1000
 from large
 left join existing on existing.name = large.name
 where large.vectors >= :threshold::integer and (existing.name is null or not (existing.valid or existing.building))

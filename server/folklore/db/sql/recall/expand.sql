@@ -82,7 +82,7 @@ further as (
 )
 select
 -- include record
-    , further.by
+    , further.by, further.score
 from further
 cross join lateral (
 -- include state

@@ -15,6 +15,7 @@ with matched as materialized (
     limit :bound::integer
 )
 select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, held.namespace_id
+-- include happened
 from (select matched.*, folklore_length(matched.search) as length from matched) held
 -- include weighed
 order by score desc, held.happened desc, held.id

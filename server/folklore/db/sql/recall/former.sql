@@ -24,6 +24,7 @@ former as materialized (
 -- include visible
 )
 select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, held.namespace_id
+-- include happened
 from former held
 -- include weighed
 where case when :expression::tsquery is null then weighed.score is not null else held.search @@ :expression::tsquery end

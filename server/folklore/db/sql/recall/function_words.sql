@@ -20,6 +20,7 @@ with matched as materialized (
 )
 select matched.id, :weight::float8 * (held.words + matched.typed) as score, :weight::float8 * held.words as mass,
     matched.namespace_id, held.bits
+-- include happened
 from matched
 cross join lateral (
     select count(*) as words, bit_or(1::bigint << (asked.place - 1)::integer) as bits

@@ -1,0 +1,2 @@
+-- What orders equal scores, where the results of several nodes are merged.
+    , happened

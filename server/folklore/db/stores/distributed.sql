@@ -1,0 +1,58 @@
+-- name: namespaces_list
+select n.id, n.name, n.description, n.language, n.languages, n.shared, n.created_at, n.deleted_at, n.deleted_by,
+    least(coalesce(counted.memories, 0), 50000) as memories
+from namespaces n
+left join (
+    select m.namespace_id, count(*) as memories from memories m
+    where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
+    group by m.namespace_id
+) counted on counted.namespace_id = n.id
+where (n.deleted_at is not null) = :deleted::boolean and (:within::uuid[] is null or n.id = any(:within::uuid[]))
+order by n.name
+
+-- name: namespaces_status
+select n.name, n.shared, least(coalesce(counted.memories, 0), 50000) as memories,
+    least(coalesce(counted.bare, 0), 50000) as without_vector
+from namespaces n
+left join (
+    select m.namespace_id, count(*) as memories, count(*) filter (where m.superseded_at is null and e.memory_id is null) as bare
+    from memories m
+    left join embeddings e on e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
+        and e.passage = 0
+    where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
+    group by m.namespace_id
+) counted on counted.namespace_id = n.id
+where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
+order by n.name
+
+-- name: namespaces_status_no_vectors
+select n.name, n.shared, least(coalesce(counted.memories, 0), 50000) as memories
+from namespaces n
+left join (
+    select m.namespace_id, count(*) as memories from memories m
+    where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
+    group by m.namespace_id
+) counted on counted.namespace_id = n.id
+where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
+order by n.name
+
+-- name: postings_due
+select coalesce(counted.namespace_id, packed.namespace_id) as namespace, coalesce(counted.fresh, 0) as fresh,
+    coalesce(packed.dead, 0) as dead
+from (
+    select f.namespace_id, least(count(*), :most::integer) as fresh from fresh_words f group by f.namespace_id
+) counted
+full join (
+    select p.namespace_id, p.dead from packed_namespaces p where p.dead > 0 and 9 * p.dead >= p.documents
+) packed on packed.namespace_id = counted.namespace_id
+order by fresh desc, namespace
+
+-- name: recall_extent. In the form of a plan: of the packed memories, since a plan of a cluster does not tell the rows.
+select json_build_array(json_build_object('Plan', json_build_object('Plan Rows', coalesce(sum(p.documents), 0))))::text
+from packed_namespaces p
+where p.namespace_id = any(:namespaces::uuid[]) and :model::uuid is not null
+
+-- name: recall_indexed. An index of a distributed table is empty on the coordinator; there are as many vectors as packed memories.
+select (select sum(p.documents) from packed_namespaces p) as vectors
+from pg_index x
+where x.indexrelid = to_regclass(:name::text) and x.indisvalid
