@@ -1,7 +1,7 @@
--- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. It distributes on Citus as it
--- is: data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no
--- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants, invitations,
--- console_sessions, presets and jobs stay small and become reference tables.
+-- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. Citus can distribute its tables
+-- (docs/how-to/citus.md): data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no
+-- sequences, no triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants,
+-- invitations, console_sessions, presets and jobs stay small and become reference tables.
 --
 --     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 

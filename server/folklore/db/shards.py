@@ -51,13 +51,11 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
 # Statements that count by other columns.
-_COUNTS = {
-    "activity/recalled": ("day",), "activity/written": ("day", "author", "action"), "injections/given": ("id",),
-}  # fmt: skip
+_COUNTS = {"activity/recalled": ("day",), "activity/written": ("day", "author", "action")}
 
 
 class Shards:
-    """Which shard each namespace is on. `distributed` is True if the tables are on a cluster."""
+    """Cache of the shard of each namespace. `distributed` is True if the tables are on a cluster."""
 
     def __init__(self) -> None:
         self.distributed = False
@@ -108,6 +106,9 @@ def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any])
         return [tuple(row)[:-1] for row in rows[: values["fetch"]]]
     if name in _COUNTS:
         return _counted(rows, _COUNTS[name])
+    if name == "injections/given":
+        tokens = {"tokens": sum(part[0]["tokens"] for part in parts)}
+        return [dict(row) | tokens for row in [row for row in rows if row["id"] is not None] or rows[:1]]
     if name == "memories/list":
         rows.sort(key=lambda row: (row["sorted_by"], row["id"]), reverse=not values["ascending"])
         return rows[: values["fetch"]]

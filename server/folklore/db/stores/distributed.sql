@@ -47,7 +47,7 @@ full join (
 ) packed on packed.namespace_id = counted.namespace_id
 order by fresh desc, namespace
 
--- name: recall_extent. In the form of a plan: of the packed memories, since a plan of a cluster does not tell the rows.
+-- name: recall_extent. The number of packed memories in the form of a plan: a plan of a cluster estimates no rows.
 select json_build_array(json_build_object('Plan', json_build_object('Plan Rows', coalesce(sum(p.documents), 0))))::text
 from packed_namespaces p
 where p.namespace_id = any(:namespaces::uuid[]) and :model::uuid is not null

@@ -19,7 +19,7 @@ update namespaces set description = :description::text where id = :namespace::uu
 -- name: ensure. Create a namespace if its name is new, else add the languages of its new memories; those that were
 -- :detected are not added to a namespace without a language ('simple'). Returns the row; none if it was deleted
 -- meanwhile. The namespace is locked in shared mode, which excludes changes of memories (namespaces/lock) and nothing
--- else. The lock is none of the row: on a cluster, one on a row of a small table excludes those on all others.
+-- else. It is an advisory lock: on a cluster, a lock on a row of a small table excludes those on all other rows.
 select made.id, made.language from folklore_ensure(:id::uuid, :name::text, :language::text, :languages::text[],
     :detected::text[], :now::timestamptz, :author::text) as made
 
