@@ -140,8 +140,8 @@ def is_planned(name: str) -> bool:
     return re.match(r"\s*(?:select|with|insert|update|delete)\b", statement(name).sql) is not None
 
 
-# A backup asks its questions of the whole database, and an index is over all vectors.
-WHOLE = {"backup/answers", "embeddings/index_changes"}
+# A backup asks its questions of the whole database, and an index is over all vectors. A cluster counts all at once.
+WHOLE = {"backup/answers", "embeddings/index_changes", *(name for name in COMPLETE if name.startswith("distributed/"))}
 PLANNED = [name for name in [*COMPLETE, *VARIANTS] if is_planned(name) and name not in WHOLE]
 
 

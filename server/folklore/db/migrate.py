@@ -28,8 +28,8 @@ _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _OLDEST_PGVECTOR = (0, 8, 0)
 # The first migration of unreleased versions, whose tables were different.
 _UNRELEASED = "0001_memories.sql"
-# The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and what
-# 0002 and 0003 removed.
+# The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and
+# what 0002 and 0003 removed.
 _RELEASED = {
     "8b64bfa9edc0a120a7e8dfcbbb79654b17f66b28babf56c41b184ddefa45eb84",
     "a497a6ff77213748a07698c52cce041f1b09ffa39cc2f9a215884e2f20ce7195",
