@@ -19,7 +19,8 @@ DB = Path(str(files("folklore.db")))
 FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.glob("stores/*.sql"), *DB.glob("sql/*")]})
 FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
-CITUS = frozenset({"server/shards"})  # calls a function of its own
+# Those that read tables of Citus or call its functions.
+CITUS = frozenset({"server/shards"} | {f"distribute/{name}" for name in sections("distribute")})
 STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES | CITUS]
 # A number of dimensions and a model follow its name.
 NEAREST = "recall/nearest:256:5a26599c-debf-5979-8901-2d88fe10defa"

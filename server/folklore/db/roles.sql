@@ -23,7 +23,7 @@ cross join lateral (
         (2, pg_has_role(current_user, role.id, 'member'), format('grant folklore_app to %I', current_user)),
         (3, has_schema_privilege(role.id, current_schema(), 'usage'),
             format('grant usage on schema %I to folklore_app', current_schema())),
-        (4, role.id is null or not (has_table_privilege(role.id, 'memories', 'update, delete')
+        (4, role.id is null or to_regclass('pg_dist_partition') is not null or not (has_table_privilege(role.id, 'memories', 'update, delete')
             or has_table_privilege(role.id, 'embeddings', 'update, delete')
             or has_table_privilege(role.id, 'fresh_words', 'update, delete')
             or has_table_privilege(role.id, 'relations', 'update, delete')

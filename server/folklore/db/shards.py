@@ -75,6 +75,8 @@ class Shards:
     async def _rows(self, connection: Any, found: Statement, values: dict[str, object]) -> list[Row]:
         name = found.name.split(":")[0]
         namespaces = values.get("namespaces")
+        if "model" in found.parameters:
+            values = {"model": None} | values  # a variant without vectors may have the same text here
         if namespaces == []:
             values = values | {"namespaces": [_NOWHERE]}  # no shard is an error
         if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name.startswith("principals/"):

@@ -107,8 +107,7 @@ def statement(name: str) -> Statement:
             raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
         replaced |= _VARIANTS.get(variant, {})
     distributed = sections("distributed") if "distributed" in variants else {}
-    own = (distributed.get(re.sub("[/:]", "_", title)) for title in (name.removesuffix(":distributed"), file))
-    text = next(filter(None, own), None) or _read(file)
+    text = distributed.get(file.replace("/", "_")) or _read(file)
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
     if distributed and (bound := _BOUND.search(text)):
         text = _JOINED.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)

@@ -12,24 +12,13 @@ order by n.name
 
 -- name: namespaces_status
 select n.name, n.shared, least(coalesce(counted.memories, 0), 50000) as memories,
-    least(coalesce(counted.bare, 0), 50000) as without_vector
+    case when :model::uuid is null then 0 else least(coalesce(counted.bare, 0), 50000) end as without_vector
 from namespaces n
 left join (
     select m.namespace_id, count(*) as memories, count(*) filter (where m.superseded_at is null and e.memory_id is null) as bare
     from memories m
     left join embeddings e on e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
         and e.passage = 0
-    where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
-    group by m.namespace_id
-) counted on counted.namespace_id = n.id
-where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
-order by n.name
-
--- name: namespaces_status_no_vectors
-select n.name, n.shared, least(coalesce(counted.memories, 0), 50000) as memories
-from namespaces n
-left join (
-    select m.namespace_id, count(*) as memories from memories m
     where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
     group by m.namespace_id
 ) counted on counted.namespace_id = n.id
