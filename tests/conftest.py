@@ -152,6 +152,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         # `auto` takes the bundled model, which is quick, here and in processes that tests start.
         patch.setattr(factory, "find_spec", lambda _name: None)
         patch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "bundled")
+        patch.setenv("FOLKLORE_OWN", "1")  # else every command leaves a server behind
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         yield
 

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,10 @@ sys.addaudithook(watch)
 """
 
 
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "FOLKLORE_EMBEDDING__PROVIDER", "PYTHON_KEYRING_BACKEND")
+_KEPT = (
+    *("PATH", "HOME", "LANG", "TMPDIR", "PYTHON_KEYRING_BACKEND"),
+    *("FOLKLORE_EMBEDDING__PROVIDER", "FOLKLORE_OWN"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,28 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
         await task
+
+
+def own_servers(home: Path) -> list[int]:
+    """The processes that serve the sessions and commands of a home."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            serves = b"--socket" in (process / "cmdline").read_bytes().split(b"\0")
+            if serves and f"FOLKLORE_HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
+@contextmanager
+def own_servers_ended(home: Path) -> Iterator[None]:
+    """Kill those processes after the block."""
+    try:
+        yield
+    finally:
+        for process in own_servers(home):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 def free_port() -> int:

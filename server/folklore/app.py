@@ -59,11 +59,9 @@ class App:
         *,
         log_query: QueryLogger | None = None,
         prepare: Callable[[], None] = lambda: None,
-        warm: bool = True,
         brief: bool = False,
     ) -> None:
         self.settings = settings
-        self._warm = warm  # load the embedding model at the start, not when it is needed
         self._brief = brief  # runs one command: nothing is prepared for others
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
@@ -90,7 +88,7 @@ class App:
         """The operations for the user who started this process."""
         return Service(
             open=lambda: self.context(
-                self.caller, self.namespace, self.namespace, copy=self.copy, project_at=self._project_at
+                self.caller, self.namespace, self.namespace, copy=self.copy, project_at=self.project_at
             ),
             caller=lambda: self.caller,
             namespace=self.namespace,
@@ -154,7 +152,7 @@ class App:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
         return self.copy.namespace
 
-    async def _project_at(self, directory: str) -> str:
+    async def project_at(self, directory: str) -> str:
         """Return the namespace of a directory, which need not be the one of this process; it is looked up once."""
         if self.settings.namespace is not None:
             return self.settings.namespace
@@ -195,9 +193,7 @@ class App:
         runtime = await asyncio.to_thread(_heavy, "runtime")
         if not self._brief:
             await asyncio.to_thread(_heavy("memory.operations").import_all)
-        started: Runtime = await runtime.Runtime.start(
-            self.settings, self._log_query, warm=self._warm, brief=self._brief
-        )
+        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
         return started
 
     async def dsn(self) -> str:
@@ -278,9 +274,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, warm: bool = True, brief: bool = False) -> AsyncIterator[App]:
-    """Open an application for the length of a block; `warm` and `brief` as App has them."""
-    app = App(settings, warm=warm, brief=brief)
+async def running(settings: Settings, *, brief: bool = False) -> AsyncIterator[App]:
+    """Open an application for the length of a block; `brief` as App has it."""
+    app = App(settings, brief=brief)
     try:
         yield app
     finally:

@@ -55,9 +55,7 @@ class Runtime:
     warming: asyncio.Task[None]
 
     @classmethod
-    async def start(
-        cls, settings: Settings, log_query: QueryLogger | None, *, warm: bool = True, brief: bool = False
-    ) -> Runtime:
+    async def start(cls, settings: Settings, log_query: QueryLogger | None, *, brief: bool = False) -> Runtime:
         """Start engine and pool, migrate, and look up the active model; for a `brief` process, not before its use.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
@@ -68,7 +66,7 @@ class Runtime:
         # In the background: an unreachable service must not delay what works without it.
         auto = settings.embedding.provider == "auto"
         late = auto and choice is not None and choice.provider == "minilm"  # which a database may not have
-        warming = asyncio.create_task(_warm(embedder if warm and not late else None), name="folklore-warm")
+        warming = asyncio.create_task(_warm(None if brief or late else embedder), name="folklore-warm")
         dsn, where = await database_address(settings)
         if not brief:
             await migrate(dsn)
@@ -89,7 +87,7 @@ class Runtime:
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
         if not brief:
             await active_model.refresh()
-            if warm and late:
+            if late:
                 warming = asyncio.create_task(_warm(active_model.embedder), name="folklore-warm")
         reranker = configured_reranker(settings.reranker)
         presets = named_presets(settings.ranking.presets)

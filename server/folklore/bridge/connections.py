@@ -26,6 +26,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.clients.authorities import trust_authorities
+from folklore.local import LocalServer
 
 Message = dict[str, Any]
 
@@ -39,11 +40,11 @@ _HEADERS = {"content-type": "application/json", "accept": "application/json, tex
 
 
 class Lost(Exception):
-    """No answer: `sent` is False if the server cannot have received the call."""
+    """No answer: `sent` is False if the server cannot have received the call, `silent` True if it does not answer."""
 
-    def __init__(self, reason: str, *, sent: bool) -> None:
+    def __init__(self, reason: str, *, sent: bool, silent: bool = False) -> None:
         super().__init__(reason)
-        self.sent = sent
+        self.sent, self.silent = sent, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,13 @@ class Answered:
 
 
 class Connections:
-    """Connections to one server, kept open for the next request."""
+    """Connections to one server, kept open for the next request; `local` is the user's, whatever the address."""
 
-    def __init__(self, url: str, home: Path | None = None) -> None:
+    def __init__(self, url: str, home: Path | None = None, local: LocalServer | None = None) -> None:
         self._server = urlsplit(url)
+        self._local = local
         self._tls = _tls(url, home) if self._server.scheme == "https" else None
-        self._proxy = _proxy_for(self._server)
+        self._proxy = None if local else _proxy_for(self._server)
         self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._used: set[HTTPConnection] = set()
 
@@ -121,7 +123,10 @@ class Connections:
         if self._proxy is not None and self._tls is not None:
             connection.set_tunnel(self._server.hostname or "", self._server.port, _authorization(self._proxy))
         try:
-            connection.connect()  # without Nagle's delay
+            if self._local is not None:
+                connection.sock = self._local.connect(seconds)
+            else:
+                connection.connect()  # without Nagle's delay
         except (OSError, HTTPException, ValueError) as error:  # the last for a host that cannot be a name
             connection.close()
             raise Lost(_reason(error), sent=False) from error

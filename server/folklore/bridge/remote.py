@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from folklore import __version__
 from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
+from folklore.local import LocalServer
 
 Notify = Callable[[Message], None]
 
@@ -35,6 +37,8 @@ class Patience:
 # For what can be answered without the server: the start of a session must not wait.
 IMPATIENT = Patience(retries=0.0, connected=1.0, silent=1.0, alive=0.5)
 _PATIENT = Patience()
+# The user's own server may have to start, on a machine that does other work.
+_LOCAL = Patience(retries=5.0, connected=10.0, silent=15.0, alive=5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,19 @@ class Access:
 
 
 class Remote:
-    """A server over HTTP. `access` is called before the first request, and again if the server refuses the token."""
+    """A server over HTTP, or the `local` one of the user.
 
-    def __init__(self, url: str, access: Callable[[], Access], home: Path | None = None) -> None:
+    `access` is called before the first request, and again if the server refuses the token.
+    """
+
+    def __init__(
+        self, url: str, access: Callable[[], Access], home: Path | None = None, local: LocalServer | None = None
+    ) -> None:
         self.url = url
+        self._local = local
         self._read_access = access
         self._access: asyncio.Future[Access] | None = None
-        self._connections = Connections(url, home)
+        self._connections = Connections(url, home, local)
         self._away_since: float | None = None
 
     def close(self) -> None:
@@ -82,12 +92,17 @@ class Remote:
         A request that was not received is repeated for a while, one that may have been received only if `repeatable`.
         Raises Unavailable, Unauthenticated or another error that the server reports instead of an answer.
         """
+        patience = patience if self._local is None else _LOCAL
         began, pauses = time.monotonic(), iter(_PAUSES)
         access = await self._ready(began, patience)
         while True:
             try:
                 answer = await self._exchange(message, headers, access, notify, began, patience)
             except Lost as lost:
+                if self._local is not None and lost.silent:
+                    with suppress(OSError):
+                        await asyncio.to_thread(self._local.replace_stuck)
+                    began = time.monotonic()
                 # If it was away already, the caller has waited before.
                 may_repeat = self._away_since is None and (repeatable or not lost.sent)
                 pause = next(pauses, _PAUSES[-1])
@@ -141,7 +156,7 @@ class Remote:
             deadline = began + patience.silent
             while not (await asyncio.wait({post.answered}, timeout=max(0.0, deadline - time.monotonic())))[0]:
                 if not await self._is_alive(patience.alive):
-                    raise Lost("it does not answer", sent=post.sent)
+                    raise Lost("it does not answer", sent=post.sent, silent=True)
                 deadline = time.monotonic() + patience.silent
         finally:
             post.cancel()  # without an answer, its connection is closed, which cancels the call at the server

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from time import monotonic
-from typing import Any, cast
-
-import httpx
+from typing import TYPE_CHECKING, Any, cast
 
 from folklore import __version__
 from folklore.app import working_copy
@@ -16,14 +17,20 @@ from folklore.clients.authorities import trust_authorities
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import FolkloreError, Unavailable, error_from_code
+from folklore.lazy import Lazy
+from folklore.local import LocalServer
 from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 from folklore.phases import phase
 
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = Lazy("httpx")
+
 _SECONDS = 60.0
 # How OpenSSL words an answer that is not of TLS, version by version.
 _PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
-_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
 
 
 class NotCarriedOut(Unavailable):
@@ -57,23 +64,27 @@ class HttpClient:
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
         sent = cast("Request", await prepare(self.copy, request, self.call))
+        status, body = await self.post(f"/api/{sent.operation}", request_json(sent))
+        value = _json(body)
+        if status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
+            return cast("Result", await mark(self.copy, read_result(sent, value["result"])))
+        raise _error(status, value)
+
+    async def post(self, path: str, body: str) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a request. Raises Unavailable."""
         try:
             with phase(f"Waiting for {self._server}"):
-                response = await self.http.post(f"/api/{sent.operation}", content=request_json(sent))
+                response = await self.http.post(path, content=body)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
-        value = _json(response)
-        if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", await mark(self.copy, read_result(sent, value["result"])))
-        raise _error(response, value)
+        return response.status_code, response.content
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises the error that the server reports, or Unavailable."""
         try:
             async with self.http.stream("POST", "/api/export", content=request_json(request)) as response:
-                if response.status_code != httpx.codes.OK:
-                    await response.aread()
-                    raise _error(response, _json(response))
+                if response.status_code != HTTPStatus.OK:
+                    raise _error(response.status_code, _json(await response.aread()))
                 async for line in response.aiter_lines():
                     yield line
         except httpx.HTTPError as error:
@@ -102,11 +113,38 @@ class HttpClient:
             return NotCarriedOut(
                 f"{self._server} answers without TLS.", hint="Give its address with http://, or that of its TLS proxy."
             )
-        kind = NotCarriedOut if isinstance(error, _UNSENT) else Unavailable
+        unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
+        kind = NotCarriedOut if isinstance(error, unsent) else Unavailable
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({type(error).__name__}).",
             hint="Check its address and that it runs.",
         )
+
+
+class LocalClient(HttpClient):
+    """Calls operations of the user's own server; blocks, since a command does nothing else meanwhile."""
+
+    def __init__(self, settings: Settings, server: LocalServer) -> None:
+        self._local = server
+        self._headers = {"content-type": "application/json", **request_headers(settings)}
+        self.copy = working_copy(settings)
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Close nothing: each request has a connection of its own."""
+
+    async def post(self, path: str, body: str) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to a request. Raises Unavailable."""
+        try:
+            with phase("Waiting for your server"), closing(HTTPConnection("localhost")) as connection:
+                connection.sock = self._local.connect(_SECONDS)
+                connection.request("POST", path, body.encode(), self._headers)
+                response = connection.getresponse()
+                return response.status, response.read()
+        except (OSError, HTTPException) as error:
+            raise Unavailable(
+                f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error or type(error).__name__}).",
+                hint=f"Its log is {self._local.log}. `folklore server restart` replaces it.",
+            ) from error
 
 
 def _reason(error: Exception) -> str:
@@ -114,19 +152,19 @@ def _reason(error: Exception) -> str:
     return str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or "verification failed"
 
 
-def _json(response: httpx.Response) -> Any:
+def _json(body: bytes) -> Any:
     with suppress(ValueError):
-        return response.json()
+        return json.loads(body)
     return None
 
 
-def _error(response: httpx.Response, value: Any) -> FolkloreError:
+def _error(status: int, value: Any) -> FolkloreError:
     """Return the error that the server reports."""
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
-        kind = NotCarriedOut if response.status_code < httpx.codes.INTERNAL_SERVER_ERROR else Unavailable
+        kind = NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
         return kind(
-            f"The server answered {response.status_code} with an unreadable body.",
+            f"The server answered {status} with an unreadable body.",
             hint="Is it a Folklore server of this version?",
         )
     return error_from_code(str(reported.get("code")), reported["message"], reported.get("hint"))

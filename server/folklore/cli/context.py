@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -16,7 +18,8 @@ from folklore.app import App, local_zone, running
 from folklore.clients.credentials import read_token
 from folklore.config import Settings, load_settings
 from folklore.errors import ConfigInvalid, InvalidInput
-from folklore.memory.requests import RecallRequest, Result, Returns
+from folklore.local import LocalServer
+from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations
 from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
@@ -25,6 +28,9 @@ if TYPE_CHECKING:  # imports the database driver
     from folklore.runtime import Runtime
 
 Value = TypeVar("Value")
+
+LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
+CONNECT_SECONDS = 10.0
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
@@ -56,31 +62,33 @@ def zone_of(ctx: click.Context) -> tzinfo:
 def call(ctx: click.Context, request: Returns[Result]) -> Result:
     """Run one operation in this process, or at the server that --server names."""
     with phase("Working"):
-        return with_operations(
-            ctx, lambda operations: operations.call(request), embeds=isinstance(request, RecallRequest)
-        )
+        return with_operations(ctx, lambda operations: operations.call(request))
 
 
-def with_operations(
-    ctx: click.Context, work: Callable[[Operations], Awaitable[Value]], *, embeds: bool = False
-) -> Value:
-    """Run several operations in this process, or at the server that --server names.
-
-    With `embeds`, the embedding model loads while the database is opened; otherwise when it is needed.
-    """
+def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[Value]]) -> Value:
+    """Run several operations at the user's server, or at the one that --server names; without either, here."""
     settings = settings_of(ctx)
 
-    async def at_server() -> Value:
-        from folklore.cli.client import HttpClient  # imports httpx
+    async def whole() -> Value:
+        async with operations_of(ctx, settings) as operations:
+            return await work(operations)
 
+    return asyncio.run(whole())
+
+
+@asynccontextmanager
+async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[Operations]:
+    """Open the operations of a command, as with_operations says."""
+    from folklore.cli.client import HttpClient, LocalClient  # imports this module
+
+    if (local := local_server(ctx, settings)) is not None:
+        yield LocalClient(settings, local)
+    elif settings.server is not None:
         async with HttpClient(settings) as client:
-            return await work(client)
-
-    async def in_process() -> Value:
-        async with running(settings, warm=embeds, brief=True) as app:
-            return await work(app.service)
-
-    return asyncio.run(in_process() if settings.server is None else at_server())
+            yield client
+    else:
+        async with running(settings, brief=True) as app:
+            yield app.service
 
 
 def local_settings(ctx: click.Context) -> Settings:
@@ -104,13 +112,42 @@ def token_for(settings: Settings) -> str | None:
     return token
 
 
+def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
+    """Return the running server of this user; None with --server, with FOLKLORE_OWN, and if it cannot be started."""
+    if settings.server is not None or os.environ.get("FOLKLORE_OWN") or not hasattr(socket, "AF_UNIX"):
+        return None
+    server = found_server(ctx, settings)
+    try:
+        server.connect(CONNECT_SECONDS).close()
+    except OSError as error:
+        log.get_logger(__name__).warning("no_local_server", socket=server.path, reason=error.strerror or str(error))
+        return None
+    return server
+
+
+def found_server(ctx: click.Context, settings: Settings) -> LocalServer:
+    """Return the server of this user with the settings of a command, whether it runs or not."""
+    given = ctx.find_root().obj
+    return LocalServer(
+        str(settings.home),
+        os.environ,
+        config=given["config"] and str(given["config"]),
+        database_url=given["flags"]["database_url"],
+        read_only="true" if settings.read_only else None,
+    )
+
+
 def request_headers(settings: Settings) -> dict[str, str]:
-    """Return the headers of every request to the server: the current namespace, the time zone.
+    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
 
     The namespace is that of the settings, else the project of the working directory.
     """
-    namespace = settings.namespace or project_namespace(working_directory(os.environ))
-    return {"folklore-namespace": quote(namespace, safe=""), "folklore-time-zone": str(local_zone(settings))}
+    directory = working_directory(os.environ)
+    stated = {"namespace": settings.namespace or project_namespace(directory)}
+    if settings.server is None:
+        stated |= {"author": settings.author} | ({} if settings.namespace else {"directory": str(directory)})
+    quoted = {f"folklore-{name}": quote(value, safe="") for name, value in stated.items()}
+    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
 
 
 def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:

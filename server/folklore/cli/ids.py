@@ -32,8 +32,6 @@ def with_ids(
     ctx: click.Context,
     texts: Sequence[str],
     work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]],
-    *,
-    embeds: bool = False,
 ) -> Value:
     """Run operations on the memories that these texts name. Raises InvalidInput, NotFound."""
     parsed = [_parsed(ctx, text) for text in texts]
@@ -41,18 +39,16 @@ def with_ids(
     async def resolved(operations: Operations) -> Value:
         return await work(operations, await whole_ids(operations, parsed, hint=_HELP))
 
-    return with_operations(ctx, resolved, embeds=embeds)
+    return with_operations(ctx, resolved)
 
 
 def call_with_ids(
     ctx: click.Context,
     texts: Sequence[str],
     request: Callable[[tuple[UUID, ...]], Returns[Result]],
-    *,
-    embeds: bool = False,
 ) -> Result:
     """Run one operation on the memories that these texts name. Raises InvalidInput, NotFound."""
-    return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)), embeds=embeds)
+    return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)))
 
 
 def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:

@@ -17,7 +17,7 @@ from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,7 +34,6 @@ from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.exports import Exports
 from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, BodyLimit, ConcurrencyLimit, Limits, RateLimit
-from folklore.http.local_servers import PROOF_PATH, Identity
 from folklore.http.metrics import Metrics
 from folklore.http.oauth import JwtIssuer
 from folklore.http.request_log import RequestLog
@@ -52,12 +51,12 @@ def build_app(
     host: str,
     limits: Limits | None = None,
     *,
-    identity: Identity | None = None,
+    shared: bool = False,
     on_shutdown: Callable[[], None] = lambda: None,
 ) -> Starlette:
-    """Return the ASGI application over `app`, which it starts and closes; `host` is the address it listens on.
+    """Return the ASGI application over `app`, which it starts, and closes unless it is `shared` with another.
 
-    `identity` is what it proves to `folklore open`; `on_shutdown` is called before anything is closed.
+    `host` is the address it listens on; `on_shutdown` is called before anything is closed.
     """
     settings, limits = app.settings, limits or Limits()
     oauth = settings.oauth
@@ -67,12 +66,11 @@ def build_app(
     health, metrics, exports = Health(app), Metrics(app), Exports(team.service)
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
-    streamable = _streamable_http(server, host, security, limits)
+    streamable = streamable_http(server, host, security, limits)
     routes: list[BaseRoute] = [
         Path("/healthz", health.alive),
         Path("/readyz", health.ready),
         Path("/metrics", metrics.endpoint),
-        *_proof(identity),
         *_metadata(oauth),
         *api_routes(team.service, exports, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
@@ -85,7 +83,8 @@ def build_app(
         async with AsyncExitStack() as stack:  # what is entered last is closed first
             if (collector := telemetry.start_collector(os.environ)) is not None:
                 stack.push_async_callback(collector.stop)
-            stack.push_async_callback(app.close)
+            if not shared:
+                stack.push_async_callback(app.close)
             stack.push_async_callback(team.close)
             stack.push_async_callback(health.close)
             app.start()
@@ -112,7 +111,7 @@ def build_app(
     )
 
 
-def _streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
+def streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
     """Return MCP over streamable HTTP, without sessions: any worker may answer any request."""
     return server.streamable_http_app(
         host=host,
@@ -190,17 +189,6 @@ def _metadata(oauth: OAuthSettings) -> list[Route]:
         resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
     )
     return [*found, nothing]
-
-
-def _proof(identity: Identity | None) -> Sequence[BaseRoute]:
-    """Return the route by which `folklore open` recognises this server."""
-    if identity is None:
-        return ()
-
-    async def prove(request: Request) -> Response:
-        return JSONResponse({"proof": identity.prove(request.query_params.get("number", ""))})
-
-    return [Path(PROOF_PATH, prove)]
 
 
 async def _no_metadata(_request: Request) -> Response:

@@ -7,6 +7,7 @@ its response, keeps its connection until the process has no file descriptors lef
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
 from time import monotonic
 from typing import Any
@@ -18,10 +19,11 @@ from folklore.http.limits import Limits
 
 
 class ConnectionGuard:
-    """The connections of one process: at most `limits.connections`, none without a deadline."""
+    """The connections of one process: at most `limits.connections`, none without a deadline, those that it `admits`."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, admits: Callable[[asyncio.BaseTransport], bool] | None = None) -> None:
         self.limits = limits
+        self.admits = admits
         self.used_at = monotonic()  # when a request last began or ended
         self._open: dict[_GuardedConnection, None] = {}  # the oldest first
 
@@ -67,6 +69,8 @@ class _GuardedConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        if self._guard.admits is not None and not self._guard.admits(transport):
+            transport.abort()
         self._transport = transport
         self._protocol.connection_made(transport)
         self._guard.add(self)

@@ -43,7 +43,6 @@ class Limits:
     head_seconds: float = 10.0
     idle_seconds: float = 75.0  # longer than the 60 of common proxies, so that the proxy closes first
     unread_seconds: float = 30.0
-    until_idle_seconds: float = 30 * 60.0  # after which a server of `folklore open` ends
 
 
 class Rate:

@@ -37,6 +37,12 @@ def requested_namespace() -> str | None:
     return names.normalise(name, field=field)
 
 
+def requested(name: str) -> str | None:
+    """Return what the current request states in a header, percent-decoded, or None."""
+    values = _headers(_request.get({}), name)
+    return unquote(values[0].decode("latin-1")) if values else None
+
+
 def requested_zone() -> tzinfo | None:
     """Return the time zone that the current request names, or None. Raises InvalidInput if there is no such zone."""
     values = [value.decode("latin-1").strip() for value in _headers(_request.get({}), TIME_ZONE)]

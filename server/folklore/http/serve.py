@@ -12,8 +12,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +28,6 @@ from folklore.http.app import build_app
 from folklore.http.certificate import Certificate, certificate_of
 from folklore.http.connections import ConnectionGuard
 from folklore.http.limits import Limits
-from folklore.http.local_servers import Identity, registered
 from folklore.http.metrics import shared_folder
 from folklore.http.team import Team
 from folklore.log import configure, get_logger
@@ -56,11 +54,10 @@ def run(
     insecure: bool = False,
     announce: Callable[[str], None] = lambda _url: None,
     public_url: str | None = None,
-    until_idle: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then end in time; `announce` gets the URL before that.
 
-    `public_url` is the address of a proxy before it. With `until_idle` it also ends after a time without requests.
+    `public_url` is the address of a proxy before it.
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
@@ -76,14 +73,11 @@ def run(
     if insecure and not is_loopback(host):
         log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
     log.info("serving", url=f"{url}/mcp", console=f"{public_url or url}/", workers=http.workers)
-    identity = Identity.of(settings)
-    config = uvicorn_config(settings, host, identity, until_idle=until_idle)
+    config = uvicorn_config(settings, host)
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    # A read-only server begins no session, so `folklore open` must not find it.
-    known = nullcontext() if settings.read_only else registered(settings, identity, url, public_url)
-    with shared_folder(http.workers), known:
+    with shared_folder(http.workers):
         if http.workers == 1:
             uvicorn.Server(config).run(sockets)
         else:
@@ -135,14 +129,18 @@ def bind(host: str, port: int) -> list[socket.socket]:
 
 
 def uvicorn_config(
-    settings: Settings, host: str, identity: Identity | None = None, *, until_idle: bool = False
+    settings: Settings,
+    host: str,
+    application: Callable[[], Starlette] | None = None,
+    guard: ConnectionGuard | None = None,
+    each_second: Callable[[], Awaitable[None]] | None = None,
 ) -> uvicorn.Config:
     """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
-    http, limits = settings.http, LIMITS
-    guard = ConnectionGuard(limits)
+    guard = guard or ConnectionGuard(LIMITS)
+    http, limits = settings.http, guard.limits
     tls = None if http.tls_cert is None or http.tls_key is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
-        cast("Callable[..., Any]", partial(_application, settings, host, limits, identity)),
+        cast("Callable[..., Any]", application or partial(_application, settings, host, limits)),
         factory=True,
         workers=http.workers,
         http=cast("type[asyncio.Protocol]", guard.protocol),  # called as a class would be
@@ -158,7 +156,7 @@ def uvicorn_config(
         timeout_keep_alive=int(limits.idle_seconds),
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
         timeout_worker_healthcheck=_UNRESPONSIVE_SECONDS,
-        callback_notify=partial(_close_idle, guard) if until_idle else guard.close_overdue,
+        callback_notify=each_second or guard.close_overdue,
         timeout_notify=0,  # as often as uvicorn looks, once a second
         proxy_headers=bool(http.trusted_proxies),
         forwarded_allow_ips=list(http.trusted_proxies),
@@ -169,21 +167,14 @@ def _tls(certificate: Path, key: Path, _config: uvicorn.Config, _default: Callab
     return Certificate(certificate, key).context
 
 
-async def _close_idle(guard: ConnectionGuard) -> None:
-    await guard.close_overdue()
-    if guard.is_idle(guard.limits.until_idle_seconds):
-        log.info("idle", seconds=guard.limits.until_idle_seconds)
-        signal.raise_signal(signal.SIGTERM)
-
-
-def _application(settings: Settings, host: str, limits: Limits, identity: Identity | None) -> Starlette:
+def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
         configure(settings.log_level, settings.log_format)
         threading.Thread(target=_end_with, args=(parent,), name="folklore-parent", daemon=True).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
-    logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
-    return build_app(App(settings), host, limits, identity=identity, on_shutdown=_exit_in_time)
+    logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
+    return build_app(App(settings), host, limits, on_shutdown=exit_in_time)
 
 
 def _end_with(parent: Any) -> None:
@@ -192,7 +183,7 @@ def _end_with(parent: Any) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _exit_in_time() -> None:
+def exit_in_time(seconds: float = CLOSING_SECONDS) -> None:
     """End the process after the closing time, whatever is not closed by then."""
 
     def exit_now() -> None:
@@ -200,12 +191,12 @@ def _exit_in_time() -> None:
         sys.stderr.flush()
         os._exit(0)  # sys.exit would wait for the threads that are still at work
 
-    timer = threading.Timer(CLOSING_SECONDS, exit_now)
+    timer = threading.Timer(seconds, exit_now)
     timer.daemon = True
     timer.start()
 
 
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
+def is_no_cancellation(record: logging.LogRecord) -> bool:
     """Hide the tracebacks of calls that uvicorn cancels at the end; it logs their number."""
     return not (record.exc_info and record.exc_info[0] and issubclass(record.exc_info[0], asyncio.CancelledError))
 

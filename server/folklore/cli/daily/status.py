@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +12,7 @@ from uuid import UUID
 import click
 
 from folklore import __version__
-from folklore.app import running
-from folklore.cli.context import call, settings_of, zone_of
+from folklore.cli.context import call, settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import one_line, paint, print_json, print_line, row_of, time_text
@@ -22,25 +20,16 @@ from folklore.cli.screen import paged
 from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
-from folklore.memory.requests import ListRequest, LogRequest, StatusRequest
+from folklore.memory.requests import JobsRequest, ListRequest, LogRequest, StatusRequest
 from folklore.memory.results import DONE, LogEntry, NamespaceStatus, Status
 from folklore.memory.service import Operations
-from folklore.model import Memory
+from folklore.model import JobState, Memory
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
 
 _NEWEST = 5
 _SHOWN = 3  # memories of one write
 _COUNTED = 50_000  # where the counts of a status stop
-
-
-@dataclass(frozen=True, slots=True)
-class FailedJob:
-    """A background job whose last run failed."""
-
-    name: str
-    finished_at: datetime | None
-    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +40,7 @@ class Overview:
     where: str
     status: Status
     newest: Sequence[Memory] = ()
-    failed: Sequence[FailedJob] = ()
+    failed: Sequence[JobState] = ()
     held: NamespaceStatus | None = field(default=None)
 
 
@@ -60,7 +49,7 @@ class Overview:
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the memory of this project: its namespace, counts, the newest memories, and what wants attention."""
     settings = settings_of(ctx)
-    overview = asyncio.run(_here(settings) if settings.server is None else _at_server(settings))
+    overview = with_operations(ctx, lambda operations: _overview(operations, settings))
     if as_json:
         print_json(_as_json(overview))
         return
@@ -120,36 +109,18 @@ def _log_row(entry: LogEntry, zone: tzinfo) -> dict[str, Any]:
     return row | {"memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
 
 
-async def _here(settings: Settings) -> Overview:
-    async with running(settings, warm=False, brief=True) as app:
-        runtime = await app.ready()
-        from folklore.db.stores.jobs import Jobs  # imports the database driver
-
-        states = await Jobs(runtime.database).all()
-        failed = [
-            FailedJob(name, state.finished_at, state.error)
-            for name, state in sorted(states.items())
-            if state.outcome == "failed"
-        ]
+async def _overview(operations: Operations, settings: Settings) -> Overview:
+    project = settings.namespace or project_namespace(working_directory(os.environ))
+    here, failed = settings.server is None, list[JobState]()
+    where = f"server {settings.server}"
+    if here:
+        jobs = (await operations.call(JobsRequest())).jobs
+        failed = sorted((job for job in jobs if job.outcome == "failed"), key=lambda job: job.name)
         where = "embedded Postgres" if settings.database_url is None else "Postgres of database_url"
         where += f", home {settings.home}"
-        # A model of this machine needs no check, and loading it takes longer than everything else here.
-        check = settings.embedding.provider not in ("auto", "bundled")
-        return await _overview(app.service, app.namespace(), where, failed, check_model=check)
-
-
-async def _at_server(settings: Settings) -> Overview:
-    from folklore.cli.client import HttpClient  # imports httpx
-
-    project = settings.namespace or project_namespace(working_directory(os.environ))
-    async with HttpClient(settings) as client:
-        return await _overview(client, project, f"server {settings.server}", ())
-
-
-async def _overview(
-    operations: Operations, project: str, where: str, failed: Sequence[FailedJob], *, check_model: bool = True
-) -> Overview:
-    state = await operations.call(StatusRequest(check_model=check_model))
+    # A model of this machine needs no check, and loading it takes longer than everything else here.
+    check = not here or settings.embedding.provider not in ("auto", "bundled")
+    state = await operations.call(StatusRequest(check_model=check))
     held = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
     newest: Sequence[Memory] = ()
     if held is not None:

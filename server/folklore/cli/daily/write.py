@@ -71,7 +71,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
         return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
     try:
-        result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request, embeds=True)
+        result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     except FolkloreError as error:
         if not text:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept('memory', content)}.".lstrip()

@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from folklore.app import running
-from folklore.cli.context import settings_of
+from folklore.cli.context import operations_of, settings_of
 from folklore.config import Settings
 from folklore.engine.files import EnginePaths
 from folklore.errors import FolkloreError
@@ -43,7 +42,7 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
     without an answer if there is no memory yet, with one line if the memory cannot be reached.
     """
     try:
-        text = asyncio.run(_within_time(settings_of(ctx), as_json))
+        text = asyncio.run(_within_time(ctx, as_json))
     except FolkloreError as error:
         text = _away(error.message)
     except Exception:  # a fault of ours must not be one of the session
@@ -59,8 +58,8 @@ def _printed(text: str, as_json: bool) -> str:
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) if as_json else text
 
 
-async def _within_time(settings: Settings, as_json: bool) -> str:
-    task = asyncio.create_task(_answer(settings))
+async def _within_time(ctx: click.Context, as_json: bool) -> str:
+    task = asyncio.create_task(_answer(ctx, settings_of(ctx)))
     done, _ = await asyncio.wait({task}, timeout=_SECONDS)
     if not done:  # Python would wait for the threads that start the engine or read standard input
         click.echo(_printed(_away(f"it did not answer within {_SECONDS:g} seconds."), as_json))
@@ -73,7 +72,7 @@ def _away(reason: str) -> str:
     return f"Folklore, the team's memory, is away: {reason}"
 
 
-async def _answer(settings: Settings) -> HookAnswer:
+async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
     given = await asyncio.to_thread(_given)
     directory = str(given.get("cwd") or "")
     request = HookRequest(
@@ -85,14 +84,10 @@ async def _answer(settings: Settings) -> HookAnswer:
     if settings.server is None:
         if settings.database_url is None and not EnginePaths(settings.home).data.exists():
             return HookAnswer()  # the first server creates it, which takes longer than a hook may
-        async with running(settings, warm=False, brief=True) as app:
-            return await app.service.call(request)
-    from folklore.cli.client import HttpClient  # imports httpx
-
-    if directory and settings.namespace is None:  # the server cannot look at our directories
+    elif directory and settings.namespace is None:  # the team's server cannot look at our directories
         settings = settings.model_copy(update={"namespace": project_namespace(Path(directory))})
-    async with HttpClient(settings) as client:
-        return await client.call(request)
+    async with operations_of(ctx, settings) as operations:
+        return await operations.call(request)
 
 
 def _given() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import shlex
+import socket as sockets
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,10 +17,11 @@ import click
 from folklore import log
 from folklore import telemetry as spans
 from folklore.app import App, working_copy
-from folklore.cli.context import quick_settings, request_headers, settings_of, token_for
+from folklore.cli.context import LOCAL_URL, local_server, quick_settings, request_headers, settings_of, token_for
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput
+from folklore.local import LocalServer
 
 
 @click.command()
@@ -29,7 +31,8 @@ from folklore.errors import InvalidInput
 @click.option("--url", help="Address by which clients call it, such as a proxy's (with --http).")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
-@click.option("--until-idle", is_flag=True, hidden=True, help="End without requests; used by `folklore open`.")
+@click.option("--own", is_flag=True, help="Serve in a process of its own, as with FOLKLORE_OWN=1 (on stdio).")
+@click.option("--socket", type=int, hidden=True, help="Serve the user's commands and sessions on this descriptor.")
 @click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
 @click.pass_context
 def serve(
@@ -39,7 +42,8 @@ def serve(
     read_only: bool | None,
     snippets: bool,
     insecure: bool,
-    until_idle: bool,
+    own: bool,
+    socket: int | None,
     **given: Any,
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several.
@@ -55,19 +59,35 @@ def serve(
             url = normalised(url)
             allowed = (url, *settings.http.allowed_hosts)
             settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
-        _serve_http(ctx, settings, snippets, insecure, url, until_idle)
+        _serve_http(ctx, settings, snippets, insecure, url)
         return
     for name, value in (given | {"insecure": insecure, "snippets": snippets}).items():
         if value is not False:
             raise click.UsageError(f"--{name}: needs --http.")
+    if socket is not None:
+        _serve_socket(ctx, socket)
+        return
     settings, level = quick_settings(ctx, read_only=read_only)
     log.configure_early(level)
-    if settings.server is None:
-        asyncio.run(_serve_stdio(settings, level))
-    elif settings.read_only:
+    if settings.server is not None and settings.read_only:
         raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
+    local = None if own else local_server(ctx, settings)
+    if local is not None or settings.server is not None:
+        asyncio.run(_serve_bridge(settings, local))
     else:
-        asyncio.run(_serve_bridge(settings, settings.server))
+        asyncio.run(_serve_stdio(settings, level))
+
+
+def _serve_socket(ctx: click.Context, descriptor: int) -> None:
+    settings = settings_of(ctx, quiet=False)
+    server = LocalServer(str(settings.home), os.environ)
+    with sockets.socket(fileno=descriptor) as listening:
+        listening.set_inheritable(False)
+        server.path = listening.getsockname()
+        server.claim()
+        from folklore.http.local import run
+
+        run(settings, server, listening)
 
 
 def _checked(settings: Settings) -> Settings:
@@ -77,7 +97,7 @@ def _checked(settings: Settings) -> Settings:
     return settings
 
 
-async def _serve_bridge(settings: Settings, server: str) -> None:
+async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
     from folklore.bridge.bridge import Bridge
     from folklore.bridge.connections import Message
     from folklore.bridge.remote import Access, Remote
@@ -93,7 +113,8 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
         answer: Message = await in_memory.answer(protocol, messages)
         return answer
 
-    remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)), settings.home)
+    address = LOCAL_URL if local else normalised(str(settings.server))
+    remote = Remote(address, lambda: Access(token_for(settings), request_headers(settings)), settings.home, local)
     remote.prepare()
     bridge = Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings)))
     try:
@@ -123,9 +144,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
             await collector.stop()
 
 
-def _serve_http(
-    ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None, until_idle: bool
-) -> None:
+def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None) -> None:
     from folklore.http.serve import run
 
     def announce(url: str) -> None:
@@ -145,7 +164,6 @@ def _serve_http(
         insecure=insecure,
         announce=announce,
         public_url=url,
-        until_idle=until_idle,
     )
 
 

@@ -1,0 +1,65 @@
+"""`folklore server`: the user's own server, which sessions and commands share."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from folklore.cli.context import CONNECT_SECONDS, found_server, local_settings
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_json, print_line
+from folklore.errors import Unavailable
+
+_STOP_SECONDS = 30.0
+_LOG_LINES = 50
+
+
+@click.group()
+def server() -> None:
+    """Your own server, which the sessions of assistants and commands share. It starts when it is needed."""
+
+
+@server.command()
+@context_and_json
+def status(ctx: click.Context, as_json: bool) -> None:
+    """Show whether it runs, its process, socket and log."""
+    found = found_server(ctx, local_settings(ctx))
+    pid = found.pid()
+    if as_json:
+        print_json({"pid": pid, "socket": found.path, "log": found.log})
+    else:
+        print_line("It does not run." if pid is None else f"It runs as process {pid}.", bold=True)
+        print_line(f"socket {found.path}\nlog    {found.log}", dim=True)
+
+
+@server.command()
+@click.pass_context
+def stop(ctx: click.Context) -> None:
+    """Stop it when the requests that run are answered. The next session or command starts it again."""
+    found = found_server(ctx, local_settings(ctx))
+    pid = found.stop()
+    if not found.wait(_STOP_SECONDS):
+        hint = "`folklore server restart` kills one that does not answer."
+        raise Unavailable(f"Process {pid} has not ended in {_STOP_SECONDS:g} seconds.", hint=hint)
+    print_line("It did not run." if pid is None else f"Process {pid} has ended.")
+
+
+@server.command()
+@click.pass_context
+def restart(ctx: click.Context) -> None:
+    """Stop it and start it again; one that does not answer is killed."""
+    found = found_server(ctx, local_settings(ctx))
+    found.replace_stuck()
+    ctx.invoke(stop)
+    found.connect(CONNECT_SECONDS).close()
+
+
+@server.command()
+@click.pass_context
+def log(ctx: click.Context) -> None:
+    """Print the last lines of its log."""
+    with suppress(FileNotFoundError), Path(found_server(ctx, local_settings(ctx)).log).open(encoding="utf-8") as lines:
+        click.echo("".join(deque(lines, _LOG_LINES)), nl=False)

@@ -1,0 +1,218 @@
+"""The user's server on a Unix socket: the tools and operations of this package for one user, without tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from folklore import telemetry
+from folklore.app import App
+from folklore.background import in_background
+from folklore.config import HttpSettings, Settings
+from folklore.errors import ConfigInvalid
+from folklore.http.api import api_routes
+from folklore.http.app import build_app, streamable_http
+from folklore.http.connections import ConnectionGuard, RequestTracking
+from folklore.http.error_responses import Path
+from folklore.http.exports import Exports
+from folklore.http.health import Health
+from folklore.http.limits import Limits
+from folklore.http.requested import RequestedNames, requested, requested_namespace, requested_zone
+from folklore.http.serve import bind, exit_in_time, is_no_cancellation, uvicorn_config
+from folklore.http.trusted_hosts import transport_security
+from folklore.local import LocalServer
+from folklore.log import get_logger
+from folklore.mcp.server import build_server
+from folklore.memory.auth.current_caller import calling, current_caller
+from folklore.memory.service import Service
+
+log = get_logger(__name__)
+
+AUTHOR, DIRECTORY = "Folklore-Author", "Folklore-Directory"
+# After its socket is removed, the server ends when no request has come for one second, at the latest after ten.
+_QUIET_SECONDS, _LAST_SECONDS = 1.0, 10.0
+_LIMITS = Limits()
+_LOOPBACK = "127.0.0.1"
+
+
+def run(settings: Settings, server: LocalServer, listening: socket.socket) -> None:
+    """Serve on a listening socket until the server is idle or the process gets SIGTERM."""
+    settings = settings.model_copy(
+        update={"http": HttpSettings(port=settings.http.port)}
+    )  # one process, on this machine
+    logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
+    app, guard = App(settings), ConnectionGuard(_LIMITS, admits=_is_of_this_user)
+    console = _Console(app)
+    ending = _Ending(server, (guard, console.guard), settings.engine.idle_minutes * 60 or sys.maxsize)
+    ending.serving = _Server(
+        uvicorn_config(settings, _LOOPBACK, lambda: _application(app, console), guard, ending.look)
+    )
+    gc.collect()
+    gc.freeze()  # what is imported is no garbage, and a search among it delays an answer by a tenth of a second
+    ending.serving.run([listening])
+
+
+class _Server(uvicorn.Server):
+    told = False
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End when the requests that run are answered."""
+        self.told = True
+
+
+class _Inner(uvicorn.Server):
+    """A server that leaves signals to the one around it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Console:
+    """The console, for browsers of this machine: on a port that is opened when a link is asked for."""
+
+    def __init__(self, app: App) -> None:
+        self.guard = ConnectionGuard(Limits())
+        self._app = app
+        self._serving: tuple[str, _Inner, asyncio.Task[None]] | None = None
+
+    async def open(self, _request: Request) -> Response:
+        """Answer with the address."""
+        if self._serving is None:
+            try:
+                [listening] = bind(_LOOPBACK, self._app.settings.http.port)
+            except ConfigInvalid:  # another program has it
+                [listening] = bind(_LOOPBACK, 0)
+            app, limits = self._app, self.guard.limits
+            inner = _Inner(
+                uvicorn_config(
+                    app.settings, _LOOPBACK, lambda: build_app(app, _LOOPBACK, limits, shared=True), self.guard
+                )
+            )
+            serving = in_background(inner.serve([listening]), "folklore-console")
+            self._serving = f"http://{_LOOPBACK}:{listening.getsockname()[1]}", inner, serving
+        return JSONResponse({"url": self._serving[0]})
+
+    async def close(self) -> None:
+        """End it."""
+        if self._serving is not None:
+            self._serving[1].should_exit = True
+            await self._serving[2]
+
+
+class _Ending:
+    """Decides, each second, whether the server ends: first its socket goes, then, without requests, the process."""
+
+    serving: _Server
+
+    def __init__(self, server: LocalServer, guards: Sequence[ConnectionGuard], idle_seconds: float) -> None:
+        self._server, self._guards, self._idle_seconds = server, guards, idle_seconds
+        self._inode = server.inode()
+        self._released: float | None = None
+
+    async def look(self) -> None:
+        """End the server if it is time."""
+        for guard in self._guards:
+            await guard.close_overdue()
+        if self._released is None:
+            gone = self._server.inode() != self._inode  # the home was removed: no client finds this server
+            over = self.serving.told or gone or self._is_idle(self._idle_seconds)
+            if over and (gone or self._inode is None or self._server.release(self._inode)):
+                self._released = time.monotonic()
+                log.info("ending", told=self.serving.told, removed=gone)
+        elif self._is_idle(_QUIET_SECONDS) or time.monotonic() - self._released > _LAST_SECONDS:
+            self.serving.should_exit = True
+
+    def _is_idle(self, seconds: float) -> bool:
+        return all(guard.is_idle(seconds) for guard in self._guards)
+
+
+def _is_of_this_user(transport: asyncio.BaseTransport) -> bool:
+    """Return whether the process at the other end belongs to the user of this one; its folder admits no other."""
+    if sys.platform != "linux":
+        return True
+    connection = transport.get_extra_info("socket")
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", peer)[1] == os.getuid())
+
+
+def _application(app: App, console: _Console) -> Starlette:
+    security = transport_security("localhost", ())
+    service = _service(app)
+    streamable = streamable_http(build_server(service, offered=app.settings.tools), "localhost", security, _LIMITS)
+    health = Health(app)
+
+    @asynccontextmanager
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+        collector = telemetry.start_collector(os.environ)
+        app.start()
+        app.start_jobs()
+        async with streamable.router.lifespan_context(streamable):
+            yield
+            exit_in_time(_LAST_SECONDS)
+        await console.close()
+        await health.close()
+        await app.close()
+        if collector is not None:
+            await collector.stop()
+
+    return Starlette(
+        routes=[
+            Path("/healthz", health.alive),
+            Path("/readyz", health.ready),
+            *api_routes(service, Exports(service), security),
+            Path("/console", console.open, methods=["POST"]),
+            Path("/mcp", streamable, methods=["POST"]),
+        ],
+        middleware=[Middleware(RequestTracking), Middleware(RequestedNames), Middleware(_LocalCaller, local=app)],
+        lifespan=lifespan,
+    )
+
+
+class _LocalCaller:
+    """ASGI middleware that sets the caller: the user, under the name that the request states."""
+
+    def __init__(self, app: ASGIApp, local: App) -> None:
+        self._app, self._local = app, local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        caller = self._local.caller
+        with calling(replace(caller, author=requested(AUTHOR) or caller.author)):
+            await self._app(scope, receive, send)
+
+
+def _service(app: App) -> Service:
+    """Return the operations in the namespace, directory and time zone that a request states."""
+
+    def namespace() -> str:
+        return requested_namespace() or app.namespace()
+
+    async def project_at(directory: str) -> str:
+        # Without its own directory, the client has a namespace that is the same in all of them.
+        stated = requested(DIRECTORY)
+        return await app.project_at(directory) if stated and stated != directory else namespace()
+
+    async def context() -> Any:
+        return await app.context(
+            current_caller(), namespace, namespace, requested_zone() or app.zone, project_at=project_at
+        )
+
+    return Service(context, current_caller, namespace, lambda: app.usage)

@@ -1,0 +1,202 @@
+"""The user's server: one process that serves every session and command of a home, over a Unix socket.
+
+A client that finds no server binds the socket and passes it on to the server that it starts, so that other clients can
+connect at once. Imports the standard library only, since every hook of an assistant does this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from folklore import __version__
+
+# Each request states these; the other variables of Folklore belong to the server.
+_OF_A_SESSION = frozenset(
+    f"FOLKLORE_{name}" for name in ("AUTHOR", "HOME", "NAMESPACE", "OWN", "SERVER", "TIME_ZONE", "TOKEN")
+)
+_OF_A_REPOSITORY = ("GIT_", "CLAUDE_")
+_LONGEST_PATH = 100  # of a socket: 104 bytes on macOS, 108 on Linux
+_BACKLOG = 2048
+_LONGEST_LOG = 5_000_000
+_STUCK_SECONDS = 10.0
+_POLL_SECONDS = 0.02
+_ABSENT = (FileNotFoundError, ConnectionRefusedError)
+
+
+class LocalServer:
+    """The server of one home and one set of settings, whether it runs or not.
+
+    Another version, installation or configuration has a server of its own; that of the former one ends when it is idle.
+    """
+
+    def __init__(self, home: str, environ: Mapping[str, str], **flags: str | None) -> None:
+        """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`."""
+        given = {name: value for name, value in environ.items() if not name.startswith(_OF_A_REPOSITORY)}
+        given |= {f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}
+        file = os.path.abspath(os.path.expanduser(given.pop("FOLKLORE_CONFIG", "") or f"{home}/config.yaml"))
+        content = b""
+        with suppress(OSError), open(file, "rb") as opened:
+            content = opened.read()
+            given["FOLKLORE_CONFIG"] = file
+        settings = {name: value for name, value in given.items() if name.startswith("FOLKLORE_") and value}
+        shared = sorted((name, value) for name, value in settings.items() if name not in _OF_A_SESSION)
+        about = (__version__, __file__, socket.gethostname(), home, shared, content)
+        key = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        others = {name: value for name, value in given.items() if not name.startswith("FOLKLORE_")}
+        unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
+        self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
+        self.home, self.log, folder = home, f"{home}/logs/server.log", f"{home}/run"
+        if len(os.fsencode(f"{folder}/{key}.sock")) > _LONGEST_PATH:
+            # Of the user and the home: whose folder it is, is checked.
+            folder = f"/tmp/folklore-{os.getuid()}"  # noqa: S108
+        self.path = f"{folder}/{key}.sock"
+
+    def connect(self, seconds: float) -> socket.socket:
+        """Return a connection to the server, which is started if it does not run. Raises OSError."""
+        with suppress(*_ABSENT):
+            return self._connected(seconds)
+        with self._locked():
+            with suppress(*_ABSENT):
+                return self._connected(seconds)  # another client has started it meanwhile
+            self._start()
+            return self._connected(seconds)
+
+    def replace_stuck(self) -> None:
+        """Kill the server if it does not answer in ten seconds; the next connection starts another. Raises OSError."""
+        with self._locked():
+            pid = self.pid()
+            if pid is not None and not self._answers() and pid == self.pid():
+                os.kill(pid, signal.SIGKILL)
+                self.wait(_STUCK_SECONDS)
+
+    def stop(self) -> int | None:
+        """Ask the server that runs to end when its requests are answered, and return its process id."""
+        if (pid := self.pid()) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        return pid
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether no server runs, at the latest after this time."""
+        deadline = time.monotonic() + seconds
+        while self.pid() is not None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def pid(self) -> int | None:
+        """Return the process id of the server that runs; None if none does."""
+        with suppress(FileNotFoundError, ValueError), open(f"{self.path}.pid", encoding="ascii") as file:
+            try:
+                _lock(file.fileno(), wait=False)
+            except BlockingIOError:
+                return int(file.read())
+        return None
+
+    def claim(self) -> None:
+        """Declare this process the server, for its whole life; wait for the end of the one before it."""
+        file = os.open(f"{self.path}.pid", os.O_RDWR | os.O_CREAT, 0o600)  # never closed
+        _lock(file)
+        os.ftruncate(file, 0)
+        os.pwrite(file, str(os.getpid()).encode(), 0)
+
+    def release(self, inode: int) -> bool:
+        """Remove the socket with this inode, so that no client connects any more; False while another has the lock."""
+        with suppress(BlockingIOError), self._locked(wait=False):
+            if self.inode() == inode:
+                os.unlink(self.path)
+            return True
+        return False
+
+    def inode(self) -> int | None:
+        """Return the inode of the socket, or None without a socket."""
+        with suppress(OSError):
+            return os.stat(self.path).st_ino
+        return None
+
+    def _answers(self) -> bool:
+        with suppress(OSError), self._connected(_STUCK_SECONDS) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")
+            return bool(connection.recv(1))
+        return False
+
+    def _connected(self, seconds: float) -> socket.socket:
+        _require_private(os.path.dirname(self.path))
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(seconds)
+            connection.connect(self.path)
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    def _start(self) -> None:
+        """Bind the socket, and start a server that gets it."""
+        import subprocess  # only the first client needs it
+
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+        os.makedirs(os.path.dirname(self.log), exist_ok=True)
+        with suppress(OSError):
+            if os.stat(self.log).st_size > _LONGEST_LOG:
+                os.replace(self.log, f"{self.log}.1")
+        with socket.socket(socket.AF_UNIX) as listening, open(self.log, "ab") as log:
+            listening.bind(self.path)
+            try:
+                os.chmod(self.path, 0o600)
+                listening.listen(_BACKLOG)
+                # -P: without it, a file folklore.py of the working directory would be executed.
+                process = subprocess.Popen(  # noqa: S603 - this program
+                    [sys.executable, "-P", "-m", "folklore", "serve", "--socket", str(listening.fileno())],
+                    env=self._environment,
+                    cwd=self.home,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[listening.fileno()],
+                    start_new_session=True,
+                )
+            except OSError:
+                os.unlink(self.path)
+                raise
+            process.returncode = 0  # keeps Popen from warning that it still runs
+
+    @contextmanager
+    def _locked(self, *, wait: bool = True) -> Iterator[None]:
+        """Let one process at a time start or end a server. Raises BlockingIOError, and OSError without a folder."""
+        folder = os.path.dirname(self.path)
+        if wait:
+            os.makedirs(self.home, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+        _require_private(folder)
+        file = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(file, wait=wait)
+            yield
+        finally:
+            os.close(file)
+
+
+def _lock(file: int, *, wait: bool = True) -> None:
+    """Lock an open file until it is closed. Raises BlockingIOError."""
+    import fcntl  # POSIX only, as these sockets are
+
+    fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def _require_private(folder: str) -> None:
+    """Raise PermissionError unless this user alone reaches the folder: what listens in it is trusted."""
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not a directory with mode 0700 of user id {os.getuid()}")

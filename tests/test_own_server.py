@@ -1,0 +1,253 @@
+"""The user's own server: one process for the sessions and commands of a home, started and replaced by its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from mcp import Client
+
+from folklore import local
+from folklore.local import LocalServer
+from tests.commands import Ran
+from tests.servers import Watched, on_stdio, own_servers, own_servers_ended, watched
+from tests.team import called
+from tests.waiting import STUCK, eventually
+
+EACH = "Each release has a name of a river."
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of one person: its home and the environment of its shells."""
+
+    server: Watched
+    home: Path
+
+    def shell(self, **more: str) -> dict[str, str]:
+        return {**self.server.environment, **more}
+
+    def run(self, *arguments: str, cwd: Path | None = None, **more: str) -> Ran:
+        command = [sys.executable, "-m", "folklore", *arguments]
+        done = subprocess.run(
+            command, env=self.shell(**more), cwd=cwd, capture_output=True, text=True, timeout=STUCK, check=False
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def contents(self) -> list[str]:
+        ran = self.run("list", "--json")
+        assert ran.code == 0, ran.err
+        return [memory["content"] for memory in ran.json["memories"]]
+
+    def session(self, **more: str) -> Client:
+        started = Watched(self.shell(**more), self.server.notes)
+        return Client(on_stdio(started), read_timeout_seconds=STUCK)
+
+    @property
+    def local(self) -> LocalServer:
+        return LocalServer(str(self.home), self.shell())
+
+    @property
+    def process(self) -> int:
+        """The only server."""
+        [process] = own_servers(self.home)
+        return process
+
+
+@pytest.fixture
+async def machine(database_url: str, tmp_path: Path) -> AsyncIterator[Machine]:
+    with TemporaryDirectory(dir="/tmp") as folder, own_servers_ended(home := Path(folder, "home")):
+        server = watched(tmp_path, database_url=database_url, own="", home=str(home))
+        yield (machine := Machine(server, home))
+    assert machine.server.attempts() == ""
+
+
+async def test_sessions_and_commands_at_the_same_time_share_one_server(machine: Machine) -> None:
+    ran = await asyncio.gather(*(asyncio.to_thread(machine.run, "store", f"{EACH} {n}") for n in range(5)))
+    async with machine.session() as one, machine.session() as other:
+        await called(one, "memory_store", content="The queue is NATS.")
+        found = await called(other, "memory_recall", query="which queue?")
+
+    assert [(done.code, done.err) for done in ran] == [(0, "")] * 5
+    assert found["memories"][0]["content"] == "The queue is NATS."
+    assert sorted(machine.contents()) == sorted([*(f"{EACH} {n}" for n in range(5)), "The queue is NATS."])
+    assert machine.process == machine.local.pid()
+    assert stat.S_IMODE(Path(machine.local.path).stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(machine.local.path).parent.stat().st_mode) == 0o700
+
+
+async def test_author_namespace_and_time_zone_are_those_of_each_session(machine: Machine, tmp_path: Path) -> None:
+    repository = tmp_path / "harbour"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    async with machine.session(FOLKLORE_AUTHOR="zoë", FOLKLORE_NAMESPACE="cafés") as zoe:
+        theirs = await called(zoe, "memory_store", content="Zoë's note.")
+        whole = await called(zoe, "memory_get", ids=[theirs["stored"][0]["id"]])
+        hook = {"event": "UserPromptSubmit", "prompt": "Where is Zoë's note?", "session": "1", "cwd": str(repository)}
+        [note] = (await zoe.call_tool("client_hook", hook)).content
+    there = machine.run("store", "The harbour's note.", "--json", cwd=repository, FOLKLORE_NAMESPACE="")
+    zones = [machine.run("list", "--json", FOLKLORE_TIME_ZONE=zone).code for zone in ("Asia/Tokyo", "UTC")]
+
+    assert (theirs["namespace"], whole["memories"][0]["author"]) == ("cafés", "zoë")
+    assert "by zoë" in str(note)
+    assert there.json["namespace"] == "repo:harbour"
+    assert zones == [0, 0]
+    assert machine.process
+
+
+async def test_the_next_call_of_a_session_starts_a_server_after_a_crash(machine: Machine) -> None:
+    async with machine.session() as session:
+        await called(session, "memory_store", content="Before the crash.")
+        before = machine.process
+        os.kill(before, signal.SIGKILL)
+        await called(session, "memory_store", content="After the crash.")
+
+    assert machine.process != before
+    assert sorted(machine.contents()) == ["After the crash.", "Before the crash."]
+
+
+async def test_kills_under_load_lose_nothing_that_was_acknowledged(machine: Machine) -> None:
+    stored: list[str] = []
+
+    async def work(session: Client, name: str) -> None:
+        for number in range(12):
+            text = f"The fact {number} of session {name} is kept."
+            await called(session, "memory_store", content=text)
+            stored.append(text)
+
+    async def kill() -> None:
+        for _ in range(4):
+            await asyncio.sleep(1.0)
+            for process in own_servers(machine.home):
+                os.kill(process, signal.SIGKILL)
+
+    async with machine.session() as one, machine.session() as other:
+        await asyncio.gather(work(one, "one"), work(other, "other"), kill())
+
+    kept = [line["content"] for line in map(json.loads, machine.run("export").out.splitlines()) if "content" in line]
+    assert len(stored) == 24
+    assert sorted(kept) == sorted(stored)
+
+
+async def test_a_server_that_does_not_answer_is_replaced(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.run("store", EACH)
+    stuck = machine.process
+    os.kill(stuck, signal.SIGSTOP)
+    monkeypatch.setattr(local, "_STUCK_SECONDS", 0.5)
+
+    await asyncio.to_thread(machine.local.replace_stuck)
+
+    assert machine.contents() == [EACH]
+    assert machine.process != stuck
+
+
+def test_a_server_that_answers_is_not_replaced(machine: Machine) -> None:
+    machine.run("store", EACH)
+    before = machine.process
+
+    machine.local.replace_stuck()
+
+    assert machine.process == before
+
+
+def test_a_server_ends_when_it_is_told_and_when_it_is_idle(machine: Machine) -> None:
+    assert machine.run("server", "stop").out == "It did not run.\n"
+    machine.run("store", EACH)
+    told = machine.process
+    shown = machine.run("server", "status", "--json").json
+    stopped = machine.run("server", "stop")
+    assert shown == {"pid": told, "socket": machine.local.path, "log": machine.local.log}
+    assert (stopped.code, stopped.out) == (0, f"Process {told} has ended.\n")
+    assert not Path(machine.local.path).exists()
+
+    began = time.monotonic()
+    assert machine.run("list", FOLKLORE_ENGINE__IDLE_MINUTES="0.05").code == 0
+    eventually(lambda: not own_servers(machine.home))
+    assert time.monotonic() - began > 3.0
+    assert "ending" in machine.run("server", "log").out
+
+
+async def test_a_server_without_its_home_ends_and_another_starts(machine: Machine) -> None:
+    machine.run("store", EACH)
+    before = machine.process
+    Path(machine.local.path).unlink()
+
+    assert machine.contents() == [EACH]
+    eventually(lambda: before not in own_servers(machine.home))
+    assert machine.process != before
+
+
+def test_another_configuration_and_another_version_have_a_server_of_their_own(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, environ = machine.local.path, machine.shell()
+    assert LocalServer(str(machine.home), environ | {"FOLKLORE_AUTHOR": "x", "FOLKLORE_NAMESPACE": "y"}).path == first
+    assert LocalServer(str(machine.home), environ | {"FOLKLORE_RETENTION_DAYS": "1"}).path != first
+    assert LocalServer(str(machine.home), environ, read_only="true").path != first
+    machine.home.mkdir()
+    (machine.home / "config.yaml").write_text("retention_days: 2\n")
+    assert machine.local.path != first
+    (machine.home / "config.yaml").unlink()
+    monkeypatch.setattr(local, "__version__", "0.0.1")
+    assert machine.local.path != first
+
+
+def test_a_home_with_a_long_path_has_its_socket_elsewhere(machine: Machine, database_url: str) -> None:
+    home = machine.home / ("long" * 30)
+    with own_servers_ended(home):
+        ran = machine.run("store", EACH, FOLKLORE_HOME=str(home))
+        again = machine.run("list", FOLKLORE_HOME=str(home))
+
+        assert (ran.code, again.code, ran.err) == (0, 0, "")
+        assert EACH in again.out
+        assert len(own_servers(home)) == 1
+
+
+def test_without_a_private_folder_a_command_says_so_and_does_without(machine: Machine) -> None:
+    folder = Path(machine.local.path).parent
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+
+    ran = machine.run("store", EACH)
+
+    assert ran.code == 0
+    assert "no_local_server" in ran.err
+    assert own_servers(machine.home) == []
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused_even_where_the_folder_lets_him_in(machine: Machine) -> None:
+    machine.run("store", EACH)
+    program = (
+        "import os, socket, sys\n"
+        "connection = socket.socket(socket.AF_UNIX); os.seteuid(65534); connection.connect(sys.argv[1])\n"
+        "connection.sendall(b'GET /healthz HTTP/1.0\\r\\nhost: localhost\\r\\n\\r\\n'); print(connection.recv(9))\n"
+    )
+    path, folder = Path(machine.local.path), Path(machine.local.path).parent
+    before = [(one, one.stat().st_mode) for one in (*folder.parents, folder, path)]
+    for one, mode in before:
+        one.chmod(mode | (0o077 if one in (folder, path) else 0o011))
+    try:
+        other = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
+    finally:
+        for one, mode in before:
+            one.chmod(stat.S_IMODE(mode))
+
+    assert "HTTP" not in other.stdout
+    assert "b''" in other.stdout or other.stderr.endswith(("reset by peer\n", "Broken pipe\n"))
+    with socket.socket(socket.AF_UNIX) as own, suppress(TimeoutError):
+        own.connect(str(path))
+        own.sendall(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")
+        assert own.recv(4) == b"HTTP"
