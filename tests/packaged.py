@@ -115,6 +115,7 @@ def empty_home(home: Path, index: str) -> dict[str, str]:
         "PATH": f"{home}/.local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "FOLKLORE_NAMESPACE": "notes",
+        "FOLKLORE_OWN": "1",
         "FOLKLORE_AUTHOR": "tester",
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": index,

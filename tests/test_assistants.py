@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from tests.assistants.scripted_model import Json, Model, ToolCall, scripted_model
-from tests.servers import free_port
+from tests.servers import free_port, own_servers_ended
 from tests.temporary_engine import temporary_home
 from tests.waiting import eventually
 
@@ -175,7 +175,7 @@ def a_machine(tmp_path: Path, command: Path) -> Iterator[Machine]:
     """An empty home; the engine that is started in it ends with the test."""
     home = tmp_path / "home"
     home.mkdir()
-    with temporary_home() as memory, scripted_model() as model:
+    with temporary_home() as memory, scripted_model() as model, own_servers_ended(home / ".folklore"):
         (home / ".folklore").symlink_to(memory)
         yield Machine(home, command, model)
 

@@ -43,6 +43,7 @@ async def everything(programs: Programs, folder: Path, database_url: str) -> Asy
 
     server = watched(plain, database_url=database_url)
     settings = {name: value for name, value in server.environment.items() if name not in ("PATH", "HOME")}
+    settings["FOLKLORE_OWN"] = "1"  # else a server outlives the run
     async with on_http(server) as running:
         yield "Clients", await Clients(programs, plain, running.url, settings).lines()
 
