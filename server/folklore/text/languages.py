@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
+from pathlib import Path
 
 from folklore.errors import InvalidInput
 
@@ -31,7 +31,7 @@ _LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 # Frequent words, for platforms without pycld2. Of languages without a configuration, so that they are not mistaken.
-_ROWS = files("folklore.text").joinpath("frequent_words.txt").read_text(encoding="utf-8").splitlines()
+_ROWS = Path(__file__).with_name("frequent_words.txt").read_text(encoding="utf-8").splitlines()
 _FREQUENT = {name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)}
 
 

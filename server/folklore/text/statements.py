@@ -7,8 +7,8 @@ preference. A question, or a sentence that says "for now", states nothing.
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 from folklore.text.words import is_question
 
@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”»)]*\s+|(?<=[。！？])|\n+")
 _LEAST, _LEAST_ASCII = 5, 10
 # Words of a fact.
 _LEAST_OF_FACT = 5
-_TEXT = files("folklore.text").joinpath("statements.txt").read_text(encoding="utf-8")
+_TEXT = Path(__file__).with_name("statements.txt").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^== (.+)\n((?:.+\n)+)", _TEXT, re.MULTILINE))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-_TEXT = files("folklore.text.entities").joinpath("lexicon.txt").read_text(encoding="utf-8")
+_TEXT = Path(__file__).with_name("lexicon.txt").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^\[(\w+)\]\n((?:[^\[#\n].*\n)+)", _TEXT, re.MULTILINE))
 
 

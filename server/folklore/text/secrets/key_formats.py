@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
+from pathlib import Path
 
 from folklore.text.secrets.values import Secret, is_mixed, is_placeholder_key, is_sample_token
 
@@ -44,7 +44,7 @@ def _rules(table: str) -> Iterator[Rule]:
             yield Rule(kind, words, re.compile(prefix), pattern, "mixed" in flags, "within_word" in flags)
 
 
-RULES = tuple(_rules(files("folklore.text.secrets").joinpath("key_formats.tsv").read_text(encoding="utf-8")))
+RULES = tuple(_rules(Path(__file__).with_name("key_formats.tsv").read_text(encoding="utf-8")))
 
 # Hints with the positions of their rules, grouped by a sign that they contain. Most sentences lack most of the signs:
 # skipping their groups takes 8 instead of 15 microseconds for 130 characters.
