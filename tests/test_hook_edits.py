@@ -11,6 +11,7 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
+from folklore.ranking.injection import edit_worth
 from folklore.text.edits import Edit, edit_of
 from folklore.text.tokens import estimate
 from tests.conftest import connected
@@ -52,6 +53,23 @@ async def test_an_edit_gets_the_memories_that_are_tied_to_its_file(client: Clien
     assert LABELS in text
     assert estimate(text) < 200
     assert await edited(client, "web/labels.json.bak", "{}", session="s2") == ""
+
+
+async def test_a_word_counts_more_that_a_memory_writes_as_code_and_that_the_path_lacks(client: Client) -> None:
+    await kept(client, "Forbidden: `zap`, `infow` and `desugar`.", "Wanted: zebra, quagga and okapi.", *OTHERS)
+    edit = Edit("svc/keys.go", "zap Desugar")
+
+    assert "`zap`" in await edited(client, "svc/keys.go", "zap infow desugar")
+    assert await edited(client, "svc/keys.go", "zebra quagga okapi") == ""
+    assert edit.held_as_code({"zap": 2.0, "desugar": 1.0}, "Never `zap`, nor desugar.") == 2.0
+    assert Edit("svc/zap.go", edit.text).held_as_code({"zap": 2.0}, "Never `zap`.") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("path", "worth"), [("shop/retry.py", 3.5), ("shop/api/retry.py", 1.0), ("retry.py", 1.0), ("docs/a/b.py", 3.5)]
+)
+def test_a_tie_to_another_file_of_the_folder_or_to_a_folder_above_counts_as_some(path: str, worth: float) -> None:
+    assert edit_worth(1.0, path, ["shop/pay.py", "setup.py", "docs"]) == worth
 
 
 async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:

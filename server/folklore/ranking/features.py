@@ -135,11 +135,10 @@ def relations(pool: Pool) -> NDArray[np.float64]:
 
 def letters_held(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the text, or less a neighbour, holds, by their letters."""
-    dated = 0.0 if pool.dates is None else DATE
     held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
+    total = float(pool.letters.sum())
     if pool.dates is not None:
-        held = held + DATE * pool.dates
-    total = float(pool.letters.sum()) + dated
+        held, total = held + DATE * pool.dates, total + DATE
     return held / (total + min(total, PADDING)) if total > 0 else np.zeros(len(held))
 
 

@@ -1,8 +1,8 @@
 """Form in which a hook gives a memory: in full, as a headline, or not at all; and which memories an edit concerns.
 
-A headline takes 13 tokens, a note in full about 50. A memory that answers spares a wrong turn of some 700 tokens, so a
-headline pays from 13 / 700 on; in full from where most headlines would be followed by a read of the whole. Answers to
-what people type are rare (three in a hundred candidates), so that these thresholds are low.
+A headline takes 13 tokens, a note in full about 50, the header 26. A memory that answers spares a wrong turn of some
+700 tokens, so a headline pays from 13 / 700 on; in full from where most headlines would be followed by a read. Answers
+to what people type are rare (three in a hundred candidates), so that these thresholds are low.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Literal
 Form = Literal["full", "headline"]
 # Least confidence of a note in full, of a headline, and of the best match of a text, below which the header costs more
 # than what follows is worth.
-FULL, LIKELY, SPEAK = 0.5, 0.008, 0.03
+FULL, LIKELY, SPEAK = 0.5, 0.008, 0.045
 # Notes in full and headlines of one prompt.
 _MOST_FULL, _MOST_HEADLINES = 2, 5
-# The worth from which an edit concerns a memory, that of a tie to a folder, and notes of one edit: four words that
-# occur in one memory each are seldom shared by chance, a few common ones often are.
-CONCERNED, _FOLDER, MOST_OF_EDIT = 3.9, 2.5, 3
+# The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
+# writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
+CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
 # Injections without any use after which a memory is given as a headline at most.
 IGNORED = 4
 
@@ -38,9 +38,11 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
 def edit_worth(shared: float, path: str, paths: Sequence[str]) -> float:
     """Return how nearly a memory concerns an edit, in words as rare as can be.
 
-    `shared` are those that both have, rarer ones weighing more. A tie to a folder above the file counts as some, one to
-    the file itself is enough.
+    `shared` are those that both have, rarer ones weighing more. A tie to a folder above the file, or to another file of
+    its folder, counts as some, one to the file itself is enough.
     """
     if path in paths:
         return shared + CONCERNED
-    return shared + (_FOLDER if any(path.startswith(f"{folder}/") for folder in paths) else 0.0)
+    folder = path.rpartition("/")[0]
+    near = any(path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder) for other in paths)
+    return shared + (_FOLDER if near else 0.0)

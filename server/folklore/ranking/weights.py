@@ -68,12 +68,8 @@ class Ranking:
         """Return the number of candidates that each branch brings for an answer of `limit`."""
         return max(LEAST_FETCHED, limit, round(limit * self.fetch_multiplier))
 
-    def weight(self, branch: Branch) -> float:
-        """Return the weight of a branch."""
-        return self.dense if branch == "dense" else self.keyword
-
     def scale(self, group: str) -> float:
-        """Return the factor on the weights of a group of features."""
+        """Return the factor on the weights of a group of features, such as those of a branch."""
         return float(getattr(self, group))
 
 
@@ -167,18 +163,14 @@ def _checked(name: str, value: Any, place: str) -> Any:
     if name not in _RANGES:
         known = ", ".join(("fusion", "expand", *_RANGES))
         raise InvalidInput(field, "is not a number of a ranking.", hint=f"Use {known}.")
-    return _in_range(value, _RANGES[name], field)
+    low, high = _RANGES[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        shown = f", got {value:g}" if isinstance(value, int | float) else ""
+        raise InvalidInput(field, f"must be a number between {low:g} and {high:g}{shown}.")
+    return value
 
 
 def _one_of(value: Any, allowed: tuple[str, ...], field: str) -> Any:
     if value not in allowed:
         raise InvalidInput(field, f"must be one of {', '.join(allowed)}.")
-    return value
-
-
-def _in_range(value: Any, limits: tuple[float, float], field: str) -> float:
-    low, high = limits
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        shown = f", got {value:g}" if isinstance(value, int | float) else ""
-        raise InvalidInput(field, f"must be a number between {low:g} and {high:g}{shown}.")
     return value

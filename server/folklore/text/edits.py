@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Characters of an edit that are read, and words of it that are looked up.
@@ -12,6 +13,10 @@ _ADDED = re.compile(r"^\+(.*)$", re.MULTILINE)
 # A name in code with its parts, as `http.Get` or `time::sleep`.
 _NAME = re.compile(r"[^\W\d_]\w*(?:(?:\.|::?)[^\W\d_]\w*)*")
 _LEAST = 3
+# What a memory writes as code: between backticks, or with signs or capitals within.
+_CODE = re.compile(r"`[^`]+`|\b\w+(?:[_./:]+\w+)+|\b\w*[a-z][A-Z]\w*")
+# Where a name in code has a next word.
+_PART = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 # Words of code and of paths that say nothing of what an edit is about, in any language of programming.
 _COMMON_WORDS = (
     "and are but for from has not only that the this was with all new "
@@ -36,6 +41,13 @@ class Edit:
         path = self.path.replace("/", " ").replace(".", " ")
         names = dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}"))
         return " ".join([name for name in names if len(name) >= _LEAST and name.lower() not in _COMMON][:_WORDS])
+
+    def held_as_code(self, lexemes: Mapping[str, float], memory: str) -> float:
+        """Return the weight of the lexemes of the new text, not of the path, that a memory has within code."""
+        code = " ".join(["", *_PART.split(" ".join(_CODE.findall(memory)))]).lower()
+        held = [lexeme for lexeme in lexemes if len(lexeme) >= _LEAST and f" {lexeme}" in code]
+        text, path = self.text[:_READ].lower(), self.path.lower()
+        return sum(lexemes[lexeme] for lexeme in held if lexeme in text and lexeme not in path)
 
 
 def edit_of(path: str, text: str, patch: str) -> Edit | None:

@@ -14,7 +14,7 @@ from folklore.memory.hooks.scope import HookScope
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Recalled
-from folklore.ranking.injection import CONCERNED, MOST_OF_EDIT, edit_worth
+from folklore.ranking.injection import CODE, CONCERNED, MOST_OF_EDIT, edit_worth
 from folklore.text.edits import Edit, edit_of
 from folklore.text.paths import plain_path
 
@@ -70,4 +70,5 @@ async def _sharing(
     if words is None:
         return {}, ()
     rarest = math.log(1.0 + words.query.corpus.total)
-    return {id_: raw / rarest for id_, raw in zip(hits.ids, hits.raw, strict=True)}, matches
+    code = {match.id: CODE * edit.held_as_code(words.weights, match.result.memory.content) for match in matches}
+    return {id_: (raw + code.get(id_, 0.0)) / rarest for id_, raw in zip(hits.ids, hits.raw, strict=True)}, matches

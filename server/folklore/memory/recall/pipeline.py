@@ -169,7 +169,7 @@ def search_of(context: RequestContext, question: Question, namespaces: Listed) -
         namespaces=namespaces,
         scope=Scope(names, question.filters, context.now),
         languages=languages,
-        branches=[branch for branch in question.branches if ranking.weight(branch) > 0],
+        branches=[branch for branch in question.branches if ranking.scale(branch) > 0],
         embedder=context.memory.embedder,
         key=key,
         before=before,

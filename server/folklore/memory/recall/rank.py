@@ -139,7 +139,7 @@ async def read_pool(
 
     One statement.
     """
-    lists = [(search.ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()]
+    lists = [(search.ranking.scale(branch), hits.ids) for branch, hits in found.hits.items()]
     rrf = reciprocal_rank_fusion(lists, search.ranking.rrf_k)
     ids = best_first(rrf, rrf)
     plain = search.ranking.fusion == "rrf" or search.question.literal
@@ -185,18 +185,9 @@ def _leading(
 
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
-    reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
-    if reflections in (0, len(order)):
-        return order
-    left = max(int(wanted * REFLECTIONS), 1)
-    kept = []
-    for id_ in order:
-        if candidates[id_].kind == _REFLECTION:
-            left -= 1
-            if left < 0:
-                continue
-        kept.append(id_)
-    return kept
+    reflections = [id_ for id_ in order if candidates[id_].kind == _REFLECTION]
+    beyond = set() if len(reflections) == len(order) else set(reflections[max(int(wanted * REFLECTIONS), 1) :])
+    return [id_ for id_ in order if id_ not in beyond] if beyond else order
 
 
 async def _rerank(reranker: Reranker, search: Search, leading: Leading, candidates: Candidates) -> Leading:
