@@ -14,6 +14,7 @@ from folklore.cli.operate.config import masked
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
+from folklore.db.distribute import distribute, placed
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
@@ -58,7 +59,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
         return
     for name, entry in value.items():
         text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
-        print_line(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
+        print_line(f"{name:<21}{'yes' if text is True else 'no' if text is False else text}")
 
 
 @db.command()
@@ -113,6 +114,22 @@ def role(ctx: click.Context, as_json: bool) -> None:
     print_either({"lacks": commands}, text, as_json=as_json)
 
 
+@db.command("distribute")
+@click.option("--dry-run", is_flag=True, help="Print the SQL that is still to do; change nothing.")
+@context_and_json
+def distribute_(ctx: click.Context, /, dry_run: bool, as_json: bool) -> None:
+    """Distribute the tables over the nodes of a Citus cluster, and check that every role sees what it may.
+
+    No server runs meanwhile. The command can be stopped at any time and run again.
+    """
+    address = local_settings(ctx).database_url
+    if address is None:
+        raise InvalidInput("database_url", "is not set, and the embedded Postgres is on one machine.")
+    done = asyncio.run(distribute(address.get_secret_value(), dry_run=dry_run))
+    text = "\n".join(f"{command};" for commands in done.values() for command in commands) if dry_run else ""
+    print_either({"commands": done}, text or "Every table is distributed.", as_json=as_json)
+
+
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is not None:
         raise InvalidInput(
@@ -141,4 +158,5 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
 async def _server_status(address: str) -> dict[str, object]:
     found = await server_info(address)
     shown = {name: value for name, value in asdict(found).items() if name not in ("major", "offered")}
-    return shown | {"pgvector": found.pgvector or "missing", "pending_migrations": await pending(address)}
+    shown |= {"pgvector": found.pgvector or "missing", "pending_migrations": await pending(address)}
+    return shown | {f"  {table}": place for table, place in (await placed(address)).items()}

@@ -1,0 +1,162 @@
+-- name: doubts. The reasons for which the tables cannot be distributed yet.
+select 'The cluster has no worker, or its coordinator is no node: docs/how-to/citus.md has the steps before.' as doubt
+where 2 > (select count(distinct groupid > 0) from pg_dist_node where isactive)
+union all
+select format('Node %s:%s cannot reach %s:%s; passwords are read from .pgpass.', n.from_node, n.from_port, n.to_node, n.to_port)
+from citus_check_cluster_node_health() as n (from_node, from_port, to_node, to_port, reached) where n.reached is not true
+union all
+select format('%s connections of Folklore are open: stop its servers first.', count(*)) from pg_stat_activity a
+where a.datname = current_database() and a.application_name = 'folklore' and a.pid <> pg_backend_pid()
+having count(*) > 0
+
+-- name: settings. The settings of both roles. Settings of a transaction reach the workers by the first: without it, row-level
+-- security returns no row, and no error. By the second, policies may read grants there. The others are those of searches.
+select format('alter role %I set %s = %L', r.rolname, needed.name, needed.value) as command
+from pg_roles r
+cross join (
+    values ('citus.propagate_set_commands', 'local'), ('citus.allow_nested_distributed_execution', 'on'),
+        ('hnsw.ef_search', '100'), ('hnsw.iterative_scan', 'relaxed_order'), ('hnsw.max_scan_tuples', '5000')
+) needed (name, value)
+where r.rolname in (current_user, 'folklore_app') and not exists (
+    select from pg_db_role_setting s
+    where s.setrole = r.oid and s.setdatabase = 0 and needed.name || '=' || needed.value = any(s.setconfig)
+)
+order by r.rolname, needed.name
+
+-- name: functions. Every function again, so that it is on the workers. One that reads a table becomes text: as a parsed body
+-- it would depend on the table, whose policies depend on it. One that deletes runs as its caller, since a worker would run it
+-- in the role for tokens; distribute/grants has what it needs.
+select regexp_replace(case when reads.table then regexp_replace(regexp_replace(pg_get_functiondef(p.oid),
+        '\nRETURN (.*)\n$', format(e'\nset search_path = %I, pg_temp as $body$ select \\1 $body$', n.nspname)),
+        '\nBEGIN ATOMIC\n(.*)\nEND\n$', format(e'\nset search_path = %I, pg_temp as $body$ \\1 $body$', n.nspname))
+    else pg_get_functiondef(p.oid) end, case when p.prokind = 'f' and p.proname ~ '_(delete|release)_' then ' SECURITY DEFINER' else '^$' end, '') as command
+from pg_proc p
+join pg_namespace n on n.oid = p.pronamespace
+cross join lateral (
+    select exists (
+        select from pg_depend d
+        where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+    ) as table
+) reads
+where n.nspname = current_schema() and starts_with(p.proname, 'folklore_')
+order by p.oid
+
+-- name: policies. Every policy without its subqueries: Citus allows none. The function is then called once for a scan, as part of
+-- the condition of an index.
+select format('alter policy %I on %s', p.polname, p.polrelid::regclass) || string_agg(
+    format(' %s (%s)', part.word, regexp_replace(regexp_replace(regexp_replace(part.condition,
+        'IN \( SELECT unnest\((folklore_\w+\(\))\) AS unnest\)', '= any (\1)', 'g'),
+        '\( SELECT (folklore_principal\(\)) AS folklore_principal\)', '\1', 'g'),
+        'EXISTS \( SELECT\s+FROM unnest\(\( SELECT folklore_prefixes\((''[^'']*''::text\[\])\) .*?'
+            'WHERE folklore_begins\(namespaces.name, p.prefix\)\)', 'folklore_named(name, \1)', 'g')),
+    '' order by part.word) as command
+from pg_policy p
+cross join lateral (
+    values ('using', pg_get_expr(p.polqual, p.polrelid)), ('with check', pg_get_expr(p.polwithcheck, p.polrelid))
+) part (word, condition)
+where p.polrelid::regclass::text in (select t.tablename from pg_tables t where t.schemaname = current_schema())
+    and part.condition is not null
+group by p.polrelid, p.polname
+order by p.polrelid::regclass::text, p.polname
+
+-- name: grants. What the role for tokens needs for statements that functions of their owner run elsewhere.
+select needed.command
+from (
+    values ('memories', 'delete', 'folklore_opened(''{admin}'')'), ('embeddings', 'delete', 'folklore_writable()'),
+        ('fresh_words', 'delete', 'folklore_writable()'), ('relations', 'delete', 'folklore_writable()'),
+        ('idempotency_keys', 'delete', 'folklore_writable()'), ('packed_memories', 'update', 'folklore_writable()'),
+        ('packed_namespaces', 'update', 'folklore_writable()')
+) given (name, privilege, spaces)
+cross join lateral (
+    values (1, format('create policy %s_%s on %1$s for %2$s using (namespace_id = any(%3$s))', name, privilege, spaces)),
+        (2, format('grant %s on %s to folklore_app', privilege, name))
+) needed (place, command)
+where needed.place = 2 or format('%s_%s', given.name, given.privilege) not in (select p.polname from pg_policy p)
+union all
+select 'grant update (probe) on models to folklore_app'
+union all
+select format('grant folklore_app to %I', current_user)
+
+-- name: keys. Foreign keys of the tables that are not distributed, with the commands that drop them and create them again.
+select format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname) as drop,
+    format('alter table %s add constraint %I %s', k.conrelid::regclass, k.conname, pg_get_constraintdef(k.oid)) as command
+from pg_constraint k
+where k.contype = 'f' and k.connamespace = current_schema()::regnamespace
+    and k.conrelid not in (select logicalrelid from pg_dist_partition)
+order by k.conrelid::regclass::text, k.conname
+
+-- name: indexes. The commands that drop the HNSW indexes, which the job `indexes` builds again: filling them row by row takes ten
+-- times the time of the rest.
+select format('drop index %s', x.indexrelid::regclass) as command from pg_index x
+where x.indrelid = 'embeddings'::regclass and starts_with(x.indexrelid::regclass::text, 'embeddings_hnsw_')
+
+-- name: tables. The tables that are not distributed: small ones become reference tables, which each node has; those whose keys
+-- begin with the namespace are distributed by it, in the shards of memories.
+select case when t.data
+        then format('select create_distributed_table(%L, %L, %s)', t.name, 'namespace_id', case t.name
+            when 'memories' then $$shard_count => 32, colocate_with => 'none'$$ else $$colocate_with => 'memories'$$ end)
+        else format('select create_reference_table(%L)', t.name) end as command
+from (
+    select c.oid, c.relname::text as name, a.attname = 'namespace_id' as data
+    from pg_class c
+    join pg_index x on x.indrelid = c.oid and x.indisprimary
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = x.indkey[0]
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname <> 'folklore_migrations'
+) t
+where t.oid not in (select logicalrelid from pg_dist_partition)
+order by t.data, t.name <> 'memories', t.name
+
+-- name: emptied. The commands that remove the rows which distributing has left on the coordinator, where no query sees them.
+select format('select truncate_local_data_after_distributing_table(%L)', d.logicalrelid::regclass) as command
+from pg_dist_partition d
+where d.partmethod = 'h' and pg_relation_size(d.logicalrelid) > 0
+order by d.logicalrelid::regclass::text
+
+-- name: placed. The nodes and the size of each table; `place` is null for one on the coordinator alone.
+select c.relname::text as name, case when d.partmethod is not null then format('%s on %s nodes, %s', case d.partmethod when 'h' then count(distinct s.shardid) || ' shards' else 'whole' end,
+            count(distinct (s.nodename, s.nodeport)), pg_size_pretty(coalesce(sum(s.shard_size), 0))) end as place
+from pg_class c
+left join pg_dist_partition d on d.logicalrelid = c.oid
+left join citus_shards s on s.table_name = c.oid
+where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname <> 'folklore_migrations'
+group by c.relname, d.partmethod
+order by coalesce(sum(s.shard_size), 0) desc, c.relname
+
+-- name: missing_functions
+select distinct p.proname::text as name
+from pg_proc p
+cross join run_command_on_workers(
+    $$select string_agg(proname, ',') from pg_proc where starts_with(proname, 'folklore_')$$) as worker
+where p.pronamespace = current_schema()::regnamespace and starts_with(p.proname, 'folklore_')
+    and (not worker.success or not p.proname = any(string_to_array(worker.result, ',')))
+order by name
+
+-- name: check_namespace. A deleted one, which the job `retention` erases if this process is killed.
+insert into namespaces (id, name, created_at, created_by, deleted_at)
+values (:space::uuid, 'distribute-' || :space::uuid::text, :now::timestamptz, 'folklore', :now::timestamptz)
+
+-- name: check_memory
+insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
+values (:space::uuid, :space::uuid, 'seen', 'note', 'folklore', 'english', :now::timestamptz, :now::timestamptz, '')
+
+-- name: check_principal
+insert into principals (id, name) values (:space::uuid, 'distribute-' || :space::uuid::text)
+
+-- name: check_token
+insert into tokens (id, principal_id, digest, created_at, created_by, expires_at)
+values (:token::uuid, :space::uuid, :digest::bytea, :now::timestamptz, 'folklore', :until::timestamptz)
+
+-- name: check_grant
+insert into grants (token_id, namespace_id, role) values (:token::uuid, :space::uuid, 'reader')
+
+-- name: check. The number of memories of the namespace that are seen.
+select count(*) from memories where namespace_id = :space::uuid
+
+-- name: check_end_principal
+delete from principals where id = :space::uuid
+
+-- name: check_end_memory
+delete from memories where namespace_id = :space::uuid
+
+-- name: check_end_namespace
+delete from namespaces where id = :space::uuid

@@ -1,0 +1,59 @@
+"""Statements on a cluster: sent to each shard alone and merged, on one Postgres that has no shards."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database, PoolLimits
+from folklore.db.distribute import distribute
+from folklore.errors import Refused
+from folklore.memory.context import MemoryContext
+from folklore.memory.requests import ListRequest, RecallRequest
+from tests.person import Person
+
+SPACES = ("alpha", "beta", "gamma")
+TEXTS = (
+    "The parser of the {} service uses a hand-written lexer and no generator.",
+    "We deploy {} on Tuesdays, after the parser's tests have passed.",
+    "The {} queue is drained by two workers; a third one is started by hand.",
+    "Nobody restarts the {} lexer while the queue is full.",
+)
+
+
+@pytest.fixture
+async def apart(person: Person, database_url: str, connection: asyncpg.Connection) -> Person:
+    """A person whose statements run as on a cluster with a shard for each namespace."""
+    for space in SPACES:
+        await person.store(*(text.format(space) for text in TEXTS), namespace=space)
+    spaces = await connection.fetch("select id from namespaces")
+    database = Database(database_url, PoolLimits(minimum=0))
+    await database.open()
+    database._pools.shards.distributed = True
+    database._pools.shards._of.update({row["id"]: place for place, row in enumerate(spaces)})
+    return Person(MemoryContext.of(database, person.library.embedder))
+
+
+@pytest.mark.parametrize(
+    "query", ["Which service uses a lexer?", "parser AND tests", '"by hand"', "queue OR deploy", "what is it"]
+)
+async def test_a_recall_over_several_shards_is_that_of_one(person: Person, apart: Person, query: str) -> None:
+    request = RecallRequest(query=query, namespaces=SPACES, limit=10)
+    found, same = await person.call(request), await apart.call(request)
+
+    assert [item.memory.id for item in same.memories] == [item.memory.id for item in found.memories]
+    assert [item.score for item in same.memories] == pytest.approx([item.score for item in found.memories])
+
+
+async def test_lists_and_changes_over_several_shards_are_those_of_one(person: Person, apart: Person) -> None:
+    pages = [await who.call(ListRequest(namespaces=SPACES, limit=5)) for who in (person, apart)]
+    stored = await apart.store("The gamma service is written anew.", namespace="gamma")
+    [forgotten] = [item.id for item in stored.stored]
+
+    assert [item.memory.id for item in pages[0].memories] == [item.memory.id for item in pages[1].memories]
+    assert await apart.get(forgotten) == await person.get(forgotten)
+
+
+async def test_distributing_without_citus_is_refused(database_url: str) -> None:
+    with pytest.raises(Refused, match="no extension citus"):
+        await distribute(database_url, dry_run=True)
