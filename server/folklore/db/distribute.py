@@ -28,7 +28,7 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
     Raises Refused. Functions and policies are one transaction, the tables another: a later call goes on.
     """
     done: dict[str, Sequence[str]] = {}
-    for step in ("settings", "functions", "tables", "emptied"):
+    for step in ("settings", "functions", "tables"):
         async with _connected(dsn) as connection:  # settings of the role hold for new connections
             done[step] = await _commands_of(connection, step)
             with phase(f"Distributing: {step}") as advance:
@@ -51,12 +51,10 @@ async def placed(dsn: str) -> Mapping[str, str]:
 
 
 async def problems(dsn: str) -> list[str]:
-    """Return what is wrong on a cluster: tables left over, functions missing on nodes, roles that see too little."""
+    """Return what is wrong on a cluster: tables left over, roles that see too little or too much."""
     async with _connected(dsn) as connection:
         left = [name for name, place in await connection.fetch(statement("distribute/placed").sql) if place is None]
-        missing = [row["name"] for row in await connection.fetch(statement("distribute/missing_functions").sql)]
         found = [f"On the coordinator alone: {', '.join(left)}."] if left else []
-        found += [f"Not on every node: {', '.join(missing)}."] if missing else []
         seen = {} if left else await _seen(connection)
     return found + [f"A query as {who} sees {seen[who]} memories." for who in seen if seen[who] != _SEEN[who]]
 
@@ -64,25 +62,39 @@ async def problems(dsn: str) -> list[str]:
 async def _seen(connection: asyncpg.Connection) -> dict[str, int]:
     """Return how many of one memory each role sees; nothing stays."""
     seen, now = dict[str, int](), datetime.now(UTC)
-    values: dict[str, object] = {"space": uuid4(), "now": now, "until": now + timedelta(minutes=1)}
+    values: dict[str, object] = {"space": (space := uuid4()), "now": now, "until": now + timedelta(minutes=1)}
+    values |= {
+        "namespace": space,
+        "id": space,
+        "name": f"distribute-{space}",
+        "language": "english",
+        "description": None,
+    }
+    values |= {
+        "shared": "never",
+        "created_at": now,
+        "created_by": "folklore",
+        "namespaces": [space],
+        "roles": ["reader"],
+    }
 
     async def write(*parts: str) -> None:
         for part in parts:
-            found = statement(f"distribute/check_{part}")
-            await connection.execute(found.sql, *(values[name] for name in found.parameters))
+            found = statement(part if "/" in part else f"distribute/check_{part}")
+            await connection.fetch(found.sql, *(values[name] for name in found.parameters))
 
     try:
-        await write("namespace", "memory", "principal")
+        await write("namespaces/insert", "memory", "principal")
         for who in _SEEN:
             key = hashlib.sha256(token_bytes(32))
             values |= {"token": uuid4(), "digest": hashlib.sha256(key.digest()).digest()}
-            await write("token", *(["grant"] if who == "a token" else []))
+            await write("token", *(["principals/insert_grants"] if who == "a token" else []))
             await connection.execute("begin" if who == "the owner" else begin_as_token(key.hexdigest(), "read only"))
             seen[who] = int(await connection.fetchval(statement("distribute/check").sql, values["space"]))
             await connection.execute("commit")
     finally:
         await connection.execute("rollback")
-        await write("end_principal", "end_memory", "end_namespace")
+        await write("end_principal", "namespaces/erase_memories", "namespaces/erase")
     return seen
 
 
@@ -98,7 +110,7 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
     async def commands(name: str) -> list[str]:
         return [row["command"] for row in await connection.fetch(statement(f"distribute/{name}").sql)]
 
-    if step in ("settings", "emptied"):
+    if step == "settings":
         await connection.execute("select '[1]'::halfvec")  # a role may set the settings of an extension that is loaded
         return await commands(step)
     tables = await commands("tables")
@@ -108,8 +120,7 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
         return [command for name in ("functions", "policies", "grants") for command in await commands(name)]
     keys = await connection.fetch(statement("distribute/keys").sql)
     sequential = "set local citus.multi_shard_modify_mode = 'sequential'"
-    dropped = [sequential, *await commands("indexes"), *(key["drop"] for key in keys)]
-    return [*dropped, *tables, *(key["command"] for key in keys)]
+    return [sequential, *(key["drop"] for key in keys), *tables, *(key["command"] for key in keys if key["command"])]
 
 
 def _connected(dsn: str) -> AbstractAsyncContextManager[asyncpg.Connection]:

@@ -83,12 +83,10 @@ select format('alter table %s drop constraint %I', k.conrelid::regclass, k.conna
 from pg_constraint k
 where k.contype = 'f' and k.connamespace = current_schema()::regnamespace
     and k.conrelid not in (select logicalrelid from pg_dist_partition)
-order by k.conrelid::regclass::text, k.conname
-
--- name: indexes. The commands that drop the HNSW indexes, which the job `indexes` builds again: filling them row by row takes ten
--- times the time of the rest.
-select format('drop index %s', x.indexrelid::regclass) as command from pg_index x
+union all
+select format('drop index %s', x.indexrelid::regclass), null from pg_index x  -- the job `indexes` builds it again
 where x.indrelid = 'embeddings'::regclass and starts_with(x.indexrelid::regclass::text, 'embeddings_hnsw_')
+order by 1
 
 -- name: tables. The tables that are not distributed: small ones become reference tables, which each node has; those whose keys
 -- begin with the namespace are distributed by it, in the shards of memories.
@@ -106,12 +104,6 @@ from (
 where t.oid not in (select logicalrelid from pg_dist_partition)
 order by t.data, t.name <> 'memories', t.name
 
--- name: emptied. The commands that remove the rows which distributing has left on the coordinator, where no query sees them.
-select format('select truncate_local_data_after_distributing_table(%L)', d.logicalrelid::regclass) as command
-from pg_dist_partition d
-where d.partmethod = 'h' and pg_relation_size(d.logicalrelid) > 0
-order by d.logicalrelid::regclass::text
-
 -- name: placed. The nodes and the size of each table; `place` is null for one on the coordinator alone.
 select c.relname::text as name, case when d.partmethod is not null then format('%s on %s nodes, %s', case d.partmethod when 'h' then count(distinct s.shardid) || ' shards' else 'whole' end,
             count(distinct (s.nodename, s.nodeport)), pg_size_pretty(coalesce(sum(s.shard_size), 0))) end as place
@@ -121,19 +113,6 @@ left join citus_shards s on s.table_name = c.oid
 where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname <> 'folklore_migrations'
 group by c.relname, d.partmethod
 order by coalesce(sum(s.shard_size), 0) desc, c.relname
-
--- name: missing_functions
-select distinct p.proname::text as name
-from pg_proc p
-cross join run_command_on_workers(
-    $$select string_agg(proname, ',') from pg_proc where starts_with(proname, 'folklore_')$$) as worker
-where p.pronamespace = current_schema()::regnamespace and starts_with(p.proname, 'folklore_')
-    and (not worker.success or not p.proname = any(string_to_array(worker.result, ',')))
-order by name
-
--- name: check_namespace. A deleted one, which the job `retention` erases if this process is killed.
-insert into namespaces (id, name, created_at, created_by, deleted_at)
-values (:space::uuid, 'distribute-' || :space::uuid::text, :now::timestamptz, 'folklore', :now::timestamptz)
 
 -- name: check_memory
 insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
@@ -146,17 +125,8 @@ insert into principals (id, name) values (:space::uuid, 'distribute-' || :space:
 insert into tokens (id, principal_id, digest, created_at, created_by, expires_at)
 values (:token::uuid, :space::uuid, :digest::bytea, :now::timestamptz, 'folklore', :until::timestamptz)
 
--- name: check_grant
-insert into grants (token_id, namespace_id, role) values (:token::uuid, :space::uuid, 'reader')
-
 -- name: check. The number of memories of the namespace that are seen.
 select count(*) from memories where namespace_id = :space::uuid
 
 -- name: check_end_principal
 delete from principals where id = :space::uuid
-
--- name: check_end_memory
-delete from memories where namespace_id = :space::uuid
-
--- name: check_end_namespace
-delete from namespaces where id = :space::uuid
