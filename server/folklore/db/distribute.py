@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, timedelta
-from secrets import token_bytes
-from uuid import uuid4
 
 import asyncpg
 
 from folklore.db.driver_errors import closed_after
-from folklore.db.roles import begin_as_token
 from folklore.db.sql_loader import statement
 from folklore.errors import Refused
 from folklore.phases import phase
 
 _LONGEST_SECONDS = 6 * 3600.0  # of one table
-# Whether a query in these roles sees the one memory of a check.
-_SEEN = {"the owner": True, "a token": True, "a token without a grant": False}
+_ALONE = "on the coordinator alone"
 
 
 async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
@@ -36,8 +30,8 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
                     for number, command in enumerate(() if dry_run else done[step]):
                         await connection.execute(command, timeout=_LONGEST_SECONDS)
                         advance(number + 1, len(done[step]))
-    if not dry_run and (wrong := await problems(dsn)):
-        raise Refused(" ".join(wrong), hint="`folklore db distribute` goes on where it ended.")
+    if not dry_run and (left := await undistributed(dsn)):
+        raise Refused(f"Not distributed: {', '.join(left)}.")
     return {step: commands for step, commands in done.items() if commands}
 
 
@@ -47,55 +41,12 @@ async def placed(dsn: str) -> Mapping[str, str]:
         if not await connection.fetchval(statement("backup/is_cluster").sql):
             return {}
         rows = await connection.fetch(statement("distribute/placed").sql)
-        return {name: place or "on the coordinator alone" for name, place in rows}
+        return {name: place or _ALONE for name, place in rows}
 
 
-async def problems(dsn: str) -> list[str]:
-    """Return what is wrong on a cluster: tables left over, roles that see too little or too much."""
-    async with _connected(dsn) as connection:
-        left = [name for name, place in await connection.fetch(statement("distribute/placed").sql) if place is None]
-        found = [f"On the coordinator alone: {', '.join(left)}."] if left else []
-        seen = {} if left else await _seen(connection)
-    return found + [f"A query as {who} sees {seen[who]} memories." for who in seen if seen[who] != _SEEN[who]]
-
-
-async def _seen(connection: asyncpg.Connection) -> dict[str, int]:
-    """Return how many of one memory each role sees; nothing stays."""
-    seen, now = dict[str, int](), datetime.now(UTC)
-    values: dict[str, object] = {"space": (space := uuid4()), "now": now, "until": now + timedelta(minutes=1)}
-    values |= {
-        "namespace": space,
-        "id": space,
-        "name": f"distribute-{space}",
-        "language": "english",
-        "description": None,
-    }
-    values |= {
-        "shared": "never",
-        "created_at": now,
-        "created_by": "folklore",
-        "namespaces": [space],
-        "roles": ["reader"],
-    }
-
-    async def write(*parts: str) -> None:
-        for part in parts:
-            found = statement(part if "/" in part else f"distribute/check_{part}")
-            await connection.fetch(found.sql, *(values[name] for name in found.parameters))
-
-    try:
-        await write("namespaces/insert", "memory", "principal")
-        for who in _SEEN:
-            key = hashlib.sha256(token_bytes(32))
-            values |= {"token": uuid4(), "digest": hashlib.sha256(key.digest()).digest()}
-            await write("token", *(["principals/insert_grants"] if who == "a token" else []))
-            await connection.execute("begin" if who == "the owner" else begin_as_token(key.hexdigest(), "read only"))
-            seen[who] = int(await connection.fetchval(statement("distribute/check").sql, values["space"]))
-            await connection.execute("commit")
-    finally:
-        await connection.execute("rollback")
-        await write("end_principal", "namespaces/erase_memories", "namespaces/erase")
-    return seen
+async def undistributed(dsn: str) -> list[str]:
+    """Return the tables that are on the coordinator alone; none without a cluster."""
+    return [name for name, place in (await placed(dsn)).items() if place == _ALONE]
 
 
 async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:

@@ -113,20 +113,3 @@ left join citus_shards s on s.table_name = c.oid
 where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname <> 'folklore_migrations'
 group by c.relname, d.partmethod
 order by coalesce(sum(s.shard_size), 0) desc, c.relname
-
--- name: check_memory
-insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
-values (:space::uuid, :space::uuid, 'seen', 'note', 'folklore', 'english', :now::timestamptz, :now::timestamptz, '')
-
--- name: check_principal
-insert into principals (id, name) values (:space::uuid, 'distribute-' || :space::uuid::text)
-
--- name: check_token
-insert into tokens (id, principal_id, digest, created_at, created_by, expires_at)
-values (:token::uuid, :space::uuid, :digest::bytea, :now::timestamptz, 'folklore', :until::timestamptz)
-
--- name: check. The number of memories of the namespace that are seen.
-select count(*) from memories where namespace_id = :space::uuid
-
--- name: check_end_principal
-delete from principals where id = :space::uuid

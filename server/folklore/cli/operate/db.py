@@ -118,7 +118,7 @@ def role(ctx: click.Context, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Print the SQL that is still to do; change nothing.")
 @context_and_json
 def distribute_(ctx: click.Context, /, dry_run: bool, as_json: bool) -> None:
-    """Distribute the tables over the nodes of a Citus cluster, and check that every role sees what it may.
+    """Distribute the tables over the nodes of a Citus cluster.
 
     No server runs meanwhile. The command can be stopped at any time and run again.
     """

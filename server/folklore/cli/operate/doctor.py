@@ -20,7 +20,7 @@ from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
-from folklore.db.distribute import placed, problems
+from folklore.db.distribute import undistributed
 from folklore.db.migrate import migrate, pending, server_info
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
@@ -119,8 +119,8 @@ async def _schema(found: Examination) -> str:
     if missing:
         await migrate(found.address)
     found.migrated = True
-    if await placed(found.address) and (wrong := await problems(found.address)):
-        raise FolkloreError(" ".join(wrong), hint="Run `folklore db distribute`.")
+    if left := await undistributed(found.address):
+        raise FolkloreError(f"Not distributed: {', '.join(left)}.", hint="Run `folklore db distribute`.")
     return f"up to date, {missing} just applied" if missing else "up to date"
 
 
