@@ -107,6 +107,36 @@ async def test_author_namespace_and_time_zone_are_those_of_each_session(machine:
     assert machine.process
 
 
+async def test_a_session_starts_with_its_notes_without_the_modules_of_other_commands(
+    machine: Machine, tmp_path: Path
+) -> None:
+    def started(stdin: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-X", "importtime", "-m", "folklore", "hook", "session-start", "--json"]
+        environment = machine.shell(**more)
+        return subprocess.run(
+            command, env=environment, input=stdin, capture_output=True, text=True, timeout=STUCK, check=True
+        )
+
+    repository = tmp_path / "harbour"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    machine.run("store", "The harbour's note.", cwd=repository, FOLKLORE_NAMESPACE="")
+    machine.run("store", "A note of cafés.", FOLKLORE_NAMESPACE="cafés")
+    event = json.dumps({"session_id": "1", "source": "startup", "cwd": str(repository)})
+
+    there, named = (started(event, FOLKLORE_NAMESPACE=name) for name in ("", "cafés"))
+    nothing = started("")
+    unknown = started(event, FOLKLORE_TIME_ZONE="Mars/Olympus")
+
+    assert "The harbour's note." in json.loads(there.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "A note of cafés." in json.loads(named.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert nothing.stdout
+    assert "is away: Folklore-Time-Zone" in unknown.stdout
+    imported = there.stderr.replace("  ", "")
+    assert "| json\n" in imported
+    for module in ("click", "pydantic", "asyncio", "pathlib", "http.client", "subprocess"):
+        assert f"| {module}\n" not in imported
+
+
 async def test_the_next_call_of_a_session_starts_a_server_after_a_crash(machine: Machine) -> None:
     async with machine.session() as session:
         await called(session, "memory_store", content="Before the crash.")

@@ -6,12 +6,21 @@ Messages never contain a refused secret or the text of a memory.
 
 from __future__ import annotations
 
+import re
+
 
 class FolkloreError(Exception):
-    """Base class. `code` is for programs, `exit_code` for the command line, `hint` is the next step for the caller."""
+    """Base class. `code` is for programs, `exit_code` for the command line, `hint` is the next step for the caller.
+
+    The code is the name of the class, as not_found for NotFound; that of its base for a class without one.
+    """
 
     code = "failed"
     exit_code = 1
+
+    def __init_subclass__(cls, *, has_code: bool = True) -> None:
+        if has_code and "code" not in vars(cls):
+            cls.code = re.sub(r"\B[A-Z]", r"_\g<0>", cls.__name__).lower()
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -25,7 +34,6 @@ class FolkloreError(Exception):
 class InvalidInput(FolkloreError):
     """Wrong argument. The message names the field and what is allowed."""
 
-    code = "invalid_input"
     exit_code = 2
 
     def __init__(self, field: str, message: str, *, hint: str | None = None) -> None:
@@ -42,31 +50,25 @@ class ConfigInvalid(InvalidInput):
 class NotFound(FolkloreError):
     """Namespace, memory, model or principal that does not exist."""
 
-    code = "not_found"
     exit_code = 4
 
 
 class Conflict(FolkloreError):
     """Change of a record that has changed since it was read, or that contradicts another one."""
 
-    code = "conflict"
 
-
-class ConcurrentChange(Conflict):
+class ConcurrentChange(Conflict, has_code=False):
     """Change at the same time as another one of the same record. Nothing was written; a retry may succeed."""
 
 
 class Refused(FolkloreError):
     """Call that the caller may not make here."""
 
-    code = "refused"
     exit_code = 5
 
 
 class RateLimited(Refused):
     """Call that the caller has made too often; it may be made later."""
-
-    code = "rate_limited"
 
 
 class Unauthenticated(Refused):
@@ -74,8 +76,6 @@ class Unauthenticated(Refused):
 
     `principal` is the owner of the token if known, for the audit log and not for the caller.
     """
-
-    code = "unauthenticated"
 
     def __init__(self, reason: str, message: str, *, hint: str | None = None, principal: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -86,20 +86,15 @@ class Unauthenticated(Refused):
 class Unavailable(FolkloreError):
     """Dependency that cannot be reached. A later call may succeed."""
 
-    code = "unavailable"
     exit_code = 3
 
 
 class DatabaseUnavailable(Unavailable):
     """Postgres that cannot be reached or reports a failure of its own."""
 
-    code = "database_unavailable"
-
 
 class EngineFailed(DatabaseUnavailable):
     """Embedded engine that could not be started, recovered or stopped."""
-
-    code = "engine_failed"
 
 
 def still_starting(what: str) -> DatabaseUnavailable:
@@ -112,37 +107,25 @@ def still_starting(what: str) -> DatabaseUnavailable:
 class DataMissing(EngineFailed):
     """Data directory of the embedded engine that was removed, or replaced by another one."""
 
-    code = "data_missing"
-
 
 class DiskFull(EngineFailed):
     """Disk of the embedded engine without room for writes. Reads go on unless it has ended the engine."""
-
-    code = "disk_full"
 
 
 class SchemaBehind(DatabaseUnavailable):
     """Database that lacks migrations, which this role may not apply."""
 
-    code = "schema_behind"
-
 
 class SchemaAhead(DatabaseUnavailable):
     """Database that a newer Folklore has migrated."""
-
-    code = "schema_ahead"
 
 
 class EmbedderUnavailable(Unavailable):
     """Embedding model that cannot be loaded, or whose service does not answer or answers with invalid vectors."""
 
-    code = "embedder_unavailable"
-
 
 class RerankerUnavailable(Unavailable):
     """Reranker whose service does not answer or answers with invalid scores."""
-
-    code = "reranker_unavailable"
 
 
 def error_from_code(code: str, message: str, hint: str | None = None) -> FolkloreError:

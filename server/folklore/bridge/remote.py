@@ -60,6 +60,8 @@ class Remote:
     ) -> None:
         self.url = url
         self._local = local
+        self._name = f"The Folklore server {url}" if local is None else f"Your Folklore server (its log: {local.log})"
+        self._check = "Check the network and the server." if local is None else "Try `folklore server restart`."
         self._read_access = access
         self._access: asyncio.Future[Access] | None = None
         self._connections = Connections(url, home, local)
@@ -174,11 +176,9 @@ class Remote:
     def _unavailable(self, lost: Lost, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""
         if not lost.sent:
-            message = f"The Folklore server {self.url} cannot be reached ({lost}); nothing was read or written."
-            return Unavailable(
-                message, hint="Go on without it: each call tries again. Check the network and the server."
-            )
-        message = f"The Folklore server {self.url} was lost during this call ({lost}); it may have been carried out."
+            message = f"{self._name} cannot be reached ({lost}); nothing was read or written."
+            return Unavailable(message, hint=f"Go on without it: each call tries again. {self._check}")
+        message = f"{self._name} was lost during this call ({lost}); it may have been carried out."
         then = "Repeating it is safe." if repeatable else "Look with memory_get or memory_list before you repeat it."
         return Unavailable(message, hint=then)
 
@@ -190,7 +190,7 @@ class Remote:
                 f"{self.url}/mcp answered {answered.status}, and not as a Folklore server does.",
                 hint="Check the address, and what is between here and there.",
             )
-        said = f"The Folklore server {self.url}: {reported['message']}"
+        said = f"{self._name}: {reported['message']}"
         if answered.status == HTTPStatus.UNAUTHORIZED:
             return Unauthenticated(
                 str(reported.get("code")),

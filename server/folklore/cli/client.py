@@ -33,7 +33,7 @@ _SECONDS = 60.0
 _PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 
 
-class NotCarriedOut(Unavailable):
+class NotCarriedOut(Unavailable, has_code=False):
     """Request that the server cannot have carried out: it was not sent, or what answered is no Folklore server."""
 
 

@@ -37,7 +37,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "review": (
             "daily.review",
             "review",
-            "Decide on what was said and not stored, near-duplicates, contradictions, unused memories.",
+            "Decide on near-duplicates, contradictions, what was said and not stored.",
         ),
         "edit": ("daily.write", "edit", "Change a memory in your editor."),
         "forget": ("daily.write", "forget", "Forget memories; `undo` restores them for a while."),
@@ -56,11 +56,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "audit": ("team.admin", "audit", "Show writes and denied accesses."),
         "stats": ("team.admin", "stats", "Count what is stored."),
         "export": ("team.transfer", "export", "Write memories as JSON Lines."),
-        "import": (
-            "team.importing",
-            "import_",
-            "Read memories from exports, pages, notes of assistants and conversations.",
-        ),
+        "import": ("team.importing", "import_", "Read memories from exports, pages, notes and conversations."),
     },
     "Operate": {
         "install": ("operate.install", "install", "Install Folklore into assistants."),
@@ -75,7 +71,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "embeddings": (
             "operate.embeddings",
             "embeddings",
-            "The embedding model: status, backfill, switch, rollback, drop, fetch.",
+            "The embedding model: status, backfill, switch, drop, fetch.",
         ),
         "db": ("operate.db", "db", "The database: start, stop, status, migrate, role."),
         "doctor": ("operate.doctor", "doctor", "Check that everything works, and show the next step if not."),

@@ -52,9 +52,7 @@ async def undistributed(dsn: str) -> list[str]:
 async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
     """Return the commands of a step that are still to do. Raises Refused if that is not possible."""
     if not await connection.fetchval(statement("backup/is_cluster").sql):
-        raise Refused(
-            "This database has no extension citus.", hint="docs/how-to/citus.md has the steps before this one."
-        )
+        raise Refused("This database has no extension citus.", hint="docs/how-to/citus.md says what comes before.")
     if doubts := [row["doubt"] for row in await connection.fetch(statement("distribute/doubts").sql)]:
         raise Refused(" ".join(doubts))
 

@@ -28,7 +28,7 @@ _SETTINGS_FILE = "folklore.conf"
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
 
 
-class OlderData(EngineFailed):
+class OlderData(EngineFailed, has_code=False):
     """Data directory of an older major version of Postgres, which an upgrade copies into a new one."""
 
 

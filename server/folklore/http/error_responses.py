@@ -9,20 +9,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from folklore.errors import (
-    Conflict,
-    FolkloreError,
-    InvalidInput,
-    NotFound,
-    RateLimited,
-    Refused,
-    Unauthenticated,
-    Unavailable,
-)
+from folklore import errors
 
-_STATUS: Mapping[type[FolkloreError], int] = {
-    InvalidInput: 400, Unauthenticated: 401, RateLimited: 429, Refused: 403, NotFound: 404, Conflict: 409,
-    Unavailable: 503,
+_STATUS: Mapping[type[errors.FolkloreError], int] = {
+    errors.InvalidInput: 400, errors.Unauthenticated: 401, errors.RateLimited: 429,
+    errors.Refused: 403, errors.NotFound: 404, errors.Conflict: 409, errors.Unavailable: 503,
 }  # fmt: skip
 
 
@@ -39,7 +30,7 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
     return JSONResponse({"error": error}, status, headers)
 
 
-def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def failure(error: errors.FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return an error as a response."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     shown = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})

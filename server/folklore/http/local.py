@@ -54,9 +54,8 @@ _LOOPBACK = "127.0.0.1"
 
 def run(settings: Settings, server: LocalServer, listening: socket.socket) -> None:
     """Serve on a listening socket until the server is idle or the process gets SIGTERM."""
-    settings = settings.model_copy(
-        update={"http": HttpSettings(port=settings.http.port)}
-    )  # one process, on this machine
+    # One process, on this machine.
+    settings = settings.model_copy(update={"http": HttpSettings(port=settings.http.port)})
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     app, guard = App(settings), ConnectionGuard(_LIMITS, admits=_is_of_this_user)
     console = _Console(app)
@@ -206,9 +205,9 @@ def _service(app: App) -> Service:
         return requested_namespace() or app.namespace()
 
     async def project_at(directory: str) -> str:
-        # Without its own directory, the client has a namespace that is the same in all of them.
-        stated = requested(DIRECTORY)
-        return await app.project_at(directory) if stated and stated != directory else namespace()
+        # With a namespace and without its directory, the client has one that is the same in all directories.
+        own = requested(DIRECTORY) in (None, directory) and requested_namespace() is not None
+        return namespace() if own else await app.project_at(directory)
 
     async def context() -> Any:
         return await app.context(

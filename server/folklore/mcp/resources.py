@@ -22,37 +22,20 @@ from folklore.text import names
 _JSON = "application/json"
 _RECENT = 20
 
-RESOURCES = (
-    types.Resource(
-        uri="memory://status",
-        name="status",
-        title="Memory status",
-        description="Namespaces with their sizes, and whether everything works.",
-        mime_type=_JSON,
-    ),
-    types.Resource(
-        uri="memory://namespaces",
-        name="namespaces",
-        title="Namespaces",
-        description="The namespaces with their descriptions.",
-        mime_type=_JSON,
-    ),
+RESOURCES = tuple(
+    types.Resource(uri=f"memory://{name}", name=name, title=title, description=description, mime_type=_JSON)
+    for name, title, description in (
+        ("status", "Memory status", "Namespaces with their sizes, and whether everything works."),
+        ("namespaces", "Namespaces", "The namespaces with their descriptions."),
+    )
 )
-TEMPLATES = (
-    types.ResourceTemplate(
-        uri_template="memory://{namespace}/recent",
-        name="recent",
-        title="Recent memories of a namespace",
-        description="Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
-        mime_type=_JSON,
-    ),
-    types.ResourceTemplate(
-        uri_template="memory://item/{id}",
-        name="item",
-        title="One whole memory",
-        description="One memory with every field, its relations and its revision.",
-        mime_type=_JSON,
-    ),
+_OF_A_NAMESPACE = "Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi)."
+TEMPLATES = tuple(
+    types.ResourceTemplate(uri_template=uri, name=name, title=title, description=description, mime_type=_JSON)
+    for uri, name, title, description in (
+        ("memory://{namespace}/recent", "recent", "Recent memories of a namespace", _OF_A_NAMESPACE),
+        ("memory://item/{id}", "item", "One whole memory", "One memory with all fields, its relations and revision."),
+    )
 )
 
 

@@ -10,7 +10,7 @@ from folklore.memory.results import Check
 from folklore.phases import phase
 
 
-class Doubt(FolkloreError):
+class Doubt(FolkloreError, has_code=False):
     """Finding that hinders nothing now, and that its reader should know."""
 
 

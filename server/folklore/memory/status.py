@@ -12,29 +12,18 @@ from folklore.db.stores.maintenance import Maintenance
 from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
-from folklore.memory import requests
+from folklore.memory import requests, results
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.models.switch import model_coverage
 from folklore.memory.permissions import require_owner, role_in
-from folklore.memory.results import (
-    BackupInfo,
-    EmbeddingsInfo,
-    JobsInfo,
-    ModelInfo,
-    NamespaceStatus,
-    Sizes,
-    Stats,
-    Status,
-    TableSize,
-)
 from folklore.model import Degraded
 
 # Seconds for the model to answer; a recall waits longer for it.
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(context: RequestContext, request: requests.StatusRequest) -> Status:
+async def read_status(context: RequestContext, request: requests.StatusRequest) -> results.Status:
     """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
 
     One statement.
@@ -52,11 +41,11 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     except Unavailable as error:
         holdings = await context.memory.namespaces.status(None)
         reason = error.message
-    return Status(
+    return results.Status(
         version=__version__,
         engine=context.engine,
         namespaces=tuple(
-            NamespaceStatus(
+            results.NamespaceStatus(
                 item.name,
                 item.memories,
                 role_in(context.caller, item.name) or "reader",
@@ -65,12 +54,12 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
             )
             for item in holdings
         ),
-        model=None if model is None else ModelInfo(model.provider, model.name, model.dimensions),
+        model=None if model is None else results.ModelInfo(model.provider, model.name, model.dimensions),
         degraded=() if reason is None else (Degraded("dense", reason),),
     )
 
 
-async def read_stats(context: RequestContext, request: requests.StatsRequest) -> Stats:
+async def read_stats(context: RequestContext, request: requests.StatsRequest) -> results.Stats:
     """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
@@ -80,33 +69,33 @@ async def read_stats(context: RequestContext, request: requests.StatsRequest) ->
     injected = await Injections(context.memory.root.database).stats(ids)
     counted = [replace(item, **injected.get(item.name, {})) for item in counted]
     label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
-    return Stats(tuple(counted), label, context.engine)
+    return results.Stats(tuple(counted), label, context.engine)
 
 
-async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> JobsInfo:
+async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> results.JobsInfo:
     """Return the rows of the background jobs, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     states = await Jobs(context.memory.database).all()
-    return JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
+    return results.JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
 
 
-async def read_backups(context: RequestContext, _request: requests.BackupsRequest) -> tuple[BackupInfo, ...]:
+async def read_backups(context: RequestContext, _request: requests.BackupsRequest) -> tuple[results.BackupInfo, ...]:
     """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     return await context.backups()
 
 
-async def read_sizes(context: RequestContext, _request: requests.SizesRequest) -> Sizes:
+async def read_sizes(context: RequestContext, _request: requests.SizesRequest) -> results.Sizes:
     """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     tables = await Maintenance(context.memory.database).sizes()
-    return Sizes(
+    return results.Sizes(
         tables[0].database_bytes,
-        tuple(TableSize(table.name, table.rows, table.table_bytes, table.index_bytes) for table in tables),
+        tuple(results.TableSize(table.name, table.rows, table.table_bytes, table.index_bytes) for table in tables),
     )
 
 
-async def read_embeddings(context: RequestContext, _request: requests.EmbeddingsRequest) -> EmbeddingsInfo:
+async def read_embeddings(context: RequestContext, _request: requests.EmbeddingsRequest) -> results.EmbeddingsInfo:
     """Return the models, and what they embedded of the namespaces that the caller may read.
 
     Addresses of models are for the owner.
@@ -120,7 +109,7 @@ async def read_embeddings(context: RequestContext, _request: requests.Embeddings
         note = "Embedding is switched off (embedding.provider: none): memories are found by keyword only."
     elif active is None:
         note = "Nothing is embedded yet; the first store makes the configured model the active one."
-    return EmbeddingsInfo(
+    return results.EmbeddingsInfo(
         configured=memory.active_model.configured,
         active=None if active is None else active.model,
         note=note,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,11 +17,9 @@ from folklore.log import get_logger
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.project import project_namespace
+from folklore.session_start import SECONDS, away, printed, read_event
 
 log = get_logger(__name__)
-
-# Clients drop the answer of a hook after five seconds.
-_SECONDS = 4.0
 
 
 @click.group()
@@ -44,43 +39,27 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
     try:
         text = asyncio.run(_within_time(ctx, as_json))
     except FolkloreError as error:
-        text = _away(error.message)
+        text = away(error.message)
     except Exception:  # a fault of ours must not be one of the session
         log.exception("hook_crashed")
-        text = _away("it failed; its log has the reason.")
+        text = away("it failed; its log has the reason.")
     if text:
-        click.echo(_printed(text, as_json))
-
-
-def _printed(text: str, as_json: bool) -> str:
-    """Return what clients read; Gemini CLI shows a text that is not JSON to the user and not to the model."""
-    output = {"hookEventName": "SessionStart", "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) if as_json else text
+        click.echo(printed(text, as_json))
 
 
 async def _within_time(ctx: click.Context, as_json: bool) -> str:
     task = asyncio.create_task(_answer(ctx, settings_of(ctx)))
-    done, _ = await asyncio.wait({task}, timeout=_SECONDS)
+    done, _ = await asyncio.wait({task}, timeout=SECONDS)
     if not done:  # Python would wait for the threads that start the engine or read standard input
-        click.echo(_printed(_away(f"it did not answer within {_SECONDS:g} seconds."), as_json))
+        click.echo(printed(away(f"it did not answer within {SECONDS:g} seconds."), as_json))
         sys.stdout.flush()
         os._exit(0)
     return task.result().text
 
 
-def _away(reason: str) -> str:
-    return f"Folklore, the team's memory, is away: {reason}"
-
-
 async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
-    given = await asyncio.to_thread(_given)
-    directory = str(given.get("cwd") or "")
-    request = HookRequest(
-        event="SessionStart",
-        session=str(given.get("session_id") or ""),
-        source=str(given.get("source") or ""),
-        directory=directory,
-    )
+    request = HookRequest(event="SessionStart", **await asyncio.to_thread(read_event))
+    directory = request.directory
     if settings.server is None:
         if settings.database_url is None and not EnginePaths(settings.home).data.exists():
             return HookAnswer()  # the first server creates it, which takes longer than a hook may
@@ -88,11 +67,3 @@ async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
         settings = settings.model_copy(update={"namespace": project_namespace(Path(directory))})
     async with operations_of(ctx, settings) as operations:
         return await operations.call(request)
-
-
-def _given() -> dict[str, Any]:
-    """Return the JSON object on standard input; without one, nothing is given."""
-    with suppress(ValueError, OSError, RecursionError):
-        if not sys.stdin.isatty() and isinstance(given := json.loads(sys.stdin.read()), dict):
-            return given
-    return {}

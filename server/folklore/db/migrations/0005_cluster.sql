@@ -28,7 +28,7 @@ begin
     if found_id is null then
         stated := array(select distinct unnest(array[own_language] || stated || detected) order by 1);
         insert into namespaces (id, name, language, languages, created_at, created_by)
-        values (new_id, new_name, own_language, stated, at, author);
+        values (new_id, new_name, own_language, stated, at, author) on conflict do nothing;
     elsif exists (
         select from namespaces n
         where n.id = found_id and not (n.languages @> stated and (n.language = 'simple' or n.languages @> detected))

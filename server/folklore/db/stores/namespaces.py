@@ -145,8 +145,9 @@ class Namespaces(Store):
         With `deleted_before`, only if it was deleted before that time and not restored since.
         """
         async with self._database.transaction() as session:
-            locked = await session.row("namespaces/lock", namespace=namespace)
-            deleted_at = None if locked is None else locked["deleted_at"]
+            await session.row("namespaces/lock", namespace=namespace)
+            held = await session.row("namespaces/hold", namespace=namespace)
+            deleted_at = None if held is None else held["deleted_at"]
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
             for part in ("postings", "memories", "sessions", "audit"):

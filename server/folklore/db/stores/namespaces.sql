@@ -23,6 +23,9 @@ update namespaces set description = :description::text where id = :namespace::uu
 select made.id, made.language from folklore_ensure(:id::uuid, :name::text, :language::text, :languages::text[],
     :detected::text[], :now::timestamptz, :author::text) as made
 
+-- name: hold. Lock the row of a namespace until the transaction ends, so that none restores it meanwhile.
+select deleted_at from namespaces where id = :namespace::uuid for update
+
 -- name: erase. Delete the row of a namespace, after all rows that belong to it.
 delete from namespaces where id = :namespace::uuid
 
@@ -85,9 +88,8 @@ where (n.deleted_at is not null) = :deleted::boolean
     and (:within::uuid[] is null or n.id = any(:within::uuid[]))
 order by n.name
 
--- name: lock. Lock a namespace exclusively for changes of stored memories, until the transaction ends; a store locks
--- it in shared mode (namespaces/ensure). So changes never wait for each other in a circle, in whatever order they
--- touch rows.
+-- name: lock. Lock a namespace exclusively for changes of its memories, until the transaction ends; a store shares the
+-- lock (namespaces/ensure). So changes never wait for each other in a circle, in whatever order they touch rows.
 select locked.id, locked.deleted_at from folklore_lock(:namespace::uuid) as locked
 
 -- name: lock_by_name. Lock a namespace as namespaces/lock does, for a store that also supersedes or relates. It must

@@ -17,16 +17,7 @@ from folklore.background import in_background
 from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import get_logger
-from folklore.memory.auth.tokens import (
-    INVITATION,
-    PREFIX,
-    ExternalIdentity,
-    authenticate,
-    authenticate_digest,
-    authenticate_key,
-    key_of,
-    store_external_token,
-)
+from folklore.memory.auth import tokens
 from folklore.memory.context import MemoryContext
 from folklore.model import Access, Caller, Demand
 from folklore.outage import Outage
@@ -49,7 +40,7 @@ _USES_CACHED = 10_000
 class Issuer(Protocol):
     """An identity provider whose access tokens are accepted."""
 
-    async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
+    async def verify(self, token: str, *, now: datetime) -> tokens.ExternalIdentity:
         """Verify an access token. Raises Unauthenticated, Unavailable."""
 
     @property
@@ -103,7 +94,7 @@ class TokenAuthenticator:
         Raises Unauthenticated, Unavailable.
         """
         principals = Principals((await self._memory()).database)
-        caller, known = await authenticate_digest(principals, digest, key, now=self._now())
+        caller, known = await tokens.authenticate_digest(principals, digest, key, now=self._now())
         return self._admitted(principals, caller, known, address)
 
     async def _admit(self, token: str | None, address: str | None) -> Caller:
@@ -112,12 +103,12 @@ class TokenAuthenticator:
                 raise Unauthenticated(
                     "missing",
                     "This server needs a token.",
-                    hint=f"Send `Authorization: Bearer {PREFIX}…`; `folklore tokens create` makes one.",
+                    hint=f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one.",
                 )
             return replace(self._local(), anonymous=True)
         principals = Principals((await self._memory()).database)
-        if token.startswith((PREFIX, INVITATION)) or self._issuer is None:
-            caller, known = await authenticate(principals, token, now=self._now())
+        if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self._issuer is None:
+            caller, known = await tokens.authenticate(principals, token, now=self._now())
         else:
             caller, known = await self._external(self._issuer, principals, token)
         return self._admitted(principals, caller, known, address)
@@ -144,14 +135,14 @@ class TokenAuthenticator:
 
     async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, Known]:
         identity = await issuer.verify(token, now=self._now())
-        key = key_of(f"{issuer.rules}\n{token}")
+        key = tokens.key_of(f"{issuer.rules}\n{token}")
         try:
-            return await authenticate_key(principals, key, now=self._now())
+            return await tokens.authenticate_key(principals, key, now=self._now())
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await store_external_token(await self._memory(), identity, key=key, now=self._now())
-        return await authenticate_key(principals, key, now=self._now())
+        await tokens.store_external_token(await self._memory(), identity, key=key, now=self._now())
+        return await tokens.authenticate_key(principals, key, now=self._now())
 
     def _record_use(self, principals: Principals, known: Known, address: str | None) -> None:
         """Write the time and address of a token's use, in the background and once a minute."""

@@ -1,0 +1,96 @@
+"""The start of a session, answered by the user's server. Imports the standard library only: assistants wait for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from folklore.local import LocalServer
+
+# Clients drop the answer of a hook after five seconds.
+SECONDS = 4.0
+_HOOK = ["hook", "session-start"]
+_OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
+
+
+def printed(text: str, as_json: bool) -> str:
+    """Return what clients read; Gemini CLI shows a text that is not JSON to the user and not to the model."""
+    output = {"hookEventName": "SessionStart", "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) if as_json else text
+
+
+def away(reason: str) -> str:
+    """Return the line for an assistant whose memory cannot be reached."""
+    return f"Folklore, the team's memory, is away: {reason}"
+
+
+def read_event() -> dict[str, str]:
+    """Return the session, the source and the directory of the event on standard input, empty where it has none."""
+    given: Any = None
+    with suppress(ValueError, OSError, RecursionError):
+        given = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
+    names = {"session": "session_id", "source": "source", "directory": "cwd"}
+    return {name: str(given.get(key) or "") if isinstance(given, dict) else "" for name, key in names.items()}
+
+
+def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
+    if arguments[:2] != _HOOK or arguments[2:] not in ([], ["--json"]) or os.name != "posix":
+        return False
+    home = os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+    named = environ.get("FOLKLORE_CONFIG")
+    try:
+        with open(named or f"{home}/config.yaml", "rb") as file:
+            lines = file.readlines()
+    except OSError as error:
+        if named or not isinstance(error, FileNotFoundError):
+            return False  # the command says what is wrong with it
+        lines = []
+    if (
+        environ.get("FOLKLORE_OWN")
+        or environ.get("FOLKLORE_SERVER")
+        or any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
+    ):
+        return False
+    database = environ.get("FOLKLORE_DATABASE_URL") or any(line.startswith(b"database_url") for line in lines)
+    if database or os.path.exists(f"{home}/engine/data"):  # the first server creates it, and no hook can wait for that
+        signal.signal(signal.SIGALRM, _end)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        if text := _text(LocalServer(home, environ), environ):
+            sys.stdout.write(printed(text, as_json=arguments[2:] != []) + "\n")
+    return True
+
+
+def _end(*_signal: object) -> None:
+    raise TimeoutError(f"it did not answer within {SECONDS:g} seconds")
+
+
+def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
+    try:
+        value = json.loads(_exchange(server, environ))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return str(value["result"]["text"]) if "result" in value else away(value["error"]["message"])
+    except OSError as error:
+        return away(f"{error.strerror or error}.")
+    except (ValueError, LookupError, TypeError):
+        return away(f"its server gave no answer; {server.log} has the reason.")
+
+
+def _exchange(server: LocalServer, environ: Mapping[str, str]) -> bytes:
+    """Return the body of the answer. Raises OSError."""
+    body = json.dumps({"event": "SessionStart", **read_event()}).encode()
+    head = ["POST /api/hook HTTP/1.0", "host: localhost", "content-type: application/json"]
+    for name in ("author", "namespace", "time-zone"):
+        if value := environ.get(f"FOLKLORE_{name.upper().replace('-', '_')}"):
+            safe = (chr(byte) if 32 < byte < 127 and byte != 37 else f"%{byte:02X}" for byte in os.fsencode(value))
+            head.append(f"folklore-{name}: {''.join(safe)}")
+    head += [f"content-length: {len(body)}", "", ""]
+    with server.connect(SECONDS) as connection:
+        connection.sendall("\r\n".join(head).encode() + body)
+        with connection.makefile("rb") as answer:
+            return answer.read().partition(b"\r\n\r\n")[2]
