@@ -131,6 +131,11 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
     assert "A note of cafés." in json.loads(named.stdout)["hookSpecificOutput"]["additionalContext"]
     assert nothing.stdout
     assert "is away: Folklore-Time-Zone" in unknown.stdout
+    machine.local.stop()
+    assert machine.local.wait(STUCK)
+    Path(machine.local.path).parent.chmod(0o755)  # others reach it: not used
+    assert "The harbour's note." in started(event, FOLKLORE_NAMESPACE="").stdout
+    Path(machine.local.path).parent.chmod(0o700)
     imported = there.stderr.replace("  ", "")
     assert "| json\n" in imported
     for module in ("click", "pydantic", "asyncio", "pathlib", "http.client", "subprocess"):

@@ -14,7 +14,6 @@ from folklore.local import LocalServer
 
 # Clients drop the answer of a hook after five seconds.
 SECONDS = 4.0
-_HOOK = ["hook", "session-start"]
 _OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
 
 
@@ -40,30 +39,34 @@ def read_event() -> dict[str, str]:
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
-    if arguments[:2] != _HOOK or arguments[2:] not in ([], ["--json"]) or os.name != "posix":
-        return False
     home = os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
-    named = environ.get("FOLKLORE_CONFIG")
-    try:
-        with open(named or f"{home}/config.yaml", "rb") as file:
-            lines = file.readlines()
-    except OSError as error:
-        if named or not isinstance(error, FileNotFoundError):
-            return False  # the command says what is wrong with it
-        lines = []
-    if (
-        environ.get("FOLKLORE_OWN")
-        or environ.get("FOLKLORE_SERVER")
-        or any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
-    ):
+    if arguments[:2] != ["hook", "session-start"] or arguments[2:] not in ([], ["--json"]) or os.name != "posix":
+        return False
+    lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
+    if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
         return False
     database = environ.get("FOLKLORE_DATABASE_URL") or any(line.startswith(b"database_url") for line in lines)
     if database or os.path.exists(f"{home}/engine/data"):  # the first server creates it, and no hook can wait for that
+        server = LocalServer(home, environ)
+        try:
+            server.connect(SECONDS).close()
+        except OSError:
+            return False  # no socket or no process can be made here: the command does without
         signal.signal(signal.SIGALRM, _end)
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        if text := _text(LocalServer(home, environ), environ):
+        if text := _text(server, environ):
             sys.stdout.write(printed(text, as_json=arguments[2:] != []) + "\n")
     return True
+
+
+def _settings(named: str | None, home: str) -> list[bytes] | None:
+    """Return the lines of the settings file; None if it names another server or home, or cannot be read."""
+    try:
+        with open(named or f"{home}/config.yaml", "rb") as file:
+            lines = file.readlines()
+    except OSError as error:  # the command says what is wrong with it
+        return [] if isinstance(error, FileNotFoundError) and not named else None
+    return None if any(line.startswith(_OF_ANOTHER_SERVER) for line in lines) else lines
 
 
 def _end(*_signal: object) -> None:

@@ -37,7 +37,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "review": (
             "daily.review",
             "review",
-            "Decide on near-duplicates, contradictions, what was said and not stored.",
+            "Decide on what was said and not stored, near-duplicates, contradictions, unused memories.",
         ),
         "edit": ("daily.write", "edit", "Change a memory in your editor."),
         "forget": ("daily.write", "forget", "Forget memories; `undo` restores them for a while."),
@@ -71,7 +71,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "embeddings": (
             "operate.embeddings",
             "embeddings",
-            "The embedding model: status, backfill, switch, drop, fetch.",
+            "The embedding model: status, backfill, switch, rollback, drop, fetch.",
         ),
         "db": ("operate.db", "db", "The database: start, stop, status, migrate, role."),
         "doctor": ("operate.doctor", "doctor", "Check that everything works, and show the next step if not."),

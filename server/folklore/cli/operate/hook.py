@@ -59,11 +59,10 @@ async def _within_time(ctx: click.Context, as_json: bool) -> str:
 
 async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
     request = HookRequest(event="SessionStart", **await asyncio.to_thread(read_event))
-    directory = request.directory
     if settings.server is None:
         if settings.database_url is None and not EnginePaths(settings.home).data.exists():
             return HookAnswer()  # the first server creates it, which takes longer than a hook may
-    elif directory and settings.namespace is None:  # the team's server cannot look at our directories
-        settings = settings.model_copy(update={"namespace": project_namespace(Path(directory))})
+    elif request.directory and settings.namespace is None:  # the team's server cannot look at our directories
+        settings = settings.model_copy(update={"namespace": project_namespace(Path(request.directory))})
     async with operations_of(ctx, settings) as operations:
         return await operations.call(request)

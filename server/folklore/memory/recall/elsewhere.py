@@ -28,8 +28,6 @@ log = get_logger(__name__)
 _AT_MOST = 3
 # In a search for exact words, by how much the share of them must exceed that of the project's best.
 _MARGIN = 0.3
-# Lists of namespaces that are kept as they are divided.
-_DIVIDED = 16
 
 
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
@@ -49,7 +47,7 @@ def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: 
     return project
 
 
-@lru_cache(_DIVIDED)
+@lru_cache(16)  # lists of namespaces
 def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
     """Return the namespaces of a project, its own before those shared with every one, and all others that hold any."""
     if project is None:
