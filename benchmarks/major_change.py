@@ -27,15 +27,14 @@ from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
-from tests.older_engine import older_engine
-from tests.person import Person
-from tests.team import library_at
-
 from benchmarks.made_up import memories
 from folklore.engine import Engine
 from folklore.engine.cluster import version_on_disk
 from folklore.engine.files import EnginePaths
 from folklore.model import Relation
+from tests.older_engine import older_engine
+from tests.person import Person
+from tests.team import library_at
 
 _RELATED, _EDITED = 2_000, 1_000
 

@@ -23,8 +23,6 @@ from time import monotonic
 from uuid import UUID
 
 import asyncpg
-from tests.embedders import ByLetter
-from tests.temporary_engine import temporary_engine
 
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
@@ -46,6 +44,8 @@ from folklore.memory.service import Service
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Link, Memory
 from folklore.text.clean import digest
+from tests.embedders import ByLetter
+from tests.temporary_engine import temporary_engine
 
 NAMESPACES = ("soak-one", "soak-two")
 COUNTERS = 4

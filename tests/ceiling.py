@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+
 FILE = ROOT / "tests" / "ceiling.json"
 
 _PARTS = {"shipped": ("server", "plugin"), "tests": ("tests",)}

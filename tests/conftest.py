@@ -48,7 +48,7 @@ from tests.waiting import STUCK
 _STARTED = time.monotonic()
 
 # `make test-console` installs playwright, and the other targets do without its 170 MB.
-collect_ignore = [] if find_spec("playwright") else ["console"]
+collect_ignore = [] if find_spec("playwright") else ["browser"]
 
 # A busy machine may pause a test for longer than hypothesis' deadline.
 hypothesis.settings.register_profile("folklore", deadline=None)

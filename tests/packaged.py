@@ -22,12 +22,12 @@ from pathlib import Path
 import httpx
 from mcp import Client, StdioServerParameters
 
+from tests import ROOT
 from tests.local_index import local_index
 from tests.release import current
 from tests.servers import Watched, a_session_of_work, on_http, watched
 from tests.temporary_engine import temporary_engine
 
-ROOT = Path(__file__).parents[1]
 MINORS = (11, 12, 13, 14)
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,8 +18,8 @@ from folklore.mcp import prompts, resources
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
 from folklore.model import FIELDS
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
 
 Schema = Mapping[str, Any]

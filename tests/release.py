@@ -14,7 +14,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+
 CHANGELOG = "CHANGELOG.md"
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")

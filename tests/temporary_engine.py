@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from folklore.engine import Engine
-
-_ROOT = Path(__file__).parents[1]
+from tests import ROOT
 
 
 @contextmanager
@@ -32,7 +31,7 @@ def temporary_home() -> Iterator[Path]:
     cleaner = subprocess.Popen(
         [sys.executable, "-m", "tests.temporary_engine"],
         stdin=subprocess.PIPE,
-        cwd=_ROOT,
+        cwd=ROOT,
         start_new_session=True,  # Ctrl-C and `timeout` signal the whole group
     )
     assert cleaner.stdin is not None

@@ -12,8 +12,9 @@ from pydantic import BaseModel, SecretStr
 
 from folklore.config import Settings, config_path, load_settings
 from folklore.errors import ConfigInvalid
+from tests import ROOT
 
-EXAMPLE = Path(__file__).parents[1] / "config.example.yaml"
+EXAMPLE = ROOT / "config.example.yaml"
 SECRET = "postgresql://alice:hunter2-secret@db.example.org/folklore"
 
 

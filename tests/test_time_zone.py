@@ -10,9 +10,9 @@ import pytest
 from mcp import Client
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.mcp.test_tools import call, refusal
 from tests.servers import HttpServer, Watched, on_http, on_stdio, watched
 from tests.team import connected
-from tests.test_tools import call, refusal
 
 HEADER = "Folklore-Time-Zone"
 # 08:30 on 2 March in Tokyo, 23:30 on 1 March in UTC.

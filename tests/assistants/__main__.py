@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.node import ROOT, Programs, installed
+from tests import ROOT
+from tests.conformance.node import Programs, installed
 
 
 def main() -> int:
     programs = installed(Path(__file__).with_name("node"), ROOT / ".assistants", "Node and four assistants (1.2 GB)")
     os.environ["FOLKLORE_TEST_CLIENTS"] = str(_linked(programs))
-    return pytest.main([str(ROOT / "tests" / "test_assistants.py"), "-q", *sys.argv[1:]])
+    return pytest.main([str(ROOT / "tests/assistants/test_assistants.py"), "-q", *sys.argv[1:]])
 
 
 def _linked(programs: Programs) -> Path:

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
+
 CACHE = ROOT / ".conformance"
 _SOURCES = Path(__file__).with_name("node")
 # Contains npm, for machines without it. The programs run on the Node of package.json.

@@ -1,0 +1,74 @@
+"""Training of the ranking, and the document that states its numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks.train_ranking import Trained, _read, train
+from folklore.ranking import features, injection, numbers
+from folklore.ranking.trained import weights_for
+from folklore.ranking.weights import Ranking
+from tests import ROOT
+
+DOCUMENT = ROOT / "docs/ranking.md"
+SUBJECTS = (
+    "harbour",
+    "lighthouse",
+    "invoice",
+    "carrier",
+    "label",
+    "database",
+    "formatter",
+    "release",
+    "printer",
+    "tea",
+)
+
+
+async def trained(folder: Path, home: Path) -> Trained:
+    """Return the weights of the sets of a folder, stored in a new home."""
+    return train(list((await _read(folder, home, ("dense", "keyword"))).values()), dense=True)
+
+
+async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [
+        {"type": "memory", "namespace": space, "source": f"{subject}-{number}", "content": text}
+        for space in ("one", "two")
+        for subject in SUBJECTS
+        for number, text in enumerate((f"The {subject} is kept by Ada {space}.", f"Nobody saw the old {subject} burn."))
+    ]
+    lines += [
+        {"type": "question", "namespaces": [space], "query": f"who keeps the {subject}", "evidence": [f"{subject}-0"]}
+        for space in ("one", "two")
+        for subject in SUBJECTS
+    ]
+    (tmp_path / "small-dev.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    first, second = [await trained(tmp_path, tmp_path / name) for name in ("first", "second")]
+
+    assert first == second
+    assert first.relevance
+
+
+def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
+    text = " ".join(DOCUMENT.read_text().split())
+    stated = [
+        f"k₁ = {numbers.K1}, b = {numbers.B}",
+        f"k = {numbers.RRF_K:g} (`rrf_k`)",
+        f"at least {numbers.LEAST_FETCHED}, every filter",
+        f"the best {numbers.SURROUNDED} (by reciprocal rank fusion)",
+        f"1 / (1 + r / {numbers.RANK:g})",
+        f"min(1, {numbers.LONG:g} / length), × {numbers.ASKING:g} for",
+        f"(cos − {numbers.SIMILAR:g}) / {numbers.RANGE:g}",
+        f"(cos ≥ {numbers.SAME_SUBJECT:g},",
+        f"at most {numbers.REFLECTIONS:g} are **reflections**",
+        f"the odds, and at least {numbers.CLEAR:g})",
+        f"until {Ranking().postings_budget:,} postings",
+        f"a score of {injection.SPEAK:g}, gives at most two notes in full from {injection.FULL:g} on",
+        f"headlines from {injection.LIKELY:g} on",
+    ]
+
+    assert [one for one in stated if one not in text] == []
+    assert set(weights_for("bundled").relevance) <= set(features.RELEVANCE)
+    assert [name for name in features.RELEVANCE if name.split(",")[0].removesuffix(" rank") not in text] == []

@@ -1,0 +1,292 @@
+"""Flows of the console in a real browser: by mouse, by keyboard alone, live, behind a path prefix."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from folklore.model import Draft
+from tests.browser.conftest import Site, browsing
+from tests.browser.prefix import prefixed
+from tests.team import bearer
+from tests.waiting import STUCK
+
+pytestmark = pytest.mark.browser
+
+
+async def link_of(site: Site, person: str) -> str:
+    async with httpx.AsyncClient(base_url=site.url, headers=bearer(site.tokens[person])) as client:
+        made = (await client.post("/api/create_link", json={})).json()["result"]
+    return f"{site.url}/open?code={made['code']}"
+
+
+async def kept(site: Site, text: str, namespace: str = "harbour") -> str:
+    (id_,) = await site.team.keep(Draft(text), namespace=namespace)
+    return str(id_)
+
+
+async def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until an element has the focus, as a person without a mouse does."""
+    for _ in range(80):
+        await page.keyboard.press("Tab")
+        if await page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"the keyboard does not reach {selector}")
+
+
+async def test_signing_in_and_out_by_keyboard(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site) as (page, watch):
+        watch.expected.append("403")
+        await page.goto("/timeline?project=harbour")
+        await tab_to(page, "#token")
+        await page.keyboard.type("fk_wrong")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("not a Folklore token")
+        await tab_to(page, "#token")
+        await page.keyboard.type(site.tokens["ann"])
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/timeline?project=harbour")
+        await tab_to(page, ".who button")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/sign-in")
+        await page.goto("/")
+        assert "/sign-in" in page.url
+
+
+async def test_a_link_works_once(chromium: Browser, site: Site) -> None:
+    link = await link_of(site, "ann")
+    async with browsing(chromium, site) as (page, _):
+        await page.goto(link)
+        assert urlsplit(page.url).path == "/"
+        await expect(page.locator(".who .name")).to_have_text("ann")
+    async with browsing(chromium, site) as (page, watch):
+        watch.expected.append("403")
+        await page.goto(link)
+        await expect(page.get_by_role("alert")).to_contain_text("used before")
+
+
+async def test_searching_as_a_person_types(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/search")
+        await page.keyboard.press("/")
+        await page.keyboard.type("pool of connections", delay=20)
+        await expect(page.locator("#answer .result").first).to_contain_text("pool")
+        await page.wait_for_url(re.compile(r"q=pool\+of\+connections"))
+        assert await page.input_value("#q") == "pool of connections"
+        assert await page.evaluate("document.activeElement.id") == "q"
+        await page.reload()
+        await expect(page.locator("#answer .result").first).to_contain_text("pool")
+
+
+async def test_results_by_keyboard(chromium: Browser, site: Site) -> None:
+    id_ = await kept(site, "The sluice of the mill is opened by a blue key.")
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/search?q=sluice+of+the+mill&project=harbour")
+        await page.keyboard.press("j")
+        await page.keyboard.press("e")
+        await page.wait_for_url(f"**/memories/{id_}/edit")
+        await page.go_back()
+        await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(f"**/memories/{id_}")
+        await page.keyboard.press("f")
+        await page.wait_for_url(f"**/memories/{id_}/forget")
+        await tab_to(page, "main form button")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(f"**/memories/{id_}?notice=forgotten")
+        await page.click("button:has-text('Restore')")
+        await page.wait_for_url(f"**/memories/{id_}?notice=undone")
+
+
+async def test_editing_by_keyboard_and_undo(chromium: Browser, site: Site) -> None:
+    id_ = await kept(site, "The bell of the chapel rings at noon.")
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto(f"/memories/{id_}/edit")
+        await tab_to(page, "#content")
+        await page.keyboard.press("Control+A")
+        await page.keyboard.type("The bell of the chapel rings at one.")
+        await tab_to(page, "form.card button")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**notice=saved")
+        await expect(page.locator(".difference ins").first).to_contain_text("one")
+        await page.click("button:has-text('Undo the last change')")
+        await page.wait_for_url("**notice=undone")
+        await expect(page.locator(".memory-text")).to_have_text("The bell of the chapel rings at noon.")
+
+
+async def test_superseding_relating_merging_and_erasing(chromium: Browser, site: Site) -> None:
+    one, other = await kept(site, "The weir has two gates."), await kept(site, "The weir has two gates in summer.")
+    async with browsing(chromium, site, "ada") as (page, _):
+        await page.goto(f"/memories/{one}/relate?q=weir+gates")
+        await page.check(f"input[value='{other}']")
+        await page.fill("#type", "part_of")
+        await page.click("button:has-text('Relate')")
+        await expect(page.locator("main")).to_contain_text("part_of")
+        await page.goto(f"/memories/{one}/merge?q=weir+gates")
+        await page.check(f"input[value='{other}']")
+        await page.click("button:has-text('See what will happen')")
+        await page.click("button:has-text('Merge')")
+        await page.wait_for_url("**notice=merged")
+        await page.click("a:has-text('Supersede')")
+        await page.fill("#content", "The weir has three gates.")
+        await page.click("button:has-text('Supersede')")
+        await page.wait_for_url("**notice=superseded")
+        await page.click("a:has-text('Erase')")
+        await page.fill("#word", "erase")
+        await page.click("button:has-text('Erase permanently')")
+        await page.wait_for_url("**notice=erased**")
+
+
+async def test_storing_and_the_question_about_it(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/new?project=harbour")
+        await page.fill("#content", "The customs office moved to the old warehouse.")
+        await page.fill("#tags", "customs, office")
+        await page.click("button:has-text('Store')")
+        await page.wait_for_url("**notice=saved")
+        await expect(page.locator(".memory-text")).to_have_text("The customs office moved to the old warehouse.")
+
+
+async def test_reviewing_by_keys_where_an_item_stands(chromium: Browser, site: Site) -> None:
+    await kept(site, "The gate of the depot opens at six.\nIts key is blue.", "repo:acme/shop")
+    await kept(site, "The gate of the depot opens at seven.\nIts key is blue.", "repo:acme/shop")
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/review?project=repo:acme/shop&reason=similar")
+        item = page.locator("[data-entry]").first
+        heights = await item.locator(".difference, .difference > div").evaluate_all(
+            "(all) => all.map((one) => one.getBoundingClientRect().height)"
+        )
+        assert heights[0] == sum(heights[1:])  # no blank lines
+        await page.keyboard.press("u")
+        await page.keyboard.press("1")
+        await expect(item.locator(".difference")).to_be_visible()
+        await page.keyboard.press("j")
+        await page.keyboard.press("1")
+        await expect(page.locator("#state")).to_have_text("Forget the older: done.")
+        await page.keyboard.press("u")
+        await expect(page.locator("#state")).to_have_text("Undone.")
+        await expect(item.locator(".difference")).to_be_visible()
+
+
+async def test_keys_can_be_turned_off_and_undo_nothing_by_themselves(chromium: Browser, site: Site) -> None:
+    id_ = await kept(site, "The slip has two rails.")
+    await site.team.owner.update(UUID(id_), content="The slip has three rails.")
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto(f"/memories/{id_}")
+        await page.keyboard.press("u")
+        await expect(page.locator("#undo")).to_be_focused()
+        await page.click("button:has-text('Turn single-letter keys off')")
+        await page.goto(f"/memories/{id_}")
+        await page.keyboard.press("e")
+        await page.keyboard.press("u")
+        await expect(page.locator("#undo")).not_to_be_focused()
+        await page.click("button:has-text('Turn single-letter keys on')")
+        await page.keyboard.press("e")
+        await page.wait_for_url("**/edit")
+
+
+async def test_weights_change_the_order_at_once(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "root") as (page, _):
+        await page.goto("/why?q=pool+of+connections&project=harbour")
+        await expect(page.get_by_role("heading", name="Dense branch")).to_be_visible()
+        await page.click("summary:has-text('Weights')")
+        await page.focus("#dense")
+        await page.keyboard.press("Home")
+        await expect(page.get_by_role("heading", name="Dense branch")).to_have_count(0)
+        await page.wait_for_url(re.compile("dense=0"))
+        await page.reload()
+        await page.fill("#name", "only-words")
+        await page.click("button:has-text('Save')")
+        await page.wait_for_url("**preset=only-words**")
+        await page.click("button:has-text('Delete')")
+        await page.wait_for_url("**notice=deleted**")
+
+
+async def test_the_live_feed_shows_what_happens_and_can_be_paused(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/timeline?project=harbour")
+        await expect(page.locator("#live-state")).not_to_have_text("Connecting …", timeout=STUCK * 1000)
+        await kept(site, "A seal sleeps on the slipway.")
+        await kept(site, "Nothing of Bob's is shown to Ann.", "bob-private")
+        await expect(page.locator("#live-events")).to_contain_text("A seal sleeps", timeout=STUCK * 1000)
+        await page.click("#pause")
+        await kept(site, "A second seal sleeps there.")
+        await expect(page.locator("#live-state")).to_contain_text("1 new event", timeout=STUCK * 1000)
+        assert "second seal" not in await page.inner_text("#live-events")
+        await page.click("#pause")
+        await expect(page.locator("#live-events")).to_contain_text("second seal", timeout=STUCK * 1000)
+        assert "Bob" not in await page.inner_text("#live-events")
+
+
+async def test_two_people_see_what_is_theirs(chromium: Browser, site: Site) -> None:
+    for person, sees, misses in (("bob", "bob-private", "harbour"), ("rita", "harbour", "bob-private")):
+        async with browsing(chromium, site, person) as (page, _):
+            for path in ("/", "/search", "/timeline", "/injected", "/review", "/team", "/operate"):
+                await page.goto(path)
+                shown = await page.inner_text("main")
+                assert misses not in shown, (person, path)
+            await page.goto("/")
+            assert sees in await page.inner_text("main")
+
+
+async def test_everything_works_behind_a_path_prefix(chromium: Browser, site: Site) -> None:
+    async with prefixed(site.team.server.port) as url, browsing(chromium, site, "ann", url=url) as (page, watch):
+        for path in ("/", "/search?q=pool", "/why?q=pool", "/timeline", "/injected", "/review", "/team", "/operate"):
+            await page.goto(f"{url}{path}")
+            assert await page.inner_text("h1")
+        await page.goto(f"{url}/search?q=pool+of+connections")
+        await page.click("#answer .result a[data-open]")
+        await page.wait_for_url(f"{url}/memories/**")
+        await page.click("a:has-text('Edit')")
+        await page.click("form.card button:has-text('Save')")
+        await page.wait_for_url("**notice=nothing")
+        cookies = await page.context.cookies()
+        await page.click("button:has-text('Sign out')")
+        await page.wait_for_url(f"{url}/sign-in")
+
+    assert {cookie["path"] for cookie in cookies} == {"/folklore", "/folklore/"}  # of the session, of the time zone
+    assert all(urlsplit(address).path.startswith("/folklore/") for address in watch.requests)
+
+
+async def test_a_project_is_made_filled_by_an_import_and_deleted(chromium: Browser, site: Site, tmp_path: Path) -> None:
+    async with browsing(chromium, site, "root") as (page, _):
+        await page.goto("/projects")
+        await tab_to(page, "#name")
+        await page.keyboard.type("slipway")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**notice=created**")
+        async with page.expect_download() as download:
+            await page.goto("/project?project=repo:acme/shop")
+            await page.click("a:has-text('Export as JSON Lines')")
+        await (await download.value).save_as(tmp_path / "shop.jsonl")
+        await page.goto("/projects/import")
+        await page.set_input_files("#file", tmp_path / "shop.jsonl")
+        await page.fill("#project", "slipway")
+        await page.uncheck("input[name=dry_run]")
+        await page.click("button:has-text('Import')")
+        await expect(page.get_by_role("status")).to_contain_text("stored")
+        await page.goto("/project?project=slipway")
+        await page.click("a:has-text('Delete this project')")
+        await tab_to(page, "button.danger")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**notice=deleted**")
+        await page.click("button[aria-label='Restore slipway']")
+        await page.wait_for_url("**notice=restored**")
+
+
+async def test_a_session_that_is_over_leads_back_after_signing_in(chromium: Browser, site: Site) -> None:
+    async with browsing(chromium, site, "ann") as (page, _):
+        await page.goto("/projects?q=harb")
+        await page.context.clear_cookies()
+        await page.fill("#q", "harbour")
+        await page.keyboard.press("Enter")
+        await page.fill("#token", site.tokens["ann"])
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/projects?q=harbour")
+        await expect(page.locator("tbody th")).to_have_text("harbour")

@@ -1,0 +1,112 @@
+"""Notes at the moment of an edit: which memories it concerns, in the forms that assistants send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from folklore.app import App
+from folklore.config import Settings
+from folklore.mcp.server import build_server
+from folklore.ranking.injection import edit_worth
+from folklore.text.edits import Edit, edit_of
+from folklore.text.tokens import estimate
+from tests.conftest import connected
+from tests.memory.hooks.test_hooks import called, kept
+
+MONEY = "Money is integer cents: price_cents, never a DecimalField, since the invoices were rounded twice."
+LABELS = "Generated files, written by make labels."
+OTHERS = [f"Chapter {number} describes harbour number {number} and its lighthouse keeper." for number in range(40)]
+PRICED = "class Price(models.Model):\n    amount = models.DecimalField(max_digits=8)  # price_cents of the invoices"
+
+
+async def edited(client: Client, path: str = "shop/prices.py", text: str = PRICED, **arguments: Any) -> str:
+    """Return the text that a hook after an edit injects; empty for silence."""
+    arguments = {"event": "PostToolUse", "path": path, "text": text, "session": "s1", **arguments}
+    answer = await called(client, **arguments)
+    if not answer:
+        return ""
+    output = json.loads(answer)["hookSpecificOutput"]
+    assert output["hookEventName"] == arguments["event"]
+    return str(output["additionalContext"])
+
+
+async def test_an_edit_gets_the_memory_that_its_text_concerns_once_a_session(client: Client) -> None:
+    await kept(client, MONEY, *OTHERS)
+
+    assert MONEY in await edited(client)
+    assert await edited(client) == ""
+    assert MONEY in await edited(client, session="s2", event="PreToolUse")
+
+
+async def test_an_edit_gets_the_memories_that_are_tied_to_its_file(client: Client) -> None:
+    await kept(client, LABELS, paths=["web/labels.json"])
+    await kept(client, "The team likes tea.", paths=["web/other.json"])
+
+    await kept(client, "Long. " * 500, paths=["web/labels.json"])
+
+    text = await edited(client, "/work/shop/web/labels.json", "{}", cwd="/work/shop")
+
+    assert LABELS in text
+    assert estimate(text) < 200
+    assert await edited(client, "web/labels.json.bak", "{}", session="s2") == ""
+
+
+async def test_a_word_counts_more_that_a_memory_writes_as_code_and_that_the_path_lacks(client: Client) -> None:
+    await kept(client, "Forbidden: `zap`, `infow` and `desugar`.", "Wanted: zebra, quagga and okapi.", *OTHERS)
+    edit = Edit("svc/keys.go", "zap Desugar")
+
+    assert "`zap`" in await edited(client, "svc/keys.go", "zap infow desugar")
+    assert await edited(client, "svc/keys.go", "zebra quagga okapi") == ""
+    assert edit.held_as_code({"zap": 2.0, "desugar": 1.0}, "Never `zap`, nor desugar.") == 2.0
+    assert Edit("svc/zap.go", edit.text).held_as_code({"zap": 2.0}, "Never `zap`.") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("path", "worth"), [("shop/retry.py", 3.5), ("shop/api/retry.py", 1.0), ("retry.py", 1.0), ("docs/a/b.py", 3.5)]
+)
+def test_a_tie_to_another_file_of_the_folder_or_to_a_folder_above_counts_as_some(path: str, worth: float) -> None:
+    assert edit_worth(1.0, path, ["shop/pay.py", "setup.py", "docs"]) == worth
+
+
+async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:
+    await kept(client, *(f"Labels of size {size} are generated." for size in range(5)), paths=["web/labels.json"])
+
+    assert (await edited(client, "web/labels.json", "{}")).count("Labels of size") == 3
+
+
+@pytest.mark.parametrize("text", ["def add(a, b):\n    return a + b", "", "x = 1", "The lighthouse of the harbour."])
+async def test_an_edit_that_concerns_nothing_gets_nothing(client: Client, text: str) -> None:
+    await kept(client, MONEY, *OTHERS)
+
+    assert await edited(client, text=text) == ""
+
+
+async def test_the_forms_of_other_tools_are_read(client: Client) -> None:
+    await kept(client, MONEY, *OTHERS)
+    patch = f"*** Begin Patch\n*** Update File: shop/prices.py\n@@\n-old\n+{PRICED.replace(chr(10), chr(10) + '+')}\n"
+
+    assert MONEY in await edited(client, text="", content=PRICED)
+    assert MONEY in await edited(client, "", "", command=patch, session="s2")
+    assert await edited(client, "", "", command="ls -l", session="s3") == ""
+
+
+async def test_notes_of_edits_can_be_switched_off(client: Client, settings: Settings) -> None:
+    await kept(client, MONEY, *OTHERS)
+    app = App(settings.model_copy(update={"edit_notes": False}))
+    async with connected(build_server(app.service)) as silent:
+        assert await edited(silent) == ""
+    await app.close()
+
+
+def test_a_patch_is_read_as_its_first_file_and_the_lines_that_it_adds() -> None:
+    patch = "*** Begin Patch\n*** Add File: a.py\n+one\n+two\n*** Update File: b.py\n+three\n*** End Patch"
+
+    assert edit_of("", "", patch) == Edit("a.py", "one\ntwo")
+
+
+def test_words_of_any_code_are_not_looked_up() -> None:
+    assert Edit("web/src/cart.ts", "export const total = http.Get(url)").words == "total http.Get url web cart"
