@@ -65,10 +65,11 @@ from (
     values ('memories', 'delete', 'folklore_opened(''{admin}'')'), ('embeddings', 'delete', 'folklore_writable()'),
         ('fresh_words', 'delete', 'folklore_writable()'), ('relations', 'delete', 'folklore_writable()'),
         ('idempotency_keys', 'delete', 'folklore_writable()'), ('packed_memories', 'update', 'folklore_writable()'),
-        ('packed_namespaces', 'update', 'folklore_writable()')
+        ('packed_namespaces', 'update', 'folklore_writable()'), ('packed_namespaces', 'insert', 'folklore_writable()')
 ) given (name, privilege, spaces)
 cross join lateral (
-    values (1, format('create policy %s_%s on %1$s for %2$s using (namespace_id = any(%3$s))', name, privilege, spaces)),
+    values (1, format('create policy %s_%s on %1$s for %2$s %4$s (namespace_id = any(%3$s))', name, privilege, spaces,
+            case privilege when 'insert' then 'with check' else 'using' end)),
         (2, format('grant %s on %s to folklore_app', privilege, name))
 ) needed (place, command)
 where needed.place = 2 or format('%s_%s', given.name, given.privilege) not in (select p.polname from pg_policy p)

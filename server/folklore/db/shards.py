@@ -81,6 +81,9 @@ class Shards:
             values = values | {"namespaces": [_NOWHERE]}  # no shard is an error
         if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name.startswith("principals/"):
             rows = await connection.fetch(found.sql, *found.arguments(values))
+            if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
+                await connection.fetch(statement("postings/begin").sql, values["namespace"])
+                rows = await connection.fetch(found.sql, *found.arguments(values))
             return [row[:-1] for row in rows] if name in _BY_TIME else rows
         parts = []
         for group in await self._groups(connection, list(namespaces)):

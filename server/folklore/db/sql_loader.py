@@ -68,6 +68,8 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "matching": "matching",
         "happened": "happened",
         "empty": "empty_unknown",
+        "space": "space_of_row",
+        "space_row": "space_row",
         "counted_vectors": "counted_at_once",
     },
 }
@@ -100,7 +102,7 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks a size or a model that the text needs.
     """
     file, *variants = name.split(":")
-    replaced: dict[str, str | None] = {"unaltered": None, "happened": None}  # are there in a variant alone
+    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "space_row"))  # in a variant alone
     filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
         if variant not in _VARIANTS and variant not in filled.values():

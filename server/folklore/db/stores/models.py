@@ -110,7 +110,8 @@ async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
     values = asdict(model) | {"now": now}
     del values["role"], values["since"]
-    await session.rows("models/insert", **values)
+    if not await session.rows("models/registered", id=model.id):  # a write would reach every node of a cluster
+        await session.rows("models/insert", **values)
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:

@@ -24,6 +24,9 @@ select id, provider, name, dimensions, url, asked_dimensions, query_prefix, docu
     since
 from models order by role is distinct from 'active', created_at desc, id
 
+-- name: registered
+select from models where id = :id::uuid
+
 -- name: set_probe
 update models set probe = :probe::real[] where id = :id::uuid and probe is null
 

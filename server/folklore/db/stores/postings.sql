@@ -1,6 +1,6 @@
 -- name: begin. Lock the packed part of a namespace, create it if it is missing, and return the number of the next memory.
 insert into packed_namespaces (namespace_id, documents, length, next, dead)
-select :namespace::uuid, 0, 0, 0, 0
+values (:namespace::uuid, 0, 0, 0, 0)
 on conflict (namespace_id) do update set next = packed_namespaces.next
 returning next
 

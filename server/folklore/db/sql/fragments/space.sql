@@ -1,0 +1,2 @@
+-- The namespace of new rows.
+    :namespace::uuid
