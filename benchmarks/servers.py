@@ -72,7 +72,7 @@ def http(port: str) -> None:
     from unittest.mock import patch
 
     from folklore.cli.main import outcome
-    from folklore.http import app
+    from folklore.http.server import app
     from folklore.mcp.server import build_server
     from folklore.mcp.tools import TOOLS
 

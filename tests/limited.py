@@ -11,8 +11,8 @@ import json
 import os
 
 from folklore.cli.main import main
-from folklore.http import serve
 from folklore.http.limits import Limits
+from folklore.http.server import serve
 
 if __name__ == "__main__":
     serve.LIMITS = Limits(**json.loads(os.environ["TEST_LIMITS"]))

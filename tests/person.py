@@ -9,7 +9,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.operations import use_case
 from folklore.memory.recall.pipeline import answer
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import (
@@ -31,6 +30,7 @@ from folklore.memory.requests import (
     UpdateRequest,
 )
 from folklore.memory.results import CreatedToken, ForgetResult, RelateResult, StoreResult
+from folklore.memory.service.operations import use_case
 from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)

@@ -22,7 +22,7 @@ from mcp import Client, StdioServerParameters
 
 from folklore.app import App
 from folklore.config import Settings
-from folklore.http.app import build_app
+from folklore.http.server.app import build_app
 
 # Imported by every Python at its start: whatever the process tries to reach beyond this machine is refused and noted.
 WATCHMAN = """

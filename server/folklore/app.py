@@ -27,7 +27,7 @@ from folklore.text.dates.zones import zone_named
 
 if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
-    from folklore.db.stores.usage import UsageEntry
+    from folklore.db.stores.events.usage import UsageEntry
     from folklore.jobs.scheduler import Scheduler
     from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
@@ -192,7 +192,7 @@ class App:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
         if not self._brief:
-            await asyncio.to_thread(_heavy("memory.operations").import_all)
+            await asyncio.to_thread(_heavy("memory.service.operations").import_all)
         started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
         return started
 

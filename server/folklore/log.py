@@ -11,6 +11,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from folklore.errors import FolkloreError
@@ -144,3 +145,26 @@ def _lines(error: BaseException | None) -> Iterator[str]:
         for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
             yield from _lines(one)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+class Outage:
+    """Report of an outage of something that requests need: a line at its begin, and one at its end."""
+
+    def __init__(self, begin: str, end: str) -> None:
+        self._log = get_logger(__name__)
+        self._begin, self._end = begin, end
+        self._since: float | None = None
+        self._failures = 0
+
+    def failed(self, reason: str) -> None:
+        """Count a failure; the first one is logged, with its reason."""
+        if self._since is None:
+            self._since = monotonic()
+            self._log.warning(self._begin, reason=reason)
+        self._failures += 1
+
+    def over(self) -> None:
+        """Log how long the outage was, and how many requests failed, if there was one."""
+        if self._since is not None:
+            self._log.warning(self._end, seconds=round(monotonic() - self._since, 1), failed=self._failures)
+            self._since, self._failures = None, 0

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import is_current, migrate
+from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
-from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine, OlderData
@@ -24,8 +24,8 @@ from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.lazy import Lazy
+from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from folklore.memory.models import active_model, switch
+from folklore.memory import active_model
+from folklore.memory.models import switch
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 FACTS = ["The harbour is closed on Sundays.", "Ines is the captain.", "The gull sleeps on the mast.", "Ropes are new."]

@@ -79,7 +79,7 @@ async def test_errors_of_bad_input_name_the_next_step(folklore: CommandLine) -> 
 def test_snippets_start_servers_with_the_same_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("folklore.http.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
+    monkeypatch.setattr("folklore.http.server.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
     monkeypatch.setattr("folklore.log.configure_on_use", lambda *_: None)  # it would keep the stream of this test
     monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "a home"))
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")

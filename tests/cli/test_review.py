@@ -12,7 +12,7 @@ import pytest
 
 from folklore.app import App
 from folklore.db.database import Database
-from folklore.db.stores.principals import Principals
+from folklore.db.stores.callers.principals import Principals
 from folklore.errors import NotFound
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.requests import HookRequest, ReviewRequest

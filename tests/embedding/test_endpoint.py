@@ -20,8 +20,8 @@ from folklore.embedding.http_embedder import HttpEmbedder
 from folklore.embedding.protocol import PROBE, ModelChoice
 from folklore.embedding.request_formats import OllamaFormat, OpenAIFormat
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.requests import RecallRequest
 from tests.person import Person
 

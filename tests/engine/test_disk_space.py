@@ -12,8 +12,8 @@ from folklore.app import App
 from folklore.db.database import Database, PoolLimits
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, require_space
 from folklore.errors import DatabaseUnavailable, DiskFull
-from folklore.http.health import Health
-from folklore.http.metrics import Metrics
+from folklore.http.server.health import Health
+from folklore.http.server.metrics import Metrics
 from folklore.memory.requests import ForgetRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
 from tests.person import contents

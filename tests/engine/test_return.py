@@ -13,7 +13,7 @@ from folklore.app import App, running
 from folklore.config import load_settings
 from folklore.engine import Engine
 from folklore.errors import DataMissing
-from folklore.http.health import Health
+from folklore.http.server.health import Health
 from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.model import Draft
 from folklore.runtime import job_database

@@ -21,9 +21,9 @@ from structlog.testing import capture_logs
 
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
-from folklore.http import certificate as room
-from folklore.http.certificate import Certificate, certificate_of
-from folklore.http.serve import bind, run, uvicorn_config
+from folklore.http.server import certificate as room
+from folklore.http.server.certificate import Certificate, certificate_of
+from folklore.http.server.serve import bind, run, uvicorn_config
 from tests.certificates import Issued, issued
 from tests.person import Person
 from tests.servers import Watched, a_session_of_work, on_http, watched

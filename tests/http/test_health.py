@@ -17,8 +17,8 @@ from starlette.applications import Starlette
 from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.migrate import migrations
-from folklore.http import health
-from folklore.http.app import build_app
+from folklore.http.server import health
+from folklore.http.server.app import build_app
 from folklore.memory.requests import StoreRequest
 from folklore.model import Draft
 from tests.servers import free_port
@@ -125,7 +125,7 @@ async def test_a_model_that_is_down_degrades_until_it_is_back(
     ("broken", "part"),
     [
         ("folklore.app.App.ready", "start"),
-        ("folklore.http.health.check_schema", "database"),
+        ("folklore.http.server.health.check_schema", "database"),
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )

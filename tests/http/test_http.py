@@ -16,7 +16,7 @@ from mcp.client.sse import sse_client
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid
-from folklore.http.serve import run
+from folklore.http.server.serve import run
 from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
 from tests.wire import INITIALIZE, MCP, message
 

@@ -21,8 +21,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, PoolStatistics
-from folklore.http.app import build_app
-from folklore.http.metrics import Metrics, forget_ended_workers, shared_folder
+from folklore.http.server.app import build_app
+from folklore.http.server.metrics import Metrics, forget_ended_workers, shared_folder
 from folklore.memory.usage import UsageQueue
 from folklore.model import Caller
 from tests import ROOT

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from folklore.config import Settings
-from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.http.auth import FailedTokens
 from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.context import MemoryContext

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 
 from folklore.config import Settings
-from folklore.http.serve import uvicorn_config
+from folklore.http.server.serve import uvicorn_config
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
 
 pytestmark = pytest.mark.strain

@@ -12,11 +12,11 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import FIRST, Embeddings
-from folklore.db.stores.maintenance import Maintenance
+from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import JobOptions
+from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import embed_texts
 from folklore.memory.models.backfill import Backfill, Pace
 from folklore.memory.requests import DeleteNamespaceRequest, FiltersRequest
 from folklore.model import Draft, Filters

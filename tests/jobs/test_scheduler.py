@@ -17,7 +17,7 @@ import pytest
 from folklore.app import App
 from folklore.config import JobsSettings, Settings
 from folklore.db.database import Database
-from folklore.db.stores.jobs import Jobs
+from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import DatabaseUnavailable
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import Job, JobRun

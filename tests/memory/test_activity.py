@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.injections import AssistantSession, Injections, Note
-from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.db.stores.events.injections import AssistantSession, Injections, Note
+from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.ids import new_id
 from folklore.memory.records import activity

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from folklore.db.stores.usage import UsageStore
+from folklore.db.stores.events.usage import UsageStore
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
 from folklore.memory.requests import (
     DeleteNamespaceRequest,

@@ -13,7 +13,7 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database
-from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.errors import DatabaseUnavailable
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.text.clean import clean
-from folklore.text.injected import CLOSING, OPENING, block, encoded, without_blocks
+from folklore.text.hooks.injected import CLOSING, OPENING, block, encoded, without_blocks
 
 PIECES = [
     "<", "</", ">", OPENING, CLOSING, CLOSING.upper(), "folklore", "FolkLore", "-", "notes", "f", "\uff46", "olklore",

@@ -14,29 +14,11 @@ import pytest
 
 from folklore import text
 from folklore.errors import InvalidInput
-from folklore.text import (
-    clean,
-    difference,
-    edits,
-    gist,
-    highlight,
-    injected,
-    languages,
-    lines,
-    names,
-    passages,
-    paths,
-    prompts,
-    question,
-    snippet,
-    statements,
-    tags,
-    tokens,
-    words,
-)
+from folklore.text import clean, difference, gist, languages, lines, names, passages, paths, tags, tokens, words
 from folklore.text.dates import date_terms, expressions, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
-from folklore.text.query import parser, syntax, tsquery
+from folklore.text.hooks import edits, injected, prompts, statements
+from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
 from folklore.text.secrets import context, key_formats, values
 from folklore.text.secrets import finder as secrets
 from tests.linear_time import assert_linear_time

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.text.question import QuestionWords, plain
-from folklore.text.snippet import line, snippet
+from folklore.text.query.question import QuestionWords, plain
+from folklore.text.query.snippet import line, snippet
 
 DAY = datetime(2025, 7, 8, tzinfo=UTC)
 texts = st.text("abc .\n,öé漢字", max_size=300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folklore.text.statements import statements
+from folklore.text.hooks.statements import statements
 
 STATED = (
     "No, don't use requests here, always httpx.",

@@ -16,7 +16,7 @@ from folklore.backup.programs import find_programs
 from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
 from folklore.db.migrate import migrate, migrations, server_info
-from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.engine.disk import free_space
 from folklore.errors import Conflict, Refused, SchemaAhead
 

@@ -19,8 +19,8 @@ from folklore.config import Settings
 from folklore.errors import FolkloreError, Unavailable, error_from_code
 from folklore.lazy import Lazy
 from folklore.local import LocalServer
-from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
+from folklore.memory.service.code import mark, prepare
 from folklore.phases import phase
 
 if TYPE_CHECKING:

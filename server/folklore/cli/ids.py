@@ -16,9 +16,9 @@ import click
 
 from folklore.cli.context import quick_settings, with_operations
 from folklore.errors import InvalidInput
-from folklore.memory.endings import ending_of, whole_ids
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations
+from folklore.memory.service.endings import ending_of, whole_ids
 
 Value = TypeVar("Value")
 

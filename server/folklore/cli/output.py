@@ -87,7 +87,7 @@ def _words_of(query: str) -> re.Pattern[str] | None:
     """Return the pattern of a question's words and their inflected forms; None if none would be highlighted."""
     if not screen.has_styles():
         return None
-    from folklore.text.highlight import highlight_pattern  # 10 ms, and only for a terminal
+    from folklore.text.query.highlight import highlight_pattern  # 10 ms, and only for a terminal
 
     return highlight_pattern(query)
 
@@ -365,7 +365,7 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     shown = screen.visible(line)
     if words is None:
         return shown
-    from folklore.text.highlight import highlighted
+    from folklore.text.query.highlight import highlighted
 
     return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(shown, words))
 

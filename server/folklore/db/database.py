@@ -22,7 +22,7 @@ from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Sessio
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError, still_starting
-from folklore.outage import Outage
+from folklore.log import Outage
 
 __all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
 

@@ -130,12 +130,17 @@ def template(name: str) -> str:
 
 
 @cache
+def _files() -> Mapping[str, Path]:
+    """Return the SQL files of stores, and those next to this module, by name."""
+    return {file.stem: file for file in (*_FOLDER.glob("*.sql"), *(_FOLDER / "stores").rglob("*.sql"))}
+
+
+@cache
 def sections(family: str) -> Mapping[str, str]:
     """Return the statements of a store by name."""
-    for folder in (_FOLDER / "stores", _FOLDER):
-        if (file := folder / f"{family}.sql").exists():
-            _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
-            return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    if (file := _files().get(family)) is not None:
+        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+        return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
     return {path.stem: path.read_text(encoding="utf-8") for path in (_FOLDER / "sql" / family).glob("*.sql")}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from folklore.app import REQUEST_SECONDS, App
-from folklore.db.stores.audit import Audit
+from folklore.db.stores.events.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator

@@ -6,15 +6,15 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from folklore.backup.operations import back_up, prune, verify
-from folklore.db.stores.audit import NOWHERE, Audit
-from folklore.db.stores.console_sessions import ConsoleSessionStore
+from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
+from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.embeddings import FIRST, VectorIndexes
-from folklore.db.stores.injections import Injections
-from folklore.db.stores.maintenance import Maintenance, UsedMemory
-from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.events.audit import NOWHERE, Audit
+from folklore.db.stores.events.injections import Injections
+from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.postings import PostingStore
-from folklore.db.stores.principals import Principals
-from folklore.db.stores.usage import UsageStore
+from folklore.db.stores.upkeep.maintenance import Maintenance, UsedMemory
+from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
 from folklore.memory.models.backfill import Backfill, Pace

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Literal
 
 from folklore.db.database import Database
-from folklore.db.stores.jobs import Jobs, RunRecord
+from folklore.db.stores.upkeep.jobs import Jobs, RunRecord
 from folklore.errors import FolkloreError
 from folklore.jobs.definitions import JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun

@@ -18,10 +18,10 @@ from folklore.errors import FolkloreError
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.tools import TOOLS, ToolSpec
-from folklore.memory.code.calls import ANCHORS, anchors_json, memories_of
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import Result, Returns, field_errors
 from folklore.memory.service import Operations, Service
+from folklore.memory.service.code import ANCHORS, anchors_json, memories_of
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 

@@ -15,9 +15,9 @@ from pydantic import Field, create_model
 from folklore.errors import InvalidInput
 from folklore.mcp import schemas
 from folklore.memory import requests, serializers
-from folklore.memory.endings import ending_of, whole_ids
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
+from folklore.memory.service.endings import ending_of, whole_ids
 from folklore.model import FIELDS, Answer, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).

@@ -22,22 +22,21 @@ from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.lazy import Lazy
+from folklore.memory.active_model import ActiveModel
 from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.permissions import require
 from folklore.memory.results import BackupInfo
+from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
 
 if TYPE_CHECKING:
     from folklore.db.stores import changes, embeddings, recall
-    from folklore.memory.recall import corpus_statistics
 else:
     changes = Lazy("folklore.db.stores.changes")
     embeddings = Lazy("folklore.db.stores.embeddings")
     recall = Lazy("folklore.db.stores.recall")
-    corpus_statistics = Lazy("folklore.memory.recall.corpus_statistics")
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0
@@ -69,6 +68,7 @@ class MemoryContext:
     presets: Mapping[str, Ranking] = field(default_factory=lambda: PRESETS)
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
     views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
+    statistics: StatisticsCache = field(default_factory=StatisticsCache)
     whole: MemoryContext | None = None
     # Seconds that a store waits for its embeddings; None: until they are made.
     embedding_wait: float | None = None
@@ -134,11 +134,6 @@ class MemoryContext:
     def embeddings(self) -> embeddings.Embeddings:
         """The store of embeddings."""
         return embeddings.Embeddings(self.database)
-
-    @cached_property
-    def statistics(self) -> corpus_statistics.StatisticsCache:
-        """The statistics of scopes, the same in every view."""
-        return corpus_statistics.StatisticsCache() if self.whole is None else self.whole.statistics
 
     @property
     def root(self) -> MemoryContext:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.db.stores.activity import Place
+from folklore.db.stores.events.activity import Place
 from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput
 from folklore.model import Filters

@@ -16,7 +16,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.background import in_background
-from folklore.db.stores.usage import UsageEntry
+from folklore.db.stores.events.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.ids import new_id

@@ -15,7 +15,7 @@ from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, Se
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
 from folklore.text.dates.zones import with_zone
-from folklore.text.injected import OPENING, without_blocks
+from folklore.text.hooks.injected import OPENING, without_blocks
 from folklore.text.languages import detect, language
 from folklore.text.paths import MAX_PATHS, plain_path
 

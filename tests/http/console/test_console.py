@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
 
-from folklore.http.console import routes
+from folklore.http.console.pages import routes
 from folklore.memory.auth.tokens import with_checksum
 from tests.servers import on_http, on_stdio, watched
 from tests.team import Team

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from folklore.db.stores.audit import Audit
+from folklore.db.stores.events.audit import Audit
 from folklore.memory.ids import new_id
 from folklore.memory.requests import HistoryRequest, ListNamespacesRequest
 from folklore.model import Draft

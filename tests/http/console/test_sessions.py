@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.console_sessions import ConsoleSessionStore
+from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import UNIDENTIFIED, TokenAuthenticator
 from folklore.memory.auth.console_sessions import LINK_LENGTH, SESSION_LENGTH, ConsoleSessions, form_token

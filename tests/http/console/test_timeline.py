@@ -16,7 +16,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.memory.ids import new_id
 from folklore.memory.usage import query_digest
 from folklore.model import Draft, Relation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from folklore.db.stores.audit import WRITES
+from folklore.db.stores.events.audit import WRITES
 from folklore.http.auth import KNOWN
 from folklore.memory.requests import OPERATIONS, AuditRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

@@ -18,8 +18,8 @@ import pytest
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
 from folklore.db.roles import TOKEN_ROLE
-from folklore.db.stores.audit import NOWHERE, Audit
-from folklore.db.stores.principals import Principals
+from folklore.db.stores.callers.principals import Principals
+from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import TokenAuthenticator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from folklore.db.stores.audit import NOWHERE
+from folklore.db.stores.events.audit import NOWHERE
 from folklore.errors import NotFound, Refused, Unauthenticated
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.model import Access, Caller

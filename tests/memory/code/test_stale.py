@@ -12,10 +12,10 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.memory.code import working_copy
-from folklore.memory.code.bridged import BridgedCode
-from folklore.memory.code.calls import ANCHORS, stale_memories
 from folklore.memory.context import MemoryContext
 from folklore.memory.service import Service
+from folklore.memory.service.bridged_code import BridgedCode
+from folklore.memory.service.code import ANCHORS, stale_memories
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures

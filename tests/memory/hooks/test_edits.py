@@ -12,7 +12,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.ranking.injection import edit_worth
-from folklore.text.edits import Edit, edit_of
+from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.tokens import estimate
 from tests.conftest import connected
 from tests.memory.hooks.test_hooks import called, kept

@@ -29,7 +29,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.results import InjectedText
 from folklore.ranking.injection import forms
-from folklore.text.injected import CLOSING, OPENING
+from folklore.text.hooks.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import connected

@@ -18,9 +18,10 @@ from folklore.db.database import Database
 from folklore.db.stores.models import Models
 from folklore.embedding.protocol import Embedder, Model, ModelChoice
 from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.memory import active_model
+from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
-from folklore.memory.models import active_model, switch
-from folklore.memory.models.active_model import ActiveModel, ModelSource
+from folklore.memory.models import switch
 from folklore.memory.models.backfill import Pace
 from folklore.memory.models.switch import ModelSwitch, Switched, model_coverage, target_of
 from folklore.ranking.weights import Ranking

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from folklore.db.stores.maintenance import Maintenance
+from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters
 from tests.mcp.test_tools import call

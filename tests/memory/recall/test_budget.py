@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from folklore.memory.recall.budget import within_budget
+from folklore.memory.budget import within_budget
 from folklore.model import Draft, Memory, Recalled
 from folklore.text import tokens
 from tests.person import NOON, Person

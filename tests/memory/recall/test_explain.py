@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.requests import (
     DeletePresetRequest,

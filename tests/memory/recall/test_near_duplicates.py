@@ -13,7 +13,7 @@ from folklore.memory import serializers
 from folklore.model import Draft
 from folklore.ranking.diversity import group_near_duplicates, newest_first, opening, share_words
 from folklore.ranking.weights import Ranking
-from folklore.text.question import plain
+from folklore.text.query.question import plain
 from tests.person import NOON, Person, contents
 
 FACT = "We will paint the harbour office in autumn when the scaffolding is there"

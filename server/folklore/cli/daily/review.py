@@ -20,13 +20,13 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
-from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import short
 from folklore.memory.records.decisions import DECISIONS, Decision, decide
 from folklore.memory.requests import DISTINCT, ReviewRequest, StatementsRequest
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason, Statement
 from folklore.memory.service import Operations
+from folklore.memory.service.code import confirmation, stale_memories
 from folklore.model import Draft, Memory
 from folklore.phases import phase
 

@@ -14,10 +14,10 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import one_line, print_json, print_line, print_stale
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory import serializers
-from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import short
 from folklore.memory.service import Operations
+from folklore.memory.service.code import confirmation, stale_memories
 from folklore.model import Memory, Recalled
 
 

@@ -28,12 +28,12 @@ from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
-from folklore.memory.checks import Checks
+from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.models.active_model import ActiveModel, ModelSource
-from folklore.memory.operations import use_case
+from folklore.memory.health.checks import Checks
 from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.memory.results import Check
+from folklore.memory.service.operations import use_case
 from folklore.model import Caller, Draft
 from folklore.runtime import backup_folder, database_address
 

@@ -85,7 +85,7 @@ def _serve_socket(ctx: click.Context, descriptor: int) -> None:
         listening.set_inheritable(False)
         server.path = listening.getsockname()
         server.claim()
-        from folklore.http.local import run
+        from folklore.http.server.local import run
 
         run(settings, server, listening)
 
@@ -102,7 +102,7 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
     from folklore.bridge.connections import Message
     from folklore.bridge.remote import Access, Remote
     from folklore.bridge.stdio import claim_stdout, read_lines
-    from folklore.memory.code.bridged import BridgedCode
+    from folklore.memory.service.bridged_code import BridgedCode
 
     async def own(messages: Sequence[Message]) -> Message:
         """Answer as the server of this package does; its libraries are imported only while the team's is away."""
@@ -145,7 +145,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
 
 
 def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None) -> None:
-    from folklore.http.serve import run
+    from folklore.http.server.serve import run
 
     def announce(url: str) -> None:
         if not snippets:

@@ -18,7 +18,7 @@ from folklore.clients.known import CLIENTS, Client, Machine
 from folklore.clients.plugin import is_installed
 from folklore.config import Settings, is_loopback
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.checks import Checks, Doubt
+from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.requests import CallerRequest, ChecksRequest
 from folklore.memory.results import CallerInfo, Check
 from folklore.text import names

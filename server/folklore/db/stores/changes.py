@@ -13,11 +13,11 @@ from uuid import UUID
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.store import Store, Transaction, affected, column, each, first, many, pairs, value
-from folklore.db.stores.audit import Write, log_entry
-from folklore.db.stores.maintenance import erase
+from folklore.db.stores.events.audit import Write, log_entry
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
-from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.upkeep.maintenance import erase
+from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
 from folklore.model import FIELDS, Caller, Filters, JsonObject, Memory, Relation, Revision
 

@@ -13,7 +13,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Session
 from folklore.db.rows import filtered, memory_of
 from folklore.db.stores.models import KnownModel, register
-from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.model import Draft, Filters, Memory, Sort

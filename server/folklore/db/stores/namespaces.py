@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.db.database import Database, Session
 from folklore.db.rows import made
 from folklore.db.store import Store, Transaction, column, many, number
-from folklore.db.stores.audit import log_entry
+from folklore.db.stores.events.audit import log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, Shared
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from folklore.db.database import Database
 from folklore.db.rows import made
-from folklore.db.stores.audit import log_entry
+from folklore.db.stores.events.audit import log_entry
 from folklore.model import Caller
 
 

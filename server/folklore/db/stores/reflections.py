@@ -9,9 +9,9 @@ from uuid import UUID
 
 from folklore.db.database import Session
 from folklore.db.store import Store, affected, many, value
-from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
+from folklore.db.stores.upkeep.maintenance import erase
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.model import Caller

@@ -21,8 +21,8 @@ from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
-from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.db.stores.postings import PACKED_AT_ONCE, PostingStore
+from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import Conflict
 from folklore.model import Caller, Draft, Relation, Revision, Shared
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folklore.db.stores.audit import NOWHERE, WRITES, Audit
+from folklore.db.stores.events.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.auth.tokens import period, principal_of
 from folklore.memory.context import RequestContext

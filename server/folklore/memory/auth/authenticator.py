@@ -14,13 +14,12 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from folklore.background import in_background
-from folklore.db.stores.principals import Known, Principals
+from folklore.db.stores.callers.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
-from folklore.log import get_logger
+from folklore.log import Outage, get_logger
 from folklore.memory.auth import tokens
 from folklore.memory.context import MemoryContext
 from folklore.model import Access, Caller, Demand
-from folklore.outage import Outage
 
 log = get_logger(__name__)
 

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from folklore.db.stores.console_sessions import ConsoleSessionStore, NewSession
+from folklore.db.stores.callers.console_sessions import ConsoleSessionStore, NewSession
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated, Unavailable
 from folklore.memory.auth.authenticator import TokenAuthenticator
 from folklore.memory.context import MemoryContext, RequestContext

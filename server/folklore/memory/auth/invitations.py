@@ -10,7 +10,7 @@ import re
 import secrets
 from datetime import timedelta
 
-from folklore.db.stores.principals import NewInvitation, Principals
+from folklore.db.stores.callers.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
 from folklore.memory.auth.tokens import INVITATION, digest_of, key_of, period, prepare_token
 from folklore.memory.context import RequestContext

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.background import in_background
-from folklore.db.stores.principals import Principals
+from folklore.db.stores.callers.principals import Principals
 from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext

@@ -15,13 +15,13 @@ from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
-from folklore.db.stores.principals import Known, NewToken, Principals
+from folklore.db.stores.callers.principals import Known, NewToken, Principals
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.namespaces import create_namespace, require_new_namespace
-from folklore.memory.permissions import require_owner, stronger
+from folklore.memory.namespaces.administration import create_namespace
+from folklore.memory.permissions import require_new_namespace, require_owner, stronger
 from folklore.memory.results import CreatedToken, RevokedToken
 from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.text import names
@@ -314,7 +314,7 @@ async def _ensure_namespaces(
     for name in unique:
         if names.key(name) not in known:
             if limited:
-                await require_new_namespace(context.memory, context.caller.author, context.now)
+                await require_new_namespace(context.memory.root.namespaces, context.caller.author, context.now)
             with suppress(Conflict):  # another process created it meanwhile
                 created.append(await create_namespace(context, requests.CreateNamespaceRequest(name=name)))
     return {names.key(namespace.name): namespace.id for namespace in await store.find(unique)}, created

@@ -15,7 +15,7 @@ from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Recalled
 from folklore.ranking.injection import CODE, CONCERNED, MOST_OF_EDIT, edit_worth
-from folklore.text.edits import Edit, edit_of
+from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.paths import plain_path
 
 # Candidates of an edit, by words.

@@ -9,7 +9,7 @@ from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
-from folklore.text.prompts import without_private
+from folklore.text.hooks.prompts import without_private
 
 # Module and function by event, imported when it comes: a command at a session's start needs neither recall nor numpy.
 _ANSWERS: Mapping[str, tuple[str, str]] = {

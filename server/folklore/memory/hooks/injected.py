@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from folklore.db.stores.injections import InjectedNote, Injections
+from folklore.db.stores.events.injections import InjectedNote, Injections
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require_owner
 from folklore.memory.requests import InjectedRequest
 from folklore.memory.results import InjectedMemory, InjectedText
 from folklore.text import tokens
-from folklore.text.injected import block
+from folklore.text.hooks.injected import block
 
 MAX_LIMIT = 1_000
 # Most notes of one text.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from folklore.db.stores.injections import Given, Note
+from folklore.db.stores.events.injections import Given, Note
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
@@ -20,10 +20,10 @@ from folklore.model import Recalled
 from folklore.ranking.injection import IGNORED, forms
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
-from folklore.text.injected import block
-from folklore.text.prompts import asked
-from folklore.text.question import QuestionWords
-from folklore.text.snippet import line
+from folklore.text.hooks.injected import block
+from folklore.text.hooks.prompts import asked
+from folklore.text.query.question import QuestionWords
+from folklore.text.query.snippet import line
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
 _SLOW, _LATE = 1.5, 4.0

@@ -14,9 +14,9 @@ from folklore.memory.hooks.stated import record_statements
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import LIKELY
-from folklore.text.injected import without_blocks
-from folklore.text.prompts import is_remark
-from folklore.text.statements import statements
+from folklore.text.hooks.injected import without_blocks
+from folklore.text.hooks.prompts import is_remark
+from folklore.text.hooks.statements import statements
 
 log = get_logger(__name__)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.injections import AssistantSession, Injections
-from folklore.db.stores.usage import USED_WITHIN
-from folklore.text.injected import Quoting, without_blocks
+from folklore.db.stores.events.injections import AssistantSession, Injections
+from folklore.db.stores.events.usage import USED_WITHIN
+from folklore.text.hooks.injected import Quoting, without_blocks
 
 # Characters of a text that are compared.
 _LONGEST = 20_000

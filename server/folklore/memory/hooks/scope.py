@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from folklore.db.stores.audit import NOWHERE
-from folklore.db.stores.injections import AssistantSession, Injections, Place
+from folklore.db.stores.events.audit import NOWHERE
+from folklore.db.stores.events.injections import AssistantSession, Injections, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import role_in

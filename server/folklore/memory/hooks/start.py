@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, time
 from itertools import zip_longest
 
-from folklore.db.stores.injections import Injections, Note
+from folklore.db.stores.events.injections import Injections, Note
 from folklore.db.stores.memories import ListingOrder
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
@@ -15,7 +15,7 @@ from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Memory
 from folklore.text import tokens
-from folklore.text.injected import block
+from folklore.text.hooks.injected import block
 
 # A store of so many notes is listed; of a larger one at most so many are. Tokens of the whole text.
 _SMALL, _AT_MOST, _TOKENS = 12, 8, 350

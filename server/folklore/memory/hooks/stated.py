@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from folklore.db.stores.injections import Injections, OpenStatement, Place, Writing
+from folklore.db.stores.events.injections import Injections, OpenStatement, Place, Writing
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
 from folklore.memory.permissions import require_writable
 from folklore.memory.requests import PauseRequest, StatementsRequest
 from folklore.memory.results import Paused, Statement
-from folklore.text.injected import Quoting
+from folklore.text.hooks.injected import Quoting
 from folklore.text.secrets.finder import find
 
 # Of a statement and a memory that say the same, one holds this share of the other's words, by weight.

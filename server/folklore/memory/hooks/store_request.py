@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from folklore.db.stores.injections import OpenStatement
+from folklore.db.stores.events.injections import OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
 from folklore.memory.hooks.quotations import record_quotations
@@ -14,8 +14,8 @@ from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import LIKELY
-from folklore.text.injected import block
-from folklore.text.statements import statements
+from folklore.text.hooks.injected import block
+from folklore.text.hooks.statements import statements
 
 # Requests of a session, and statements of one request for which the nearest memory is looked up.
 _TIMES, _NEAREST = 3, 3

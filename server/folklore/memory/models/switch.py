@@ -27,8 +27,8 @@ from folklore.db.stores.recall import visits
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.log import get_logger
+from folklore.memory.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
 from folklore.memory.results import ModelCoverage, NamespaceCoverage
 from folklore.ranking.numbers import LEAST_FETCHED

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import UUID
-
-from cachetools import LRUCache, TTLCache
 
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
@@ -26,28 +23,8 @@ from folklore.text.dates.date_terms import date_terms
 if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
 
-_SECONDS, _SCOPES = 60.0, 64
-# A question that reads the words of so many fresh memories has them packed, at most once in so many seconds.
-_FRESH, _PACKED_EVERY = 1_000, 10.0
-_PIECES = 20_000
-
-# A piece of a question, and the languages in which it is read.
-ReadPiece = tuple[tuple[str, ...], str]
-Scoped = frozenset[UUID]
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticsCache:
-    """Lexemes of pieces of questions, which depend on nothing else, and for a minute what searches of vectors need.
-
-    `totals` are the memories of recent scopes. `vectors` has, by scope and model, about how many vectors the HNSW index
-    has and how many of them are in scope.
-    """
-
-    packed: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(1, _PACKED_EVERY))
-    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
-    totals: TTLCache[Scoped, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
-    vectors: TTLCache[tuple[Scoped, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+# A question that reads the words of so many fresh memories has them packed.
+_FRESH = 1_000
 
 
 async def read_pieces(

@@ -7,15 +7,15 @@ from dataclasses import replace
 from uuid import UUID
 
 from folklore.db.rows import memory_of
+from folklore.memory.budget import within_budget
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
-from folklore.memory.recall.budget import within_budget
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
 from folklore.text.entities.finder import find_entities
-from folklore.text.question import QuestionWords
-from folklore.text.snippet import line
+from folklore.text.query.question import QuestionWords
+from folklore.text.query.snippet import line
 from folklore.text.words import differing_words
 
 # Characters of a line, and first results that are shown whole though they are weak.

@@ -15,9 +15,9 @@ from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
 from folklore.log import get_logger
+from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
-from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere

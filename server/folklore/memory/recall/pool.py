@@ -16,7 +16,7 @@ from folklore.memory.recall.values import Found, Search
 from folklore.ranking.diversity import opening
 from folklore.ranking.features import Pool
 from folklore.ranking.statistics import inverse_document_frequency
-from folklore.text.question import QuestionWords, plain
+from folklore.text.query.question import QuestionWords, plain
 from folklore.text.words import is_question
 
 # Characters per lexeme, about, of a text that has no vector and so no measured length.

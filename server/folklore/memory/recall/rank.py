@@ -31,7 +31,7 @@ from folklore.ranking.trained import Weights, weights_for
 from folklore.ranking.weights import SCALES, Ranking
 from folklore.telemetry import stage
 from folklore.text.clean import clean
-from folklore.text.question import QuestionWords
+from folklore.text.query.question import QuestionWords
 from folklore.text.words import separated
 
 log = get_logger(__name__)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from uuid import UUID
 
 from folklore.errors import InvalidInput
+from folklore.memory.budget import within_budget
 from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, without_clock
-from folklore.memory.recall.budget import within_budget
 from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order
 from folklore.memory.recall.values import Question

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
-from folklore.db.stores.activity import ActivityEvent, ActivityStatements, Place
+from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories

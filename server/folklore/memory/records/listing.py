@@ -17,9 +17,9 @@ from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
 
 if TYPE_CHECKING:
-    from folklore.memory.recall import budget
+    from folklore.memory import budget
 else:
-    budget = Lazy("folklore.memory.recall.budget")
+    budget = Lazy("folklore.memory.budget")
 
 MAX_LIMIT = 1_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from folklore.db.stores.activity import ActivityEvent, ActivityStatements
-from folklore.db.stores.audit import Write
+from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements
+from folklore.db.stores.events.audit import Write
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters

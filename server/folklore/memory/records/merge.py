@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from folklore.db.rows import columns_of
-from folklore.db.stores.audit import Write
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State, Superseded
+from folklore.db.stores.events.audit import Write
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.merging import MERGED
 from folklore.db.stores.namespaces import NamespaceInfo

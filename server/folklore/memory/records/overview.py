@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from uuid import UUID
 
-from folklore.db.stores.activity import ActivityStatements, AttentionRules, Written
-from folklore.db.stores.jobs import Jobs
+from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, Written
+from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.records.log import ACTIONS

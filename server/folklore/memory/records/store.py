@@ -17,11 +17,10 @@ from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.errors import ConcurrentChange, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
 from folklore.log import get_logger
+from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.models.active_model import embed_texts
-from folklore.memory.namespaces import require_new_namespace
-from folklore.memory.permissions import opens, require
+from folklore.memory.permissions import opens, require, require_new_namespace
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
@@ -117,7 +116,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     name = names.normalise(context.namespace() if request.namespace is None else request.namespace)
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
-        await require_new_namespace(memory, context.caller.author, context.now)
+        await require_new_namespace(memory.root.namespaces, context.caller.author, context.now)
     check = partial(
         check_batch, request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
     )

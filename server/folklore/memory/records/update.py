@@ -7,8 +7,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from folklore.db.rows import columns_of
-from folklore.db.stores.audit import Write
 from folklore.db.stores.changes import NamespaceTransaction, State
+from folklore.db.stores.events.audit import Write
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound

@@ -15,8 +15,8 @@ from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
+from folklore.memory.active_model import model_of
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
 from folklore.text.passages import passages

@@ -30,6 +30,7 @@ from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, Tra
 from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES, field_errors
+from folklore.memory.transfer.formats.line import LINE_BYTES
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision, Shared
 from folklore.text import names
@@ -38,7 +39,6 @@ from folklore.text.languages import language
 
 VERSION = 1
 # No memory needs a longer line: 32,000 characters in escapes, and every other field at its limit.
-LINE_BYTES = 1024 * 1024
 # As many as transfer/memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
 MAX_KEYS = 300
 # Types of lines that are counted and skipped. Of relations and revisions these are the ones in another system's form.

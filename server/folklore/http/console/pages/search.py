@@ -21,9 +21,9 @@ from folklore.http.console.visit import Visit, is_from_script
 from folklore.memory.context import ALL
 from folklore.memory.requests import FiltersRequest, ListRequest, RecallRequest, Returns, SearchRequest
 from folklore.model import Answer, Memory, Recalled
-from folklore.text.highlight import highlight_pattern, highlighted, words_of
-from folklore.text.question import QuestionWords
-from folklore.text.snippet import line, snippet
+from folklore.text.query.highlight import highlight_pattern, highlighted, words_of
+from folklore.text.query.question import QuestionWords
+from folklore.text.query.snippet import line, snippet
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -11,7 +11,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from folklore import pip_install
-from folklore.db.stores.audit import WRITES
+from folklore.db.stores.events.audit import WRITES
 from folklore.errors import InvalidInput, Refused
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit

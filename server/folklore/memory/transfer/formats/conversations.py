@@ -1,6 +1,6 @@
 """Conversations that Claude and ChatGPT export: each turn that states something lasting becomes a memory.
 
-Its content are the sentences that state it (text/statements.py), not the talk around them.
+Its content are the sentences that state it (text/hooks/statements.py), not the talk around them.
 
 The export is a zip file, the folder in it, or one of its files `conversations.json`, `conversations-000.json`, … Each
 has a list of conversations. Those of Claude have {"uuid", "name", "chat_messages": [{"uuid", "sender", "text",
@@ -28,7 +28,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, line_of, skipped_line
-from folklore.text.statements import statements
+from folklore.text.hooks.statements import statements
 
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
 _CHUNK = 1024 * 1024

@@ -8,10 +8,11 @@ from typing import Any, BinaryIO, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.errors import FolkloreError, InvalidInput, Refused
-from folklore.memory.transfer.json_lines import LINE_BYTES
 from folklore.text.secrets.finder import find
 from folklore.text.tags import kind_of
 
+# The most bytes of a line.
+LINE_BYTES = 1024 * 1024
 # A line in the format of an export, or the error of a record that cannot become one.
 Raw = bytes | InvalidInput
 

@@ -25,19 +25,19 @@ from folklore import telemetry
 from folklore.app import App
 from folklore.config import OAuthSettings
 from folklore.errors import NotFound
-from folklore.http.api import api_routes
 from folklore.http.auth import AuthenticationMiddleware
-from folklore.http.connections import RequestTracking
 from folklore.http.console.guard import ConsoleGuard
-from folklore.http.console.routes import console_routes, is_console, missing_page
+from folklore.http.console.pages.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.exports import Exports
-from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, BodyLimit, ConcurrencyLimit, Limits, RateLimit
-from folklore.http.metrics import Metrics
 from folklore.http.oauth import JwtIssuer
-from folklore.http.request_log import RequestLog
 from folklore.http.requested import RequestedNames
+from folklore.http.server.api import api_routes
+from folklore.http.server.connections import RequestTracking
+from folklore.http.server.health import Health
+from folklore.http.server.metrics import Metrics
+from folklore.http.server.request_log import RequestLog
 from folklore.http.team import Team
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server

@@ -6,15 +6,15 @@ import asyncio
 from dataclasses import replace
 
 from folklore import __version__
-from folklore.db.stores.injections import Injections
-from folklore.db.stores.jobs import Jobs
-from folklore.db.stores.maintenance import Maintenance
+from folklore.db.stores.events.injections import Injections
 from folklore.db.stores.models import KnownModel
+from folklore.db.stores.upkeep.jobs import Jobs
+from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory import requests, results
+from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.models.switch import model_coverage
 from folklore.memory.permissions import require_owner, role_in
 from folklore.model import Degraded

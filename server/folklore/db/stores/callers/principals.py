@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.db.database import Session
 from folklore.db.rows import made
 from folklore.db.store import Store, affected, column, many, value
-from folklore.db.stores.audit import Write, log_entry
+from folklore.db.stores.events.audit import Write, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, PatternGrant, Role, Token
 

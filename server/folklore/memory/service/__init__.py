@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
 from folklore.memory import requests
-from folklore.memory.code.calls import mark, prepare
 from folklore.memory.results import StoreResult
+from folklore.memory.service.code import mark, prepare
 from folklore.model import Caller, Draft, Unreadable
 
 if TYPE_CHECKING:  # imports the database driver
@@ -58,7 +58,7 @@ class Service:
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
-            from folklore.memory.operations import use_case
+            from folklore.memory.service.operations import use_case
 
             if context.copy is not None:
                 request = await prepare(context.copy, request, self.call)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from folklore.text.difference import Part
-from folklore.text.question import QuestionWords
+from folklore.text.query.question import QuestionWords
 
 _OPERATORS = ("AND", "OR", "NOT")
 _COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"

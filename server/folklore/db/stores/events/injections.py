@@ -10,7 +10,7 @@ from uuid import UUID
 
 from folklore.db.rows import QUALITY_FLOOR, made
 from folklore.db.store import Store, affected, many, number, one, only, value
-from folklore.db.stores.audit import NOWHERE, Write
+from folklore.db.stores.events.audit import NOWHERE, Write
 
 # The time in which the use of memories is measured.
 _MEASURED = timedelta(days=30)

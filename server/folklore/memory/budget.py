@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from folklore.model import Recalled, Variant
 from folklore.text import tokens
-from folklore.text.question import QuestionWords
-from folklore.text.snippet import snippet
+from folklore.text.query.question import QuestionWords
+from folklore.text.query.snippet import snippet
 
 # Tokens of a result besides its text: id, namespace, kind, time.
 _ENVELOPE = 42

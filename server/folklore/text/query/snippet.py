@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from folklore.text.question import QuestionWords
+from folklore.text.query.question import QuestionWords
 from folklore.text.tokens import ELLIPSIS, last_space
 
 # Begin of a sentence, a line or a list entry.

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from folklore.memory.code.calls import ANCHORS, marked_json, tied_json
 from folklore.memory.code.working_copy import WorkingCopy
+from folklore.memory.service.code import ANCHORS, marked_json, tied_json
 
 Json = dict[str, Any]
 _READ = "memory_get"

@@ -24,11 +24,11 @@ from uvicorn.supervisors import Multiprocess
 from folklore.app import App, running
 from folklore.config import Settings, is_loopback
 from folklore.errors import ConfigInvalid
-from folklore.http.app import build_app
-from folklore.http.certificate import Certificate, certificate_of
-from folklore.http.connections import ConnectionGuard
 from folklore.http.limits import Limits
-from folklore.http.metrics import shared_folder
+from folklore.http.server.app import build_app
+from folklore.http.server.certificate import Certificate, certificate_of
+from folklore.http.server.connections import ConnectionGuard
+from folklore.http.server.metrics import shared_folder
 from folklore.http.team import Team
 from folklore.log import configure, get_logger
 

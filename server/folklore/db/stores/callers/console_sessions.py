@@ -9,7 +9,7 @@ from typing import Literal
 from uuid import UUID
 
 from folklore.db.store import Store, affected, one
-from folklore.db.stores.audit import log_entry
+from folklore.db.stores.events.audit import log_entry
 from folklore.model import Caller
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from folklore.text.clean import clean
-from folklore.text.question import QuestionWords, plain
+from folklore.text.query.question import QuestionWords, plain
 
 OPENING, CLOSING = "<folklore-notes>", "</folklore-notes>"
 # The bracket that begins a mark, and those that look like it.

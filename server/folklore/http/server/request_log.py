@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
-from folklore.http.metrics import Metrics
+from folklore.http.server.metrics import Metrics
 from folklore.log import get_logger
 
 log = get_logger(__name__)

@@ -6,7 +6,7 @@ from folklore.db.stores.merging import Merging, Plan, reason_of
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
-from folklore.memory.namespaces import administered, restorable
+from folklore.memory.namespaces.administration import administered, restorable
 from folklore.memory.permissions import require_owner
 from folklore.memory.records.merge import restore_merged
 from folklore.memory.requests import MergeNamespacesRequest

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from folklore.errors import FolkloreError
 from folklore.memory.auth.caller import describe_caller
 from folklore.memory.auth.tokens import list_tokens
-from folklore.memory.checks import Checks, Doubt
 from folklore.memory.context import RequestContext
+from folklore.memory.health.checks import Checks, Doubt
+from folklore.memory.health.status import read_jobs, read_status
 from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, ListTokensRequest, StatusRequest
 from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
-from folklore.memory.status import read_jobs, read_status
 from folklore.text.dates.distance import absolute_time
 
 _SOON = timedelta(days=7)  # a token that ends before then is reported

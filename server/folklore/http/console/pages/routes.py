@@ -15,7 +15,6 @@ from starlette.types import Scope
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
 from folklore.http.console.guard import Visitor
-from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, get, post
 from folklore.http.console.pages import (
     home,
@@ -31,6 +30,7 @@ from folklore.http.console.pages import (
     timeline,
     why,
 )
+from folklore.http.console.pages.live import LiveFeed
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from uuid import UUID
 
 from folklore.db.stores.namespaces import Change, NamespaceInfo
-from folklore.errors import Conflict, NotFound, RateLimited
+from folklore.errors import Conflict, NotFound
 from folklore.memory import requests
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require, require_owner, require_writable
 from folklore.memory.records.forget import refresh_planner_samples
@@ -21,8 +20,6 @@ from folklore.text import names
 from folklore.text.languages import language as language_of
 
 MAX_DESCRIPTION = 2_000
-# New namespaces of one principal an hour, by stores into missing ones and by claims of access tokens.
-MAX_NEW = 100
 
 
 async def list_namespaces(context: RequestContext, request: requests.ListNamespacesRequest) -> tuple[Namespace, ...]:
@@ -48,15 +45,6 @@ async def create_namespace(context: RequestContext, request: requests.CreateName
     if not created:
         raise Conflict(f"There is a namespace {name!r} already.")
     return name
-
-
-async def require_new_namespace(memory: MemoryContext, principal: str, now: datetime) -> None:
-    """Check that a principal who is not the owner may create a namespace now. One statement. Raises RateLimited."""
-    if await memory.root.namespaces.created(author=principal, since=now - timedelta(hours=1)) >= MAX_NEW:
-        raise RateLimited(
-            f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.",
-            hint="Store into one of them, or wait; the owner of the server may create more.",
-        )
 
 
 async def rename_namespace(context: RequestContext, request: requests.RenameNamespaceRequest) -> str:

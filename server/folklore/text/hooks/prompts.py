@@ -9,7 +9,7 @@ _SHORT, _PART = 1_200, 600
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
 
-# What a person says to go on, to stop or to thank, in the languages of text/statements.py.
+# What a person says to go on, to stop or to thank, in the languages of text/hooks/statements.py.
 _PHRASES = (
     "yes|yep|yeah|yup|ok|okay|sure|no|nope|thanks|thank you|thx|great|good|nice|cool|perfect|fine|continue|go on|"
     "go ahead|proceed|next|next one|stop|wait|hold on|undo|revert|again|try again|do it|do that|keep going|"
