@@ -154,6 +154,21 @@ return array(
 );
 
 
+-- The place of a memory among the trending ones: its occurrence or its last recall, and up to 30 days later or earlier by
+-- importance; pinned ones first. So pages do not depend on the present time. The hour of the recall, since a change of it
+-- moves the memory in every index. Null where it is the time of the memory, and nothing was changed since.
+create function folklore_trending(
+    pinned boolean, importance real, happened timestamptz, updated_at timestamptz, last_recalled_at timestamptz
+) returns timestamptz
+language sql immutable parallel safe
+return case
+    when pinned then timestamptz '9999-12-31 00:00+00'
+    when importance is not null or last_recalled_at is not null or updated_at <> happened then (least(
+        greatest(happened at time zone 'UTC', date_trunc('hour', last_recalled_at at time zone 'UTC'))
+            + (coalesce(importance, 0.5) - 0.5) * interval '60 days',
+        timestamp '9999-12-30')) at time zone 'UTC'
+end;
+
 -- 2. Small tables -----------------------------------------------------------------------------------------------------
 
 -- A shared set of memories with its own grants.
@@ -388,6 +403,9 @@ create table memories (
     ) stored,
     tag_prefixes text[] generated always as (folklore_tag_prefixes(tags)) stored,
     search tsvector generated always as (folklore_search(language, content, summary, tags, source)) stored,
+    trending timestamptz generated always as (
+        folklore_trending(pinned, importance, coalesce(occurred_at, created_at), updated_at, last_recalled_at)
+    ) stored,
     constraint memories_pkey primary key (namespace_id, id),
     constraint memories_namespace_fkey foreign key (namespace_id) references namespaces (id),
     constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
@@ -405,6 +423,13 @@ create index memories_search_idx on memories using gin (search);
 create index memories_expires_idx on memories (namespace_id, expires_at) where expires_at is not null;
 create index memories_forgotten_idx on memories (namespace_id, forgotten_at) where forgotten_at is not null;
 create index memories_superseded_idx on memories (namespace_id, superseded_by) where superseded_by is not null;
+-- The orders of lists. A memory that was stored and nothing else, as most are, is in the first alone, which serves all of
+-- them; the others are for each order.
+create index memories_order_idx on memories (namespace_id, coalesce(occurred_at, created_at), id) where trending is null;
+create index memories_happened_idx on memories (namespace_id, coalesce(occurred_at, created_at), id)
+    where trending is not null;
+create index memories_updated_idx on memories (namespace_id, updated_at, id) where trending is not null;
+create index memories_trending_idx on memories (namespace_id, trending, id) where trending is not null;
 -- For people, who name a memory by the end of its id: the last four characters leave one of 65,536 memories.
 create index memories_ending_idx on memories (namespace_id, right(id::text, 4));
 -- The planner keeps samples of columns. None of these, which no plan needs: a sample would outlive an erased memory.

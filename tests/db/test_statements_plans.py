@@ -298,3 +298,23 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd:
 
     with pytest.raises(RuntimeError, match="roll back"):
         await delete()
+
+
+@pytest.mark.parametrize("by", ["happened", "updated", "trending"])
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("whom", ["owner", "token"])
+async def test_a_page_of_a_list_reads_as_many_memories_as_it_shows(
+    crowd: ManyMemories, by: str, order: str, whom: str
+) -> None:
+    database, found = crowd.seen_by(whom), statement(f"memories/list:{by}:{order}:plain")
+    connection = await asyncpg.connect(crowd.url)
+    namespaces = [row["id"] for row in await connection.fetch("select id from namespaces")]
+    await connection.close()
+    values = {"namespaces": namespaces, "after_time": None, "after_id": None, "fetch": 11, "quality_floor": 0.05}
+    async with database.session("kept") as session:
+        given = [(values | {"now": NOON})[name] for name in found.parameters]
+        explained = await session.connection.fetchval(f"explain (analyze, format json) {found.sql}", *given)
+    plan = Plan.of(explained)
+    read = sum(node["Actual Rows"] * node["Actual Loops"] for node in plan.nodes if node.get("Relation Name") == "memories")
+
+    assert 11 <= read <= 2 * (1 + 11) * len(namespaces)

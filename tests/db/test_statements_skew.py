@@ -180,7 +180,7 @@ async def test_no_kept_plan_reads_a_data_table_whole(
 # Parameters of the statements whose plans are made for their values. Behind a pooler namespaces_find is one of them.
 PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None, "known": None},
-    "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
+    "memories/list:happened:newest": {"after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
     "recall/dense": {"scan": None, "fetch": 30},

@@ -89,7 +89,7 @@ class Shards:
         for group in await self._groups(connection, list(namespaces)):
             part = values | {"namespaces": group} | ({"budget": _ALL} if name == "recall/words" else {})
             parts.append(await connection.fetch(found.sql, *found.arguments(part)))
-        return merged(name, parts, values)
+        return merged(found.name, parts, values)
 
     async def _groups(self, connection: Any, namespaces: Sequence[UUID]) -> list[list[UUID]]:
         """Return namespaces by their shards."""
@@ -103,7 +103,7 @@ class Shards:
 
 def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a statement over all shards, of those of each."""
-    rows = [row for part in parts for row in part]
+    rows, (name, *variants) = [row for part in parts for row in part], name.split(":")
     if name == "recall/words":
         return [_words([part[0] for part in parts], values["budget"])]
     if name in _BY_TIME:
@@ -115,7 +115,7 @@ def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any])
         tokens = {"tokens": sum(part[0]["tokens"] for part in parts)}
         return [dict(row) | tokens for row in [row for row in rows if row["id"] is not None] or rows[:1]]
     if name == "memories/list":
-        rows.sort(key=lambda row: (row["sorted_by"], row["id"]), reverse=not values["ascending"])
+        rows.sort(key=lambda row: (row["sorted_by"], row["id"]), reverse="oldest" not in variants)
         return rows[: values["fetch"]]
     order, limit = _ORDERS.get(name, (None, None))
     if order is not None:

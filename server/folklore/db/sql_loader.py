@@ -19,11 +19,13 @@ next one begins; a few families have a folder of files yet, as `sql/recall/dense
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
 
     recall/dense:plain            without filters, as most queries are: `visible` becomes `alive`
+    memories/list:…:one           of one namespace, whose size the plan then knows; :together of several, by another index
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
+    memories/list:updated:oldest  {sorted_by} and {order} are words for these, since an index has an order of its own
     recall/pool:distributed       on a cluster each data table names its namespaces itself, so that the statement is
                                   sent whole to their node; `stores/distributed.sql` has those with another text there
 """
@@ -57,9 +59,20 @@ _TYPES: Mapping[FieldType, str] = {
     "blobs": "text[]",
 }  # fmt: skip
 
+# The text that a variant fills in.
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "happened": {"{sorted_by}": "coalesce(m.occurred_at, m.created_at)"},
+    "updated": {"{sorted_by}": "m.updated_at"},
+    "trending": {"{sorted_by}": "m.trending"},
+    "newest": {"{order}": "desc", "{beyond}": "<", "{first}": "infinity"},
+    "oldest": {"{order}": "asc", "{beyond}": ">", "{first}": "-infinity"},
+}
+_GAPS = {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)}
 # The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
-    "plain": {"visible": "alive"},
+    "plain": {"visible": "alive", "listed_namespaces": "leading_namespaces"},
+    "one": {"listed_namespaces": "listed_namespace"},
+    "together": {"listed_namespaces": "listed_namespace", "of_namespace": "of_namespaces"},
     "token": {"matching": "matching_token"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
@@ -99,13 +112,14 @@ class Statement:
 def statement(name: str) -> Statement:
     """Return a statement without its comments, which would be sent each time.
 
-    Raises KeyError for an unknown variant, and if the name lacks a size or a model that the text needs.
+    Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
     replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "space_row"))  # in a variant alone
     filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
-        if variant not in _VARIANTS and variant not in filled.values():
+        filled |= _TEXTS.get(variant, {})
+        if variant not in _VARIANTS and variant not in _TEXTS and variant not in filled.values():
             raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
         replaced |= _VARIANTS.get(variant, {})
     distributed = sections("distributed") if "distributed" in variants else {}
@@ -115,8 +129,8 @@ def statement(name: str) -> Statement:
         text = _JOINED.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
     for gap, value in filled.items():
         text = text.replace(gap, value)
-    if any(gap in text for gap in _FILLED):
-        raise KeyError(f"{file} needs a number of dimensions and a model, as in {file}:256:<id>")
+    if any(gap in text for gap in _GAPS):
+        raise KeyError(f"{file} needs a size and a model (recall/nearest:256:<id>) or an order (memories/list:updated:oldest)")
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     sent = "\n".join(line for line in numbered.splitlines() if line.strip())

@@ -11,7 +11,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import filtered, memory_of
+from folklore.db.rows import memory_of, seen
 from folklore.db.stores.models import KnownModel, register
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.lazy import NDArray
@@ -146,14 +146,18 @@ class Memories:
         order: ListingOrder = ListingOrder(),
         after: Page | None = None,
     ) -> Listing:
-        """Read one page in order of time. One statement."""
-        statement, values = filtered("memories/list", filters, now)
+        """Read one page in order of time. One statement.
+
+        The tags, sessions and sources of several namespaces are looked up at once, in indexes of their own.
+        """
+        name = f"memories/list:{order.by}:{'oldest' if order.ascending else 'newest'}"
+        statement, values = seen(name, filters, now)
+        together = filters.tags or filters.source_prefix or filters.equal.get("session")
+        of = ":one" if len(namespaces) == 1 else ":together" if together else ""
         rows = await self._database.rows(
-            statement,
-            "fresh",
+            f"{statement}{of}",
+            "kept" if filters.empty else "fresh",
             namespaces=list(namespaces),
-            by=order.by,
-            ascending=order.ascending,
             after_time=None if after is None else after.time,
             after_id=None if after is None else after.id,
             fetch=limit + 1,

@@ -33,7 +33,9 @@
             else '{}' end
         || jsonb_build_object(
             'superseded_at', case when over.yet then replaced.superseded_at end,
-            'superseded_by', case when over.yet then replaced.superseded_by end)
+            'superseded_by', case when over.yet then replaced.superseded_by end,
+            'trending', folklore_trending(stated.pinned, stated.importance, coalesce(stated.occurred_at, o.created_at),
+                o.updated_at, o.last_recalled_at))
         || case when past.former ? 'tags' then jsonb_build_object('tag_prefixes', to_jsonb(folklore_tag_prefixes(
             array(select jsonb_array_elements_text(past.former -> 'tags'))))) else '{}' end
         || case when o.forgotten_at is null or past.expired or (

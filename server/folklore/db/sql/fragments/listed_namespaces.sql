@@ -1,0 +1,1 @@
+    select n.id, :fetch::integer as most from namespaces n where n.id = any(:namespaces::uuid[])

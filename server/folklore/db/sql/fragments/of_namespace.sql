@@ -1,0 +1,1 @@
+            where o.namespace_id = n.id
