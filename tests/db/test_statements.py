@@ -29,8 +29,8 @@ VARIANTS = [
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
     "recall/dense:as_of", "recall/keyword:as_of", "recall/pool:as_of",
     "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
-    f"{NEAREST}:plain", f"{NEAREST}:as_of", "memories/list:happened:oldest:as_of", "memories/list:happened:newest:together",
-    "changes/match:as_of",
+    f"{NEAREST}:plain", f"{NEAREST}:as_of", "changes/match:as_of", "memories/list:happened:oldest:as_of",
+    "memories/list:happened:newest:together",
     *(f"memories/list:{by}:newest:plain{of}" for by in ("happened", "updated", "trending") for of in ("", ":one")),
     "activity/attention:no_vectors",
 ]  # fmt: skip

@@ -315,6 +315,7 @@ async def test_a_page_of_a_list_reads_as_many_memories_as_it_shows(
         given = [(values | {"now": NOON})[name] for name in found.parameters]
         explained = await session.connection.fetchval(f"explain (analyze, format json) {found.sql}", *given)
     plan = Plan.of(explained)
-    read = sum(node["Actual Rows"] * node["Actual Loops"] for node in plan.nodes if node.get("Relation Name") == "memories")
+    scans = [node for node in plan.nodes if node.get("Relation Name") == "memories"]
+    read = sum(node["Actual Rows"] * node["Actual Loops"] for node in scans)
 
     assert 11 <= read <= 2 * (1 + 11) * len(namespaces)

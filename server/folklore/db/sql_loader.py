@@ -19,7 +19,7 @@ next one begins; a few families have a folder of files yet, as `sql/recall/dense
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
 
     recall/dense:plain            without filters, as most queries are: `visible` becomes `alive`
-    memories/list:…:one           of one namespace, whose size the plan then knows; :together of several, by another index
+    memories/list:…:one           of one namespace, whose size a plan knows; :together of several, by another index
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
@@ -130,7 +130,7 @@ def statement(name: str) -> Statement:
     for gap, value in filled.items():
         text = text.replace(gap, value)
     if any(gap in text for gap in _GAPS):
-        raise KeyError(f"{file} needs a size and a model (recall/nearest:256:<id>) or an order (memories/list:updated:oldest)")
+        raise KeyError(f"{file} needs a size and a model, as {file}:256:<id>, or an order, as {file}:updated:oldest")
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     sent = "\n".join(line for line in numbered.splitlines() if line.strip())
