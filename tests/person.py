@@ -21,7 +21,6 @@ from folklore.memory.requests import (
     ListRequest,
     RelateRequest,
     RelationChange,
-    Request,
     Result,
     Returns,
     SearchRequest,
@@ -30,7 +29,7 @@ from folklore.memory.requests import (
     UpdateRequest,
 )
 from folklore.memory.results import CreatedToken, ForgetResult, RelateResult, StoreResult
-from folklore.memory.service.operations import use_case
+from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -62,7 +61,7 @@ class Person:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation as the service does."""
-        return cast("Result", await use_case(cast("Request", request).operation)(self.context, request))
+        return cast("Result", await operation_of(request).use_case()(self.context, request))
 
     async def create_token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
         """Create a token without an end, since the clock of most tests is fixed."""

@@ -22,6 +22,11 @@ class Lazy(ModuleType):
         return getattr(module, name)
 
 
+def lazy_modules(package: str, names: str) -> tuple[Lazy, ...]:
+    """Return modules of a package."""
+    return tuple(Lazy(f"{package}.{name}") for name in names.split())
+
+
 if TYPE_CHECKING:
     import numpy as numpy
     import yaml as yaml

@@ -225,6 +225,7 @@ class Field:
     concise: bool = False  # concise answers show it, unless it has its default
     imported: bool = False  # only an import may state it
     stated: bool = True  # people and models state it; else a process in the working copy does, and no answer shows it
+    argument: bool = False  # memory_store has an argument of this name, for one memory
     option: str | None = None  # its own option of `folklore store`; a field without one is given by --field
     name: str = ""
 
@@ -237,11 +238,14 @@ class Stated:
     summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
     kind: Annotated[
         str,
-        Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, option="--kind"),
+        Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, argument=True, option="--kind"),
     ] = DEFAULT_KIND
-    tags: Annotated[tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, option="--tag")] = ()
+    tags: Annotated[
+        tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, argument=True, option="--tag")
+    ] = ()
     source: Annotated[
-        str | None, Field("text", "Where it comes from", 1_000, indexed=True, concise=True, option="--source")
+        str | None,
+        Field("text", "Where it comes from", 1_000, indexed=True, concise=True, argument=True, option="--source"),
     ] = None
     session: Annotated[
         str | None,
@@ -250,14 +254,15 @@ class Stated:
             "What it belongs to; a session keeps the order of its memories",
             200,
             filter=True,
+            argument=True,
             option="--session",
         ),
     ] = None
     position: Annotated[int | None, Field("integer", "Place in its session", 2**31 - 1, imported=True)] = None
     occurred_at: Annotated[
-        Time | None, Field("time", "When it was true, if not now", indexed=True, option="--occurred-at")
+        Time | None, Field("time", "When it was true, if not now", indexed=True, argument=True, option="--occurred-at")
     ] = None
-    importance: Annotated[Number | None, Field("share", "0 to 1", option="--importance")] = None
+    importance: Annotated[Number | None, Field("share", "0 to 1", argument=True, option="--importance")] = None
     confidence: Annotated[Number | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[

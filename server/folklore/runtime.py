@@ -23,7 +23,7 @@ from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
-from folklore.lazy import Lazy
+from folklore.lazy import lazy_modules
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
 from folklore.memory.results import BackupInfo
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from folklore.backup import archive as archive_files
     from folklore.backup import encryption, operations, upgrade
 else:
-    archive_files = Lazy("folklore.backup.archive")
-    encryption = Lazy("folklore.backup.encryption")
-    operations = Lazy("folklore.backup.operations")
-    upgrade = Lazy("folklore.backup.upgrade")
+    archive_files, encryption, operations, upgrade = lazy_modules(
+        "folklore.backup", "archive encryption operations upgrade"
+    )
 
 # Seconds that a store waits for its embeddings, and the end of a process for those that stores did not wait for.
 _EMBEDDING_WAIT, _FAREWELL = 0.05, 2.0

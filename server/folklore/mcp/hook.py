@@ -7,10 +7,11 @@ behind this tool.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from pydantic import ConfigDict
 
-from folklore.mcp.tools import READS, Meta, ToolSpec
+from folklore.mcp.tools import READS, Meta, ToolSpec, arguments_of
 from folklore.memory.requests import HookRequest, Part
 from folklore.memory.results import HookAnswer
 from folklore.memory.serializers import JsonDict
@@ -21,23 +22,16 @@ from folklore.memory.service import Operations
 _READ_AS_JSON, _SILENCE = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"), "{}"
 
 
-class HookArguments(Part):
-    """Arguments of client_hook. Unknown ones are ignored: the definition of a hook may be newer than the server."""
-
-    event: str = "UserPromptSubmit"
-    prompt: str = ""
-    session: str = ""
-    cwd: str = ""
-    message: str = ""
-    path: str = ""
-    text: str = ""
-    content: str = ""
-    command: str = ""
+class _Lenient(Part):
+    """Arguments of which unknown ones are ignored: the definition of a hook may be newer than the server."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-async def client_hook(service: Operations, arguments: HookArguments, _meta: Meta) -> JsonDict:
+HookArguments = arguments_of(HookRequest, {"directory", "source"}, {"cwd": (str, "")}, _Lenient)
+
+
+async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
     """Answer a hook of an assistant in the form that clients read, or with nothing."""
     given = arguments.model_dump(exclude={"cwd"})
     answer = await service.call(HookRequest(**given, directory=arguments.cwd))

@@ -21,10 +21,11 @@ from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.lazy import Lazy
+from folklore.lazy import lazy_modules
 from folklore.memory.active_model import ActiveModel
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
+from folklore.memory.recalled_texts import RecalledTexts
 from folklore.memory.results import BackupInfo
 from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
@@ -34,9 +35,7 @@ from folklore.text import names
 if TYPE_CHECKING:
     from folklore.db.stores import changes, embeddings, recall
 else:
-    changes = Lazy("folklore.db.stores.changes")
-    embeddings = Lazy("folklore.db.stores.embeddings")
-    recall = Lazy("folklore.db.stores.recall")
+    changes, embeddings, recall = lazy_modules("folklore.db.stores", "changes embeddings recall")
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0
@@ -69,6 +68,7 @@ class MemoryContext:
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
     views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
+    recalled: RecalledTexts = field(default_factory=RecalledTexts)
     whole: MemoryContext | None = None
     # Seconds that a store waits for its embeddings; None: until they are made.
     embedding_wait: float | None = None

@@ -99,15 +99,21 @@ def _each_named(names: Words) -> Words:
 ChangedNamespaces = Annotated[Words, AfterValidator(_each_named)]
 
 
+# Fields of a memory that only an import may state.
+_IMPORTED = ("id", "author", "created_at", "position")
+
+
 def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
     """Return a memory, or what is wrong with it: one of a batch is refused without the others."""
     if isinstance(value, Unreadable):
         return value
     try:
-        return read(value)
+        draft = read(value)
     except ValidationError as error:
         [(field, reason), *_] = field_errors(error)
         return Unreadable("" if field == "arguments" else field, reason)
+    imported = None if draft is value else next((name for name in _IMPORTED if getattr(draft, name) is not None), None)
+    return draft if imported is None else Unreadable(imported, "is set by the server. Only an import may state it.")
 
 
 if TYPE_CHECKING:
@@ -237,9 +243,11 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 class RecallRequest(Request, Returns[Answer]):
     """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str | None = None
-    queries: Words = ()
-    namespaces: NamespaceNames = ()
+    query: str | None = Field(None, description="A question or topic in plain words; * lists what is trending")
+    queries: Words = Field((), description="Instead of query: up to 8 questions at once")
+    namespaces: NamespaceNames = Field(
+        (), description='default: the project\'s, others only where clearly better; ["*"]: all'
+    )
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -248,6 +256,11 @@ class RecallRequest(Request, Returns[Answer]):
     explain: bool = False
     cursor: str | None = None
     counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
+
+    @property
+    def questions(self) -> Words:
+        """The questions."""
+        return self.queries or (self.query or "",)
 
 
 class SearchRequest(Request, Returns[Answer]):
@@ -260,6 +273,11 @@ class SearchRequest(Request, Returns[Answer]):
     max_tokens: Whole | None = None
     cursor: str | None = None
     counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
+
+    @property
+    def questions(self) -> Words:
+        """The question."""
+        return (self.query,)
 
 
 class ExplainRequest(Request, Returns[results.Explanation]):
@@ -293,7 +311,7 @@ class DeletePresetRequest(Request, Returns[None]):
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
-    namespaces: NamespaceNames = ()
+    namespaces: NamespaceNames = Field((), description="default: all you may read")
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
     limit: Whole = 20
@@ -326,9 +344,11 @@ class UpdateRequest(Request, Returns[Memory]):
 
     id: UUID
     changes: Changes = Field(default_factory=Changes)
-    clear: Words = ()
-    merge: tuple[UUID, ...] = ()
-    if_revision: Whole | None = None
+    clear: Words = Field((), description="fields to empty")
+    merge: tuple[UUID, ...] = Field(
+        (), description="memories that this one replaces; it gets the newest text and all tags, unless given"
+    )
+    if_revision: Whole | None = Field(None, description="refuse if it changed since this revision")
     namespaces: ChangedNamespaces = ()
 
 
@@ -349,9 +369,9 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
 
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
-    namespaces: ChangedNamespaces = ()
-    erase: bool = False
-    dry_run: bool = False
+    namespaces: ChangedNamespaces = Field((), description="for filters; default: the project's")
+    erase: bool = Field(False, description="delete permanently")
+    dry_run: bool = Field(False, description="only list what would be forgotten")
     only: tuple[UUID, ...] | None = None
     undoes_store: bool = False
 
@@ -360,7 +380,7 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: ChangedNamespaces = ()
+    namespaces: ChangedNamespaces = Field((), description="where the memories are; default: all")
 
 
 class RenameTagRequest(Request, Returns[results.RenamedTag]):

@@ -1,17 +1,16 @@
 """Usage record: which memory was put into which answer, written to the database after the answer has gone out.
 
-It feeds the recall counts of memories, keeps recalled texts from being stored again in quotation marks, and passes the
-numbers of calls, answers and stores to the metrics of the HTTP server.
+It feeds the recall counts of memories, and passes the numbers of calls, answers and stores to the metrics of the HTTP
+server.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -20,10 +19,7 @@ from folklore.db.stores.events.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.ids import new_id
-from folklore.model import Answer, Caller, Draft, Unreadable
-from folklore.text import names
-from folklore.text.clean import digest
-from folklore.text.words import unquoted
+from folklore.model import Answer, Caller
 
 log = get_logger(__name__)
 
@@ -35,9 +31,6 @@ _CAPACITY = 5_000
 _BATCH = 500
 # An entry whose memory is locked each time is dropped after so many tries.
 _TRIES = 3
-# Recalled texts that are remembered, and their greatest length: a longer one would delay the answer.
-_REMEMBERED = 2_000
-_LONGEST = 4_000
 
 
 class CallMetrics:
@@ -152,19 +145,10 @@ class UsageRecorder:
     def __init__(self, queue: UsageQueue | None = None) -> None:
         self.queue = queue
         self.metrics = CallMetrics()
-        # (namespace, digest of the text) of the memories recalled in this process, the latest last.
-        self._recalled: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def record(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
         """Record the answer of a recall or keyword search without waiting."""
         self.metrics.answered(answer)
-        for result in answer.memories:
-            if len(result.memory.content) <= _LONGEST:
-                key = (names.key(result.memory.namespace), digest(result.memory.content))
-                self._recalled[key] = None
-                self._recalled.move_to_end(key)
-        while len(self._recalled) > _REMEMBERED:
-            self._recalled.popitem(last=False)
         if self.queue is not None:
             self.queue.add(answer, *queries, caller=caller, now=now)
 
@@ -176,24 +160,6 @@ class UsageRecorder:
         if self.queue is not None:
             for namespace, memory in memories:
                 self.queue.append(UsageEntry(namespace, memory, now, caller.author, used))
-
-    def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
-        """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.
-
-        A store then confirms that memory as a duplicate. Only signs around the whole text are taken off, never a word.
-        """
-        if not self._recalled:
-            return list(drafts)
-        key = names.key(namespace.strip())
-        return [draft if isinstance(draft, Unreadable) else self._unquoted(key, draft) for draft in drafts]
-
-    def _unquoted(self, namespace: str, draft: Draft) -> Draft:
-        if (namespace, digest(draft.content)) in self._recalled:
-            return draft
-        for inner in unquoted(draft.content):
-            if (namespace, digest(inner)) in self._recalled:
-                return replace(draft, content=inner)
-        return draft
 
     async def close(self) -> None:
         """Write the queued entries."""

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.memory.usage import UsageRecorder
-from folklore.model import Caller, Draft
+from folklore.memory.recalled_texts import RecalledTexts
+from folklore.model import Draft
 from tests.person import NOON, Person
 
 TEXT = "We deploy from the release branch, never from main."
@@ -75,13 +75,12 @@ async def test_the_text_of_a_memory_forgotten_since_is_stored(client: Client, co
     assert again["content"] == TEXT
 
 
-async def test_only_the_latest_recalled_texts_are_remembered(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("folklore.memory.usage._REMEMBERED", 2)
-    recorder = UsageRecorder()
+async def test_only_the_latest_recalled_texts_are_remembered(person: Person) -> None:
+    texts = RecalledTexts(2)
     await person.keep("first text", "second", "third")
     for query in ("first", "second", "third"):
-        recorder.record(await person.recall(query, limit=1), query, caller=Caller("tester"), now=NOON)
+        texts.add(await person.recall(query, limit=1))
 
-    asked = [Draft('"first text"'), Draft('"third"')]
+    drafts = [Draft('"first text"'), Draft('"third"')]
 
-    assert [getattr(draft, "content", None) for draft in recorder.unquote("NOTES", asked)] == ['"first text"', "third"]
+    assert [getattr(draft, "content", None) for draft in texts.unquoted("NOTES", drafts)] == ['"first text"', "third"]

@@ -33,8 +33,8 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks
 from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.memory.results import Check
-from folklore.memory.service.operations import use_case
-from folklore.model import Caller, Draft
+from folklore.memory.service.operations import operation_of
+from folklore.model import Answer, Caller, Draft
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
@@ -193,9 +193,10 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await use_case("store")(context, StoreRequest(memories=(Draft(text),), namespace=namespace))
+    storing = StoreRequest(memories=(Draft(text),), namespace=namespace)
+    await operation_of(storing).use_case()(context, storing)
     request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
-    answer = await use_case("recall")(context, request)
+    answer: Answer = await operation_of(request).use_case()(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:

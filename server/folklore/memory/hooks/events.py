@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
+from typing import TYPE_CHECKING
 
+from folklore.lazy import lazy_modules
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.text.hooks.prompts import without_private
 
-# Module and function by event, imported when it comes: a command at a session's start needs neither recall nor numpy.
-_ANSWERS: Mapping[str, tuple[str, str]] = {
-    "SessionStart": ("start", "notes_for_start"),
-    "UserPromptSubmit": ("prompt", "notes_for_prompt"),
-    "PreToolUse": ("edit", "notes_for_edit"),
-    "PostToolUse": ("edit", "notes_for_edit"),
-    "Stop": ("store_request", "ask_at_stop"),
-    "PreCompact": ("store_request", "ask_before_compaction"),
+if TYPE_CHECKING:
+    from folklore.memory.hooks import edit, prompt, start, store_request
+else:
+    edit, prompt, start, store_request = lazy_modules("folklore.memory.hooks", "edit prompt start store_request")
+
+# By event; a module is imported when its event comes: a command at a session's start needs neither recall nor numpy.
+_ANSWERS: Mapping[str, Callable[[], Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]]] = {
+    "SessionStart": lambda: start.notes_for_start,
+    "UserPromptSubmit": lambda: prompt.notes_for_prompt,
+    "PreToolUse": lambda: edit.notes_for_edit,
+    "PostToolUse": lambda: edit.notes_for_edit,
+    "Stop": lambda: store_request.ask_at_stop,
+    "PreCompact": lambda: store_request.ask_before_compaction,
 }
-_Answer = Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]
 
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
@@ -30,7 +35,5 @@ async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnsw
     scope = await scope_of(context, request)
     if scope.paused:
         return HookAnswer()
-    module, function = _ANSWERS[request.event]
-    answer: _Answer = getattr(import_module(f"folklore.memory.hooks.{module}"), function)
     texts = {"prompt": without_private(request.prompt), "message": without_private(request.message)}
-    return await answer(context, scope, request.model_copy(update=texts))
+    return await _ANSWERS[request.event]()(context, scope, request.model_copy(update=texts))

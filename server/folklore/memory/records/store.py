@@ -117,10 +117,11 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
         await require_new_namespace(memory.root.namespaces, context.caller.author, context.now)
+    drafts = memory.recalled.unquoted(name, request.memories)
     check = partial(
-        check_batch, request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
+        check_batch, drafts, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
     )
-    size = sum(len(draft.content) for draft in request.memories if isinstance(draft, Draft))
+    size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
     valid = check() if size < _LARGE else await asyncio.to_thread(check)
     batch = _Batch.of(valid, single=request.single)
     items = list(batch.memories.values())

@@ -1,51 +1,154 @@
-"""The use case of each operation, imported at its first call: with the database driver, and numpy if it needs that."""
+"""Operations: for each request its use case, and the record of its result. Both are imported at the first call."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
-from importlib import import_module
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
 
-from folklore.memory.context import RequestContext
+from folklore.errors import error_from_code
+from folklore.lazy import lazy_modules
+from folklore.memory import requests as of
+from folklore.memory.results import GetResult, StoreResult
+from folklore.model import Answer, Draft, Memory
 
-UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
+if TYPE_CHECKING:
+    from folklore.memory.auth import audit, caller, console_sessions, invitations, tokens
+    from folklore.memory.context import RequestContext
+    from folklore.memory.health import checkup, status
+    from folklore.memory.hooks import events, injected, stated
+    from folklore.memory.namespaces import administration, merge
+    from folklore.memory.recall import pipeline, presets, trace
+    from folklore.memory.records import (
+        activity,
+        forget,
+        get,
+        listing,
+        log,
+        overview,
+        relate,
+        retag,
+        review,
+        store,
+        update,
+    )
+    from folklore.memory.service import Service
+else:
+    audit, caller, console_sessions, invitations, tokens = lazy_modules(
+        "folklore.memory.auth", "audit caller console_sessions invitations tokens"
+    )
+    checkup, status = lazy_modules("folklore.memory.health", "checkup status")
+    events, injected, stated = lazy_modules("folklore.memory.hooks", "events injected stated")
+    administration, merge = lazy_modules("folklore.memory.namespaces", "administration merge")
+    pipeline, presets, trace = lazy_modules("folklore.memory.recall", "pipeline presets trace")
+    activity, forget, get, listing, log, overview, relate, retag, review, store, update = lazy_modules(
+        "folklore.memory.records", "activity forget get listing log overview relate retag review store update"
+    )
 
-_NAMESPACES = "namespaces.administration"
-# By the name that its request declares: module of folklore.memory, and function, of the operation's name if not given.
-_USE_CASES: Mapping[str, str] = {
-    "store": "records.store", "recall": "recall.pipeline", "search": "recall.pipeline",
-    "explain": "recall.trace",
-    "list_presets": "recall.presets", "save_preset": "recall.presets", "delete_preset": "recall.presets",
-    "list": "records.listing:list_memories", "get": "records.get:get_memories", "resolve": "records.get:resolve_ids",
-    "history": "records.update:read_history", "update": "records.update", "undo": "records.update",
-    "forget": "records.forget", "relate": "records.relate", "rename_tag": "records.retag",
-    "status": "health.status:read_status", "stats": "health.status:read_stats", "log": "records.log:read_log",
-    "review": "records.review:read_review", "overview": "records.overview:read_overview",
-    "activity": "records.activity:read_activity", "uses": "records.activity:read_uses",
-    "list_namespaces": _NAMESPACES, "create_namespace": _NAMESPACES, "rename_namespace": _NAMESPACES,
-    "describe_namespace": _NAMESPACES, "share_namespace": _NAMESPACES, "delete_namespace": _NAMESPACES,
-    "erase_namespace": _NAMESPACES, "restore_namespace": _NAMESPACES,
-    "merge_namespaces": "namespaces.merge:merge_namespaces",
-    "create_token": "auth.tokens", "list_tokens": "auth.tokens", "revoke_tokens": "auth.tokens",
-    "invite": "auth.invitations", "join": "auth.invitations", "caller": "auth.caller:describe_caller",
-    "create_link": "auth.console_sessions", "checks": "health.checkup:read_checks",
-    "backups": "health.status:read_backups", "sizes": "health.status:read_sizes",
-    "jobs": "health.status:read_jobs", "embeddings": "health.status:read_embeddings", "audit": "auth.audit:read_audit",
-    "statements": "hooks.stated:list_statements", "pause": "hooks.stated",
-    "hook": "hooks.events:answer_hook", "injected": "hooks.injected:read_injected",
-}  # fmt: skip
+AnyRequest = TypeVar("AnyRequest", bound=of.Request)
 
 
-@cache
-def use_case(operation: str) -> UseCase:
-    """Return the use case of an operation."""
-    module, _, function = _USE_CASES[operation].partition(":")
-    found: UseCase = getattr(import_module(f"folklore.memory.{module}"), function or operation)
-    return found
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[AnyRequest]):
+    """An operation: its request, and functions that return its use case and record its result after the answer."""
+
+    request: type[AnyRequest]
+    use_case: Callable[[], Callable[[RequestContext, AnyRequest], Awaitable[Any]]]
+    record: Callable[[Service, RequestContext, AnyRequest, Any], None] | None = None
+
+
+def _record_answer(
+    service: Service, context: RequestContext, request: of.RecallRequest | of.SearchRequest, answer: Answer
+) -> None:
+    if request.counted:
+        context.memory.recalled.add(answer)
+        service.usage().record(answer, *request.questions, caller=context.caller, now=context.now)
+
+
+def _record_reading(service: Service, context: RequestContext, _request: of.GetRequest, result: GetResult) -> None:
+    _record_use(service, context, "read", [(item.memory.namespace, item.memory.id) for item in result.found])
+
+
+def _record_update(service: Service, context: RequestContext, request: of.UpdateRequest, memory: Memory) -> None:
+    _record_use(service, context, "updated", [(memory.namespace, request.id)])
+
+
+def _record_store(service: Service, context: RequestContext, request: of.StoreRequest, result: StoreResult) -> None:
+    """Record the memories that a store confirmed or superseded, and refused ones as denied."""
+    confirmed = [item.id for item in result.stored if item.status == "duplicate"]
+    superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]
+    for use, ids in (("confirmed", confirmed), ("superseded", superseded)):
+        _record_use(service, context, use, [(result.namespace, id_) for id_ in ids])
+    service.usage().metrics.stored(len(result.stored))
+    for item in result.refused:
+        service.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
+
+
+def _record_use(service: Service, context: RequestContext, use: str, memories: Sequence[tuple[str, UUID]]) -> None:
+    service.usage().record_use(use, memories, caller=context.caller, now=context.now)
+
+
+_ALL: tuple[Operation[Any], ...] = (
+    Operation(of.StoreRequest, lambda: store.store, _record_store),
+    Operation(of.RecallRequest, lambda: pipeline.recall, _record_answer),
+    Operation(of.SearchRequest, lambda: pipeline.search, _record_answer),
+    Operation(of.ExplainRequest, lambda: trace.explain),
+    Operation(of.ListPresetsRequest, lambda: presets.list_presets),
+    Operation(of.SavePresetRequest, lambda: presets.save_preset),
+    Operation(of.DeletePresetRequest, lambda: presets.delete_preset),
+    Operation(of.ListRequest, lambda: listing.list_memories),
+    Operation(of.GetRequest, lambda: get.get_memories, _record_reading),
+    Operation(of.ResolveRequest, lambda: get.resolve_ids),
+    Operation(of.HistoryRequest, lambda: update.read_history),
+    Operation(of.UpdateRequest, lambda: update.update, _record_update),
+    Operation(of.UndoRequest, lambda: update.undo),
+    Operation(of.ForgetRequest, lambda: forget.forget),
+    Operation(of.RelateRequest, lambda: relate.relate),
+    Operation(of.RenameTagRequest, lambda: retag.rename_tag),
+    Operation(of.HookRequest, lambda: events.answer_hook),
+    Operation(of.StatementsRequest, lambda: stated.list_statements),
+    Operation(of.PauseRequest, lambda: stated.pause),
+    Operation(of.InjectedRequest, lambda: injected.read_injected),
+    Operation(of.StatusRequest, lambda: status.read_status),
+    Operation(of.StatsRequest, lambda: status.read_stats),
+    Operation(of.ListNamespacesRequest, lambda: administration.list_namespaces),
+    Operation(of.CreateNamespaceRequest, lambda: administration.create_namespace),
+    Operation(of.RenameNamespaceRequest, lambda: administration.rename_namespace),
+    Operation(of.DescribeNamespaceRequest, lambda: administration.describe_namespace),
+    Operation(of.ShareNamespaceRequest, lambda: administration.share_namespace),
+    Operation(of.DeleteNamespaceRequest, lambda: administration.delete_namespace),
+    Operation(of.MergeNamespacesRequest, lambda: merge.merge_namespaces),
+    Operation(of.EraseNamespaceRequest, lambda: administration.erase_namespace),
+    Operation(of.RestoreNamespaceRequest, lambda: administration.restore_namespace),
+    Operation(of.CreateTokenRequest, lambda: tokens.create_token),
+    Operation(of.InviteRequest, lambda: invitations.invite),
+    Operation(of.JoinRequest, lambda: invitations.join),
+    Operation(of.CreateLinkRequest, lambda: console_sessions.create_link),
+    Operation(of.CallerRequest, lambda: caller.describe_caller),
+    Operation(of.ChecksRequest, lambda: checkup.read_checks),
+    Operation(of.BackupsRequest, lambda: status.read_backups),
+    Operation(of.SizesRequest, lambda: status.read_sizes),
+    Operation(of.JobsRequest, lambda: status.read_jobs),
+    Operation(of.EmbeddingsRequest, lambda: status.read_embeddings),
+    Operation(of.ListTokensRequest, lambda: tokens.list_tokens),
+    Operation(of.RevokeTokensRequest, lambda: tokens.revoke_tokens),
+    Operation(of.AuditRequest, lambda: audit.read_audit),
+    Operation(of.LogRequest, lambda: log.read_log),
+    Operation(of.OverviewRequest, lambda: overview.read_overview),
+    Operation(of.ActivityRequest, lambda: activity.read_activity),
+    Operation(of.UsesRequest, lambda: activity.read_uses),
+    Operation(of.ReviewRequest, lambda: review.read_review),
+)
+_BY_REQUEST: Mapping[type[of.Request], Operation[Any]] = {operation.request: operation for operation in _ALL}
+
+
+def operation_of(request: of.Returns[Any]) -> Operation[Any]:
+    """Return the operation of a request."""
+    return _BY_REQUEST[type(request)]  # type: ignore[index]
 
 
 def import_all() -> None:
     """Import every use case, so that no first call of a server has to."""
-    for operation in _USE_CASES:
-        use_case(operation)
+    for operation in _ALL:
+        operation.use_case()
