@@ -244,11 +244,13 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
             assert '"stale":{"path":"src/ferry.py"' in result["content"][0]["text"]
         confirmed = await bridged("memory_update", id=id_, content="The ferry leaves at one.")
         after = await bridged("memory_get", ids=[id_])
+        cleared = await bridged("memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"])
         wrong = await code.asked({"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call)
         plain = await client.call_tool("memory_recall", {"query": "ferry"})
 
     assert confirmed["structuredContent"]["commit"] == here.head
     assert "stale" not in after["structuredContent"]["memories"][0]
+    assert "paths" not in cleared["structuredContent"]
     assert wrong["arguments"] == {"memories": "x", "filters": 3}
     assert ANCHORS not in (plain.meta or {}), "which only a bridge asks for"
 

@@ -7,7 +7,8 @@ assistant's calls on as JSON.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -16,10 +17,9 @@ from uuid import UUID
 from pydantic import TypeAdapter, ValidationError
 
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory import serializers
+from folklore.memory import requests, serializers
 from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, WorkingCopy
-from folklore.memory.requests import Changes, FiltersRequest, GetRequest, ListRequest, StoreRequest, UpdateRequest
 from folklore.memory.results import GetResult
 from folklore.memory.serializers import JsonDict
 from folklore.model import Answer, Draft, Memory, Recalled, Stale
@@ -35,11 +35,11 @@ _SECONDS = 30.0
 
 async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
     """Return a request of a caller who works in this copy, with paths relative to its root, and the present code."""
-    if isinstance(request, StoreRequest):
+    if isinstance(request, requests.StoreRequest):
         return await _stored(copy, request)
-    if isinstance(request, UpdateRequest):
+    if isinstance(request, requests.UpdateRequest):
         return await _updated(copy, request, call)
-    if isinstance(filters := getattr(request, "filters", None), FiltersRequest) and filters.paths:
+    if isinstance(filters := getattr(request, "filters", None), requests.FiltersRequest) and filters.paths:
         paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
         return request.model_copy(update={"filters": filters.model_copy(update={"paths": paths})})
     return request
@@ -61,9 +61,11 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
     found: list[Recalled] = []
-    filters, cursor = FiltersRequest(paths=(ROOT,)), None
+    filters, cursor = requests.FiltersRequest(paths=(ROOT,)), None
     while True:
-        page = await call(ListRequest(namespaces=(copy.namespace,), filters=filters, limit=_PAGE, cursor=cursor))
+        page = await call(
+            requests.ListRequest(namespaces=(copy.namespace,), filters=filters, limit=_PAGE, cursor=cursor)
+        )
         memories = [result.memory for result in page.memories]
         marks = await _compared(copy, memories)
         found += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
@@ -72,12 +74,12 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
             return tuple(found)
 
 
-async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateRequest:
+async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> requests.UpdateRequest:
     """Return the request that declares a memory true of the present code, under the new paths of moved files.
 
     Raises FolkloreError.
     """
-    memory = (await call(GetRequest(ids=(id_,)))).found[0].memory
+    memory = (await call(requests.GetRequest(ids=(id_,)))).found[0].memory
     if not memory.paths:
         raise InvalidInput("ID", f"{id_} names no path, so it is never stale.", hint="`folklore edit` adds paths.")
     if not copy.holds(memory.namespace):
@@ -85,8 +87,8 @@ async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateReques
         raise InvalidInput("ID", f"{id_} is in {memory.namespace}, not in {copy.namespace}.", hint=hint)
     [files] = await _compared(copy, [memory])
     moved = {file.path: file.moved_to for file in files}
-    changes = Changes.model_validate({"paths": tuple(moved.get(path) or path for path in memory.paths)})
-    return await _updated(copy, UpdateRequest(id=id_, changes=changes), call)
+    changes = requests.Changes.model_validate({"paths": tuple(moved.get(path) or path for path in memory.paths)})
+    return await _updated(copy, requests.UpdateRequest(id=id_, changes=changes), call)
 
 
 async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple[Stale, ...]]:
@@ -97,45 +99,52 @@ async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple
         raise FolkloreError(f"git cannot compare the memories with the history ({error}).", hint=hint) from error
 
 
-async def _stored(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
-    about = {
-        place: (memory.paths, memory.commit)
-        for place, memory in enumerate(request.memories)
-        if isinstance(memory, Draft) and (memory.paths or memory.commit) and not memory.blobs
-        if len(memory.paths) <= MAX_PATHS
-    }
-    if not about or not copy.holds(request.namespace):
+async def _stored(copy: WorkingCopy, request: requests.StoreRequest) -> requests.StoreRequest:
+    about = [_about(item) if isinstance(item, Draft) else {} for item in request.memories]
+    tied = await _tied_each(copy, about, request.namespace)
+    if tied == about:
         return request
-    tied = dict(zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True))
-    memories = tuple(
-        replace(memory, paths=tied[place].paths, commit=tied[place].commit, blobs=tied[place].blobs)
-        if place in tied and isinstance(memory, Draft)
-        else memory
-        for place, memory in enumerate(request.memories)
-    )
+    items = zip(request.memories, tied, strict=True)
+    memories = tuple(replace(item, **_tuples(code)) if isinstance(item, Draft) else item for item, code in items)
     return request.model_copy(update={"memories": memories})
 
 
-async def _updated(copy: WorkingCopy, request: UpdateRequest, call: Call) -> UpdateRequest:
-    """Return an update with the present code, if it states paths, a commit or another text: then it is true now."""
-    given = {name: value for name, value in request.changes if value is not None}
-    if given.keys().isdisjoint(("content", "paths", "commit")) or "blobs" in given or "paths" in request.clear:
-        return request
-    try:
-        details = (await call(GetRequest(ids=(request.id,)))).found
-    except FolkloreError:  # the update meets it too
-        return request
-    memory = details[0].memory
-    paths = given.get("paths", memory.paths)
-    if not copy.holds(memory.namespace) or len(paths) > MAX_PATHS:
-        return request
-    [tied] = await asyncio.to_thread(copy.tie, [(paths, given.get("commit"))])
-    now: dict[str, object] = {"paths": tied.paths} if "paths" in given else {}
-    if tied.commit is not None and "commit" not in request.clear:
-        now |= {"commit": tied.commit}
-    if tied.blobs:
-        now |= {"blobs": tied.blobs}
-    return request.model_copy(update={"changes": request.changes.model_copy(update=now)}) if now else request
+def _about(draft: Draft) -> JsonDict:
+    return {"paths": list(draft.paths), "commit": draft.commit, "blobs": list(draft.blobs)}
+
+
+def _tuples(code: Mapping[str, Any]) -> JsonDict:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in code.items()}
+
+
+async def _updated(copy: WorkingCopy, request: requests.UpdateRequest, call: Call) -> requests.UpdateRequest:
+    async def anchor() -> Anchor | None:
+        with suppress(FolkloreError):  # the update meets it too
+            return Anchor.of((await call(requests.GetRequest(ids=(request.id,)))).found[0].memory)
+        return None
+
+    stated = {name: list(value) if isinstance(value, tuple) else value for name, value in request.changes}
+    code = await _present_code(copy, requests.without_nulls(stated), request.clear, anchor)
+    changes = request.changes.model_copy(update=_tuples(code))
+    return request.model_copy(update={"changes": changes}) if code else request
+
+
+async def _present_code(
+    copy: WorkingCopy, stated: Any, clear: Collection[str], anchor: Callable[[], Awaitable[Anchor | None]]
+) -> JsonDict:
+    """Return the present code for an update that states paths, a commit or another text: then it is true now.
+
+    `anchor` returns the code that the memory is about.
+    """
+    if stated.keys().isdisjoint(("content", "paths", "commit")) or "blobs" in stated or "paths" in clear:
+        return {}
+    about = await anchor()
+    if about is None:
+        return {}
+    code = {"paths": stated.get("paths", list(about.paths)), "commit": stated.get("commit")}
+    [tied] = await _tied_each(copy, [code], about.namespace)
+    present = {"paths": tied["paths"]} if "paths" in stated else {}
+    return present | {name: tied[name] for name in ("commit", "blobs") if tied.get(name) and name not in clear}
 
 
 def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
@@ -200,33 +209,24 @@ async def tied_json(
         arguments = arguments | {"filters": filters | {"paths": list(paths)}}
     if tool == "memory_store" and isinstance(memories := arguments.get("memories"), list):
         namespace = arguments.get("namespace") or None
-        if namespace is not None and not (isinstance(namespace, str) and copy.holds(namespace)):
-            return arguments
-        return arguments | {"memories": await _tied_each(copy, memories)}
-    if tool == "memory_update" and not arguments.keys().isdisjoint(("content", "paths", "commit")):
-        try:
-            anchor = _anchors().validate_python(await read(str(arguments.get("id")))).get(str(arguments.get("id")))
-        except ValidationError:
-            anchor = None
-        if anchor is None or not copy.holds(anchor.namespace):
-            return arguments
-        stated = {"paths": list(anchor.paths)} | {
-            name: arguments[name] for name in ("paths", "commit") if name in arguments
-        }
-        [tied] = await _tied_each(copy, [stated])
-        return {**arguments, **tied}
+        if isinstance(namespace, str | None):
+            return arguments | {"memories": await _tied_each(copy, memories, namespace)}
+    if tool == "memory_update":
+        id_, clear = str(arguments.get("id")), arguments.get("clear")
+
+        async def anchor() -> Anchor | None:
+            with suppress(ValidationError):
+                return _anchors().validate_python(await read(id_)).get(id_)
+            return None
+
+        return arguments | await _present_code(copy, arguments, clear if isinstance(clear, list) else (), anchor)
     return arguments
 
 
-async def _tied_each(copy: WorkingCopy, memories: Sequence[Any]) -> list[Any]:
-    about = {
-        place: (memory.get("paths") or (), memory.get("commit"))
-        for place, memory in enumerate(memories)
-        if isinstance(memory, dict) and not memory.get("blobs")
-        if _texts(memory.get("paths")) or memory.get("commit")
-        if isinstance(memory.get("commit"), str | None) and _texts(memory.get("paths") or [""])
-    }
-    if not about:
+async def _tied_each(copy: WorkingCopy, memories: Sequence[Any], namespace: str | None) -> list[Any]:
+    """Return memories of a namespace with the present code, but those that name none, or are not of their form."""
+    about = {place: code for place, memory in enumerate(memories) if (code := _stated_code(memory)) is not None}
+    if not about or not copy.holds(namespace):
         return list(memories)
     tied = dict(zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True))
     return [
@@ -235,6 +235,14 @@ async def _tied_each(copy: WorkingCopy, memories: Sequence[Any]) -> list[Any]:
         else memory
         for place, memory in enumerate(memories)
     ]
+
+
+def _stated_code(memory: object) -> tuple[Sequence[str], str | None] | None:
+    if not isinstance(memory, dict) or memory.get("blobs"):
+        return None
+    paths, commit = memory.get("paths") or [], memory.get("commit") or None
+    stated = (paths or commit) and isinstance(commit, str | None) and _texts(paths or [""])
+    return (paths, commit) if stated else None
 
 
 def _texts(value: object) -> bool:
