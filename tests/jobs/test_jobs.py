@@ -64,7 +64,7 @@ async def test_pending_embeddings_are_made_in_batches_of_three_statements(
     assert written == [40, 40, 20]
     assert [len(call) for call in embedder.calls] == [40, 40, 20]
     said = [query for query in queries if query.startswith(("insert", "with", "select"))]
-    assert len(said) == 3 * 3, "pending memories, the model, the embeddings"
+    assert len(said) == 3 * 3 + 1, "pending memories, the model, the embeddings; the first time the model is written"
 
 
 async def test_a_text_that_changes_while_it_is_embedded_does_not_get_the_old_embedding(
