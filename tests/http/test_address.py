@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,12 +16,10 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
-from structlog.testing import capture_logs
 
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
-from folklore.http.server import certificate as room
-from folklore.http.server.certificate import Certificate, certificate_of
+from folklore.http.server.certificate import tls_context
 from folklore.http.server.serve import bind, run, uvicorn_config
 from tests.certificates import Issued, issued
 from tests.person import Person
@@ -56,30 +53,6 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
     assert f"https://127.0.0.1:{server.port}" in server.log_text()
 
 
-@pytest.mark.strain
-async def test_every_worker_uses_a_renewed_certificate_and_keeps_its_connections(
-    database_url: str, tmp_path: Path
-) -> None:
-    folder = tmp_path / "tls"
-    files = issued(folder)
-    trusting = ssl.create_default_context(cafile=str(files.certificate))
-    async with on_http(with_tls(tmp_path, database_url, files, "2"), trusting=trusting) as server:
-        kept = httpx.Limits(keepalive_expiry=None)
-        async with httpx.AsyncClient(base_url=server.url, verify=trusting, limits=kept) as client:
-            await client.get("/healthz")
-            async with asyncio.timeout(120):
-                while server.log_text().count("Application startup complete") < 2:
-                    await asyncio.sleep(0.05)
-            issued(folder)
-            renewed = ssl.create_default_context(cafile=str(files.certificate))
-            async with asyncio.timeout(120):
-                while server.log_text().count("certificate_renewed") < 2:
-                    await handshake(server.url, renewed)
-            assert (await client.get("/healthz")).status_code == 200, "on its open connection"
-        assert all([await handshake(server.url, renewed) for _ in range(8)])
-        assert not any([await handshake(server.url, trusting) for _ in range(8)])
-
-
 def with_tls(folder: Path, database_url: str, files: Issued, workers: str) -> Watched:
     return watched(
         folder,
@@ -88,56 +61,6 @@ def with_tls(folder: Path, database_url: str, files: Issued, workers: str) -> Wa
         http__tls_cert=str(files.certificate),
         http__tls_key=str(files.key),
     )
-
-
-async def handshake(url: str, trusting: ssl.SSLContext) -> bool:
-    """Connect anew; say whether the server's certificate is trusted."""
-    async with httpx.AsyncClient(base_url=url, verify=trusting, timeout=30) as client:
-        try:
-            return (await client.get("/healthz")).status_code == 200
-        except httpx.ConnectError:
-            return False
-
-
-def _shown(certificate: Certificate) -> bytes | None:
-    """Return the certificate that a new connection gets."""
-    client_in, client_out = ssl.MemoryBIO(), ssl.MemoryBIO()
-    any_one = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    any_one.check_hostname = False
-    any_one.verify_mode = ssl.CERT_NONE
-    client = any_one.wrap_bio(client_in, client_out)
-    server = certificate.context.wrap_bio(client_out, client_in, server_side=True)
-    for side in (client, server, client):
-        with suppress(ssl.SSLWantReadError):
-            side.do_handshake()
-    return client.getpeercert(binary_form=True)
-
-
-def test_files_that_cannot_be_used_leave_the_old_certificate_in_use_until_they_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "_LOOK_SECONDS", -1.0)  # look at each handshake
-    files = issued(tmp_path)
-    certificate = Certificate(files.certificate, files.key)
-    first, key = _shown(certificate), files.key.read_bytes()
-
-    with capture_logs() as logs:
-        issued(tmp_path)
-        renewed = files.certificate.read_bytes(), files.key.read_bytes()
-        files.key.write_bytes(key)  # as if only the certificate were there yet
-        half = [_shown(certificate) for _ in range(2)]
-        files.certificate.unlink()
-        none = _shown(certificate)
-        files.certificate.write_bytes(renewed[0])
-        files.key.write_bytes(renewed[1])
-        last = _shown(certificate)
-
-    assert [first, first] == half
-    assert none == first
-    assert last == ssl.PEM_cert_to_DER_cert(renewed[0].decode())
-    assert [entry["log_level"] for entry in logs] == ["error", "error", "info"]
-    assert "is not the key of" in logs[0]["problem"]
-    assert "cannot be read" in logs[1]["problem"]
 
 
 def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
@@ -172,7 +95,7 @@ def test_an_unusable_certificate_is_reported_before_anything_listens(settings: S
 
 
 def test_without_files_there_is_no_tls() -> None:
-    assert certificate_of(None, None) is None
+    assert tls_context(None, None) is None
 
 
 def test_a_taken_port_and_a_wrong_address_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from folklore.config import Settings, is_loopback
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
 from folklore.http.server.app import build_app
-from folklore.http.server.certificate import Certificate, certificate_of
+from folklore.http.server.certificate import tls_context
 from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.metrics import shared_folder
 from folklore.http.team import Team
@@ -64,7 +64,7 @@ def run(
     http = settings.http
     if not insecure:
         _check_exposure(settings, host)
-    tls = certificate_of(http.tls_cert, http.tls_key) is not None
+    tls = tls_context(http.tls_cert, http.tls_key) is not None
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
     sockets = bind(host, port)
     named = f"[{host}]" if ":" in host and not host.startswith("[") else host
@@ -138,7 +138,7 @@ def uvicorn_config(
     """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
     guard = guard or ConnectionGuard(LIMITS)
     http, limits = settings.http, guard.limits
-    tls = None if http.tls_cert is None or http.tls_key is None else partial(_tls, http.tls_cert, http.tls_key)
+    tls = None if http.tls_cert is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
         cast("Callable[..., Any]", application or partial(_application, settings, host, limits)),
         factory=True,
@@ -163,8 +163,8 @@ def uvicorn_config(
     )
 
 
-def _tls(certificate: Path, key: Path, _config: uvicorn.Config, _default: Callable[[], Any]) -> ssl.SSLContext:
-    return Certificate(certificate, key).context
+def _tls(certificate: Path, key: Path | None, _config: uvicorn.Config, _default: Callable[[], Any]) -> ssl.SSLContext:
+    return cast("ssl.SSLContext", tls_context(certificate, key))
 
 
 def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
