@@ -118,8 +118,9 @@ class LocalServer:
         return False
 
     def inode(self) -> int | None:
-        """Return the inode of the socket, or None without a socket."""
+        """Return the inode of the socket, or None without a socket or its home, which may be elsewhere."""
         with suppress(OSError):
+            os.stat(self.home)
             return os.stat(self.path).st_ino
         return None
 

@@ -69,7 +69,9 @@ class Machine:
         self.home.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(ROOT), str(ROOT / "server")])
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        own = {"HOME": str(self.home), "PYTHONPATH": path, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        # FOLKLORE_OWN: else each machine leaves a server behind.
+        own = {"HOME": str(self.home), "PYTHONPATH": path, "FOLKLORE_OWN": "1"}
+        own["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
         return await asyncio.to_thread(self._run, arguments, at or self.home, kept | own | self.settings | more)
 
     def _run(self, arguments: list[str], at: Path, environment: dict[str, str]) -> Ran:

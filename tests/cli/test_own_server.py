@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -248,6 +249,8 @@ def test_a_home_with_a_long_path_has_its_socket_elsewhere(machine: Machine, data
         assert (ran.code, again.code, ran.err) == (0, 0, "")
         assert EACH in again.out
         assert len(own_servers(home)) == 1
+        rmtree(home)
+        eventually(lambda: not own_servers(home))
 
 
 def test_without_a_private_folder_a_command_says_so_and_does_without(machine: Machine) -> None:

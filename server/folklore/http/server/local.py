@@ -131,7 +131,7 @@ class _Ending:
         for guard in self._guards:
             await guard.close_overdue()
         if self._released is None:
-            gone = self._server.inode() != self._inode  # the home was removed: no client finds this server
+            gone = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
             over = self.serving.told or gone or self._is_idle(self._idle_seconds)
             if over and (gone or self._inode is None or self._server.release(self._inode)):
                 self._released = time.monotonic()
