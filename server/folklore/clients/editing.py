@@ -172,10 +172,10 @@ class _Document:
             key, end = _DECODER.raw_decode(self.strict, place)
             value = self._skip(self.strict, self._skip(self.strict, end) + 1)
             _, end = _DECODER.raw_decode(self.strict, value)
-            after = self._skip(self._bare, end)
-            comma = after + 1 if self._bare[after] == "," else None
+            end_of_space = self._skip(self._bare, end)
+            comma = end_of_space + 1 if self._bare[end_of_space] == "," else None
             members.append(_Member(key, place, value, end, comma))
-            place = self._skip(self.strict, comma or after)
+            place = self._skip(self.strict, comma or end_of_space)
         return _Object(start + 1, place, tuple(members))
 
     @staticmethod
@@ -283,14 +283,14 @@ def _write_json(value: object, indent: str, newline: str, unit: str) -> str:
 
 
 def _newline(text: str) -> str:
-    found = re.search(r"\r?\n", text)
-    return found.group() if found else "\n"
+    match = re.search(r"\r?\n", text)
+    return match.group() if match else "\n"
 
 
 def _unit(text: str) -> str:
     """Return the indentation of the first line that has one: a tab or some spaces."""
-    found = re.search(r"^[ \t]+(?=[\"\[])", text, re.MULTILINE)
-    return found.group() if found else "  "
+    match = re.search(r"^[ \t]+(?=[\"\[])", text, re.MULTILINE)
+    return match.group() if match else "  "
 
 
 def _indent(text: str, place: int) -> str:

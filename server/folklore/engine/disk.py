@@ -45,10 +45,10 @@ class DataGuard:
 
     def require(self) -> None:
         """Raise DataMissing unless the data is that of the engine. It takes one system call."""
-        found = self._identity()
-        if found is None or found != self._known:
+        identity = self._identity()
+        if identity is None or identity != self._known:
             raise DataMissing(
-                f"The data directory {self._data} was {'removed' if found is None else 'replaced'} while its engine "
+                f"The data directory {self._data} was {'removed' if identity is None else 'replaced'} while its engine "
                 "ran: nothing is written.",
                 hint="Put it back, or stop this server and run `folklore restore FILE`.",
             )

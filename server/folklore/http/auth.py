@@ -89,16 +89,16 @@ class AuthenticationMiddleware:
         if scope["method"] == "POST" and scope["path"] == JOIN:
             await self._join(scope, receive, send)
             return
-        found = await self._caller(scope, token)
-        if isinstance(found, Response):
-            await found(scope, receive, send)
+        caller = await self._caller(scope, token)
+        if isinstance(caller, Response):
+            await caller(scope, receive, send)
             return
-        if found.token is not None:
+        if caller.token is not None:
             state = scope.setdefault("state", {})
-            state["principal"], state["owner"] = found.author, found.access is None
+            state["principal"], state["owner"] = caller.author, caller.access is None
             # The SDK holds each session to the token that began it, which it takes from here.
-            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(found.token), scopes=[]))
-        with calling(found):
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
+        with calling(caller):
             await self._app(scope, receive, send)
 
     async def _caller(self, scope: Scope, token: str | None) -> Caller | Response:

@@ -42,9 +42,9 @@ TEMPLATES = tuple(
 async def read(service: Operations, uri: str) -> types.ReadResourceResult:
     """Read a resource. Raises MCPError: invalid params for an unknown one."""
     for pattern, reader in _READERS:
-        if found := pattern.fullmatch(uri):
+        if match := pattern.fullmatch(uri):
             try:
-                value = await reader(service, *(unquote(part) for part in found.groups()))
+                value = await reader(service, *(unquote(part) for part in match.groups()))
             except (NotFound, InvalidInput) as error:
                 raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from error
             except FolkloreError as error:
@@ -59,8 +59,8 @@ async def _status(service: Operations) -> JsonDict:
 
 
 async def _namespaces(service: Operations) -> JsonDict:
-    found = await service.call(ListNamespacesRequest())
-    return {"namespaces": [serializers.namespace(item) for item in found]}
+    namespaces = await service.call(ListNamespacesRequest())
+    return {"namespaces": [serializers.namespace(item) for item in namespaces]}
 
 
 async def _recent(service: Operations, namespace: str) -> JsonDict:

@@ -123,8 +123,8 @@ async def memory_get(service: Operations, arguments: Any, _meta: Meta) -> JsonDi
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    found = await service.call(requests.GetRequest(ids=await _whole(service, arguments.ids)))
-    return serializers.fitted(serializers.got(found), arguments.max_tokens)
+    result = await service.call(requests.GetRequest(ids=await _whole(service, arguments.ids)))
+    return serializers.fitted(serializers.got(result), arguments.max_tokens)
 
 
 async def _whole(service: Operations, texts: Texts) -> tuple[UUID, ...]:

@@ -144,17 +144,17 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @context_and_json
 def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
     """Show the changes of a memory, their authors and what differs; the last change first."""
-    found = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
+    result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
     zone = zone_of(ctx)
-    now = found.memory
+    now = result.memory
     if as_json:
-        revisions = [serializers.revision(item) for item in found.revisions]
+        revisions = [serializers.revision(item) for item in result.revisions]
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
     after: dict[str, Any] = serializers.record(now)
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
-        for item in found.revisions:  # the last change first, so that each former value is the next one's new value
+        for item in result.revisions:  # the last change first, so that each former value is the next one's new value
             print_revision(item, after, zone)
             after |= item.before
         print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)

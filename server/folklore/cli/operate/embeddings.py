@@ -49,15 +49,15 @@ def status(ctx: click.Context, as_json: bool) -> None:
     Counts exactly, so it reads every namespace.
     """
 
-    found = call(ctx, EmbeddingsRequest())
+    result = call(ctx, EmbeddingsRequest())
     if as_json:
-        print_json(result_json(EmbeddingsRequest(), found))
+        print_json(result_json(EmbeddingsRequest(), result))
         return
-    print_line(f"configured  {found.configured or 'none'}")
-    print_line(f"active      {found.active or 'none yet'}")
-    if found.note:
-        print_line(found.note)
-    for rows in ([asdict(item) for item in found.models], [asdict(item) for item in found.namespaces]):
+    print_line(f"configured  {result.configured or 'none'}")
+    print_line(f"active      {result.active or 'none yet'}")
+    if result.note:
+        print_line(result.note)
+    for rows in ([asdict(item) for item in result.models], [asdict(item) for item in result.namespaces]):
         if rows:
             print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
 

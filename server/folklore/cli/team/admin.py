@@ -236,16 +236,16 @@ def tokens() -> None:
 @context_and_json
 def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
-    made = call(ctx, requests.CreateTokenRequest(grants=grants, **options))
+    token = call(ctx, requests.CreateTokenRequest(grants=grants, **options))
     if as_json:
-        value = {"id": str(made.id), "name": made.principal, "token": made.secret, "created": list(made.created)}
-        print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
+        value = {"id": str(token.id), "name": token.principal, "token": token.secret, "created": list(token.created)}
+        print_json(value | ({"expires_at": token.expires_at.isoformat()} if token.expires_at else {}))
         return
-    print_line(made.secret)
-    until = f"until {absolute_time(made.expires_at, zone_of(ctx))}" if made.expires_at else "without an end"
-    click.echo(f"This token of {made.principal} (id {made.id}, {until}) is shown once: keep it now.", err=True)
-    if made.created:
-        click.echo(f"Created for it: {', '.join(made.created)}.", err=True)
+    print_line(token.secret)
+    until = f"until {absolute_time(token.expires_at, zone_of(ctx))}" if token.expires_at else "without an end"
+    click.echo(f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.", err=True)
+    if token.created:
+        click.echo(f"Created for it: {', '.join(token.created)}.", err=True)
 
 
 @tokens.command("list")

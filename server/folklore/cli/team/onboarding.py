@@ -72,24 +72,24 @@ def invite(
     if not wanted:
         raise InvalidInput("repo", "is missing.", hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer")
     address = _public_address(settings_of(ctx), url)
-    made = call(ctx, InviteRequest(name=name, grants=wanted, expires=expires, within=within))
-    line = f"folklore join {address} {made.code}"
+    result = call(ctx, InviteRequest(name=name, grants=wanted, expires=expires, within=within))
+    line = f"folklore join {address} {result.code}"
     if as_json:
-        value: dict[str, Any] = {"id": str(made.id), "name": made.principal, "line": line, "url": address}
-        value |= {"code": made.code, "valid_until": made.valid_until, "created": list(made.created)}
-        print_json(value | ({"expires_at": made.expires_at} if made.expires_at else {}))
+        value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
+        value |= {"code": result.code, "valid_until": result.valid_until, "created": list(result.created)}
+        print_json(value | ({"expires_at": result.expires_at} if result.expires_at else {}))
         return
     print_line(line)
-    until = absolute_time(made.valid_until, zone_of(ctx))
-    _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
+    until = absolute_time(result.valid_until, zone_of(ctx))
+    _say(f"Send this line to {result.principal}. It works once, until {until}, for {', '.join(wanted)}.")
     _say(f"A machine without Folklore needs before it: {pip_install()}")
-    if made.expires_at:
-        _say(f"The token ends {absolute_time(made.expires_at, zone_of(ctx))}.")
+    if result.expires_at:
+        _say(f"The token ends {absolute_time(result.expires_at, zone_of(ctx))}.")
     else:
         _say("The token has no end.")
-    if made.created:
-        _say(f"Created: {', '.join(made.created)}.")
-    _say(f"`folklore tokens revoke {made.id}` withdraws it.")
+    if result.created:
+        _say(f"Created: {', '.join(result.created)}.")
+    _say(f"`folklore tokens revoke {result.id}` withdraws it.")
     host = urlsplit(address).hostname or ""
     if is_loopback(host):
         _say("This address is reached from this machine only.")

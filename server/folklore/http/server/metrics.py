@@ -216,9 +216,9 @@ def shared_folder(workers: int) -> Iterator[None]:
 def forget_ended_workers(folder: Path) -> None:
     """Forget the open connections of workers that ended; what they counted stays."""
     for file in folder.glob("gauge_live*_*.db"):
-        found = re.fullmatch(r"gauge_live\w*?_(\d+)\.db", file.name)
-        if found is not None and not _is_running(int(found[1])):
-            mark_process_dead(int(found[1]), path=str(folder))  # type: ignore[no-untyped-call]
+        match = re.fullmatch(r"gauge_live\w*?_(\d+)\.db", file.name)
+        if match is not None and not _is_running(int(match[1])):
+            mark_process_dead(int(match[1]), path=str(folder))  # type: ignore[no-untyped-call]
 
 
 def _is_running(pid: int) -> bool:

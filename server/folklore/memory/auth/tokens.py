@@ -239,10 +239,10 @@ def _access(known: Known, key: str | None) -> Access:
 
 def period(text: str, field: str) -> timedelta:
     """Parse a period such as 12h, 90d, 8w or 1y. Raises InvalidInput."""
-    found = _PERIOD.fullmatch(text.strip().lower())
-    if found is None:
+    match = _PERIOD.fullmatch(text.strip().lower())
+    if match is None:
         raise InvalidInput(field, f"{text[:40]!r} is not a period.", hint="Write 12h, 90d, 8w or 1y.")
-    length = int(found[1]) * _UNITS[found[2]]
+    length = int(match[1]) * _UNITS[match[2]]
     if length > _LONGEST:
         raise InvalidInput(field, "must be at most a hundred years.", hint="Write 12h, 90d, 8w or 1y.")
     return length

@@ -52,8 +52,8 @@ class HookScope:
 async def place_of(context: RequestContext, project: str) -> Place:
     """Return the place of a project by its name, which need not have a namespace yet. Raises InvalidInput."""
     name = names.normalise(project, field="namespace")
-    found = await context.memory.find_namespaces(())
-    own = next((space.id for space in found if names.key(space.name) == names.key(name)), NOWHERE)
+    namespaces = await context.memory.find_namespaces(())
+    own = next((space.id for space in namespaces if names.key(space.name) == names.key(name)), NOWHERE)
     return Place(own, name)
 
 
@@ -69,14 +69,14 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     if project is not None and role_in(context.caller, names.normalise(project)) is None:
         project = None
     key = None if project is None else names.key(names.normalise(project))
-    found = await context.memory.find_namespaces(())
+    namespaces = await context.memory.find_namespaces(())
     name = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
     session, ledger = AssistantSession(context.caller.author, name), Injections(context.memory.root.database)
     return HookScope(
         session=session,
         project=project,
-        own=next((space for space in found if names.key(space.name) == key), None),
-        shared=[space for space in found if space.shared and names.key(space.name) != key],
+        own=next((space for space in namespaces if names.key(space.name) == key), None),
+        shared=[space for space in namespaces if space.shared and names.key(space.name) != key],
         ledger=ledger if context.caller.may_write else None,
         paused=await ledger.paused(**session.columns, now=context.now) is not None,
     )

@@ -122,14 +122,14 @@ async def _redo(
 async def _take_back(
     change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None, action: Write = "undo"
 ) -> None:
-    before = await _restorable(change, last)
-    await change.record([state.id], action, list(before), undoes={state.id: last.revision})
-    if "superseded_by" in before:
+    former = await _restorable(change, last)
+    await change.record([state.id], action, list(former), undoes={state.id: last.revision})
+    if "superseded_by" in former:
         if state.superseded_by is not None:
             await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
-        if before["superseded_by"] is not None:
-            await change.relate([Relation(UUID(str(before["superseded_by"])), SUPERSEDES, state.id)])
-    await write_fields(change, state, before, vectors)
+        if former["superseded_by"] is not None:
+            await change.relate([Relation(UUID(str(former["superseded_by"])), SUPERSEDES, state.id)])
+    await write_fields(change, state, former, vectors)
     if last.action == MERGE:
         await unmerge(change, state.id, last)
 

@@ -44,14 +44,14 @@ def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
     if text in _ALL_TIME:
         return TimeRange(None, None)
     try:
-        found = _time_range(text, Clock(now, zone))
+        time_range = _time_range(text, Clock(now, zone))
     except (OverflowError, ValueError):
         raise InvalidInput("time", "there is no such date in the calendar.", hint=UNDERSTOOD) from None
-    if found is None:
+    if time_range is None:
         raise InvalidInput("time", "this time expression is not understood.", hint=UNDERSTOOD)
-    if found.since and found.until and found.since > found.until:
+    if time_range.since and time_range.until and time_range.since > time_range.until:
         raise InvalidInput("time", "the range ends before it begins.", hint="Exchange the two times.")
-    return found
+    return time_range
 
 
 def _normal(expression: str) -> str:
@@ -147,32 +147,32 @@ def _bare_period(text: str, clock: Clock) -> Period | None:
         day, recurring = named
         return clock.days(day, day + timedelta(days=1), recurring=recurring)
     for pattern, parser in _PARSERS:
-        if (found := pattern.fullmatch(text)) and (period := parser(found, clock)):
+        if (match := pattern.fullmatch(text)) and (period := parser(match, clock)):
             return period
     return _time_of_day(text, clock)
 
 
-def _counted(found: re.Match[str], clock: Clock) -> Period | None:
+def _counted(match: re.Match[str], clock: Clock) -> Period | None:
     """Parse `last 3 days`, `next two weeks`; a bare `24h` or `7 days` ends now."""
-    if found["which"] is None and found["count"] in ("a", "an"):
+    if match["which"] is None and match["count"] in ("a", "an"):
         return None
-    count = _number(found["count"])
-    return clock.rolling(-count if found["which"] in ("next", "coming") else count, _UNITS[found["unit"]])
+    count = _number(match["count"])
+    return clock.rolling(-count if match["which"] in ("next", "coming") else count, _UNITS[match["unit"]])
 
 
-def _distant(found: re.Match[str], clock: Clock) -> Period | None:
+def _distant(match: re.Match[str], clock: Clock) -> Period | None:
     """Parse `3 days ago`, `an hour from now`, `in two weeks`."""
-    if bool(found["ahead"]) == bool(found["way"]):
+    if bool(match["ahead"]) == bool(match["way"]):
         return None
-    count = _number(found["count"])
-    return clock.ago(-count if found["ahead"] or found["way"] == " from now" else count, _UNITS[found["unit"]])
+    count = _number(match["count"])
+    return clock.ago(-count if match["ahead"] or match["way"] == " from now" else count, _UNITS[match["unit"]])
 
 
-def _calendar_unit(found: re.Match[str], clock: Clock) -> Period:
+def _calendar_unit(match: re.Match[str], clock: Clock) -> Period:
     """Parse `last week`, `this month`, `next year`. `past week` ends now, and so do `last hour` and shorter units."""
-    unit = _UNITS[found["unit"]]
-    offset = _OFFSETS.get(found["which"], -1)
-    if found["which"] == "past" or (offset and unit in ("second", "minute", "hour")):
+    unit = _UNITS[match["unit"]]
+    offset = _OFFSETS.get(match["which"], -1)
+    if match["which"] == "past" or (offset and unit in ("second", "minute", "hour")):
         return clock.rolling(-offset, unit)
     return clock.unit(unit, offset)
 
@@ -181,19 +181,19 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
     """Parse a single day; return it and whether its name recurs."""
     if text in _DAYS:
         return clock.today + timedelta(days=_DAYS[text]), False
-    if found := _ISO_DAY.fullmatch(text):
-        basic = found["basic"]
-        parts = (basic[:4], basic[4:6], basic[6:]) if basic else (found["year"], found["month"], found["day"])
+    if match := _ISO_DAY.fullmatch(text):
+        basic = match["basic"]
+        parts = (basic[:4], basic[4:6], basic[6:]) if basic else (match["year"], match["month"], match["day"])
         return date(*map(int, parts)), False
-    if found := _NAMED_WEEKDAY.fullmatch(text):
-        return _weekday(_WEEKDAYS[found["weekday"]], found["which"], clock.today), found["which"] is None
-    if found := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
-        month, day = MONTHS[found["month"]], int(found["day"])
-        if found["year"]:
-            return date(int(found["year"]), month, day), False
+    if match := _NAMED_WEEKDAY.fullmatch(text):
+        return _weekday(_WEEKDAYS[match["weekday"]], match["which"], clock.today), match["which"] is None
+    if match := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
+        month, day = MONTHS[match["month"]], int(match["day"])
+        if match["year"]:
+            return date(int(match["year"]), month, day), False
         return _latest(month, day, clock.today), True
-    if (found := _ISO_WEEK.fullmatch(text)) and found["day"]:
-        return date.fromisocalendar(int(found["year"]), int(found["week"]), int(found["day"])), False
+    if (match := _ISO_WEEK.fullmatch(text)) and match["day"]:
+        return date.fromisocalendar(int(match["year"]), int(match["week"]), int(match["day"])), False
     return None
 
 
@@ -217,40 +217,40 @@ def _latest(month: int, day: int, today: date) -> date:
     raise OverflowError
 
 
-def _numbered(found: re.Match[str], clock: Clock) -> Period:
+def _numbered(match: re.Match[str], clock: Clock) -> Period:
     """Parse `2024`, `2024-03`."""
-    month = found.groupdict().get("month")
-    return clock.months(date(int(found["year"]), int(month or 1), 1), 1 if month else 12)
+    month = match.groupdict().get("month")
+    return clock.months(date(int(match["year"]), int(month or 1), 1), 1 if month else 12)
 
 
-def _named_month(found: re.Match[str], clock: Clock) -> Period | None:
-    month, today, which = MONTHS[found["month"]], clock.today, found["which"]
-    if found["year"]:
-        return None if which else clock.months(date(int(found["year"]), month, 1), 1)
+def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
+    month, today, which = MONTHS[match["month"]], clock.today, match["which"]
+    if match["year"]:
+        return None if which else clock.months(date(int(match["year"]), month, 1), 1)
     year = today.year - (month > today.month)
     if which:
         year = today.year + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[_OFFSETS[which]]
     return clock.months(date(year, month, 1), 1, recurring=not which)
 
 
-def _quarter(found: re.Match[str], clock: Clock) -> Period | None:
-    before, after = found.groupdict().get("year"), found["after"]
+def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
+    before, after = match.groupdict().get("year"), match["after"]
     if before and after:
         return None
-    month, today, named = _QUARTERS[found["quarter"]] * 3 - 2, clock.today, before or after
+    month, today, named = _QUARTERS[match["quarter"]] * 3 - 2, clock.today, before or after
     year = int(named) if named else today.year - (month > today.month)
     return clock.months(date(year, month, 1), 3, recurring=not named)
 
 
-def _iso_week(found: re.Match[str], clock: Clock) -> Period:
-    monday = date.fromisocalendar(int(found["year"]), int(found["week"]), 1)
+def _iso_week(match: re.Match[str], clock: Clock) -> Period:
+    monday = date.fromisocalendar(int(match["year"]), int(match["week"]), 1)
     return clock.days(monday, monday + timedelta(days=7))
 
 
-def _iso_time(found: re.Match[str], clock: Clock) -> Period:
-    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(found["zone"], found["zone"])
-    moment = datetime.fromisoformat(f"{found['date']}T{found['time']}{zone}")
-    digits = len(found["time"].split(".")[0].replace(":", ""))
+def _iso_time(match: re.Match[str], clock: Clock) -> Period:
+    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(match["zone"], match["zone"])
+    moment = datetime.fromisoformat(f"{match['date']}T{match['time']}{zone}")
+    digits = len(match["time"].split(".")[0].replace(":", ""))
     precision = {2: _HOUR, 4: _MINUTE}.get(digits, _SECOND)
     return clock.point(moment if moment.tzinfo else clock.at(moment.date(), moment.time()), precision)
 
@@ -259,10 +259,10 @@ def _time_of_day(text: str, clock: Clock) -> Period | None:
     """Parse `10:30` today, `yesterday at 9am`, `noon on Monday`."""
     if alone := _clock_time(text):
         return clock.point(clock.at(clock.today, alone[0]), alone[1])
-    found = _DAY_THEN_TIME.fullmatch(text) or _TIME_THEN_DAY.fullmatch(text)
-    if not found:
+    match = _DAY_THEN_TIME.fullmatch(text) or _TIME_THEN_DAY.fullmatch(text)
+    if not match:
         return None
-    day, moment = _named_day(found["day"], clock), _clock_time(found["time"])
+    day, moment = _named_day(match["day"], clock), _clock_time(match["time"])
     if not day or not moment:
         return None
     return replace(clock.point(clock.at(day[0], moment[0]), moment[1]), recurring=day[1])
@@ -272,14 +272,14 @@ def _clock_time(text: str) -> tuple[time, timedelta] | None:
     """Parse a time of day (`9am`, `10:30`, `10:30:15`, `noon`); return it and its precision."""
     if text in _NAMED_TIMES:
         return _NAMED_TIMES[text], _MINUTE
-    found = _CLOCK_TIME.fullmatch(text)
-    if not found or not (found["minute"] or found["half"]):
+    match = _CLOCK_TIME.fullmatch(text)
+    if not match or not (match["minute"] or match["half"]):
         return None
-    hour = _hour(int(found["hour"]), found["half"])
+    hour = _hour(int(match["hour"]), match["half"])
     if hour is None:
         return None
-    precision = _SECOND if found["second"] else _MINUTE if found["minute"] else _HOUR
-    return time(hour, int(found["minute"] or 0), int(found["second"] or 0)), precision
+    precision = _SECOND if match["second"] else _MINUTE if match["minute"] else _HOUR
+    return time(hour, int(match["minute"] or 0), int(match["second"] or 0)), precision
 
 
 def _hour(hour: int, half: str | None) -> int | None:
@@ -288,21 +288,21 @@ def _hour(hour: int, half: str | None) -> int | None:
     return hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else None
 
 
-def _part_of_day(found: re.Match[str], clock: Clock) -> Period | None:
+def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
     """Parse `this morning`, `yesterday evening`, `last night`, `tonight`."""
-    day = _named_day("today" if found["day"] == "this" else found["day"], clock)
+    day = _named_day("today" if match["day"] == "this" else match["day"], clock)
     if not day:
         return None
     start, end = (
-        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24)) for hour in _PARTS_OF_DAY[found["part"]]
+        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24)) for hour in _PARTS_OF_DAY[match["part"]]
     )
     return Period.whole(start, end)
 
 
 def _length(text: str) -> tuple[int, Unit] | None:
     """Parse a number of units: `three days`, `24h`, `a couple of weeks`."""
-    found = _COUNTED.fullmatch(text)
-    return (_number(found["count"]), _UNITS[found["unit"]]) if found and not found["which"] else None
+    match = _COUNTED.fullmatch(text)
+    return (_number(match["count"]), _UNITS[match["unit"]]) if match and not match["which"] else None
 
 
 def _number(text: str) -> int:
@@ -310,7 +310,7 @@ def _number(text: str) -> int:
 
 
 _PARSERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Clock], Period | None]], ...] = (
-    (_UNIT_BEFORE_LAST, lambda found, clock: clock.unit(_UNITS[found["unit"]], -2)),
+    (_UNIT_BEFORE_LAST, lambda match, clock: clock.unit(_UNITS[match["unit"]], -2)),
     (_CALENDAR_UNIT, _calendar_unit), (_DISTANT, _distant),
     (_COUNTED, _counted), (_ONLY_MONTH, _numbered), (_NAMED_MONTH, _named_month), (_QUARTER, _quarter),
     (_ORDINAL_QUARTER, _quarter), (_ONLY_YEAR, _numbered), (_ISO_WEEK, _iso_week), (_ISO_TIME, _iso_time),
@@ -351,33 +351,33 @@ def _time_range(text: str, clock: Clock) -> TimeRange | None:
 
 def _age(text: str, clock: Clock) -> TimeRange | None:
     """Parse `older than 2 weeks`, `less than an hour ago`."""
-    found = _AGE.fullmatch(text)
-    length = _length(found[2]) if found else None
-    if not found or not length:
+    match = _AGE.fullmatch(text)
+    length = _length(match[2]) if match else None
+    if not match or not length:
         return None
     moment = clock.shifted(-length[0], length[1])
-    return TimeRange(None, moment) if found[1] in ("older", "more") else TimeRange(moment, None)
+    return TimeRange(None, moment) if match[1] in ("older", "more") else TimeRange(moment, None)
 
 
 def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
     """Parse `after Monday and before Friday`."""
-    found = _BOUNDS.fullmatch(text)
-    if not found:
+    match = _BOUNDS.fullmatch(text)
+    if not match:
         return None
-    since, until = _one_bound(f"{found[1]} {found[2]}", clock), _one_bound(f"{found[3]} {found[4]}", clock)
+    since, until = _one_bound(f"{match[1]} {match[2]}", clock), _one_bound(f"{match[3]} {match[4]}", clock)
     return TimeRange(since.since, until.until) if since and until else None
 
 
 def _one_bound(text: str, clock: Clock) -> TimeRange | None:
     """Parse `since March`, `before 2024`, `until Friday`, `2024..`."""
-    if found := _OPEN_END.fullmatch(text):
-        period = _period(found[1], clock)
+    if match := _OPEN_END.fullmatch(text):
+        period = _period(match[1], clock)
         return TimeRange(period.low, None) if period else None
-    found = _BOUND.fullmatch(text)
-    period = _period(found[2], clock) if found else None
-    if not found or not period:
+    match = _BOUND.fullmatch(text)
+    period = _period(match[2], clock) if match else None
+    if not match or not period:
         return None
-    word = found[1]
+    word = match[1]
     if word in ("after", "later than"):
         return TimeRange(period.high, None)
     if word in ("since", "from", "starting"):
@@ -432,8 +432,8 @@ def _completed(first: str, last: str) -> tuple[str, str]:
 
     `3 to 5 days` is ambiguous and remains as it is.
     """
-    if (after := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not _length(last):
-        return f"{first} {after['rest']}", last
-    if (before := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
-        return first, f"{before['rest']} {last}"
+    if (match := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not _length(last):
+        return f"{first} {match['rest']}", last
+    if (match := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
+        return first, f"{match['rest']} {last}"
     return first, last

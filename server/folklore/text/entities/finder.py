@@ -120,8 +120,8 @@ def _is_symbol(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    found = _CODE.fullmatch(text)
-    return found is not None and (found[1] or "").lower() not in lexicon.NO_CODES
+    match = _CODE.fullmatch(text)
+    return match is not None and (match[1] or "").lower() not in lexicon.NO_CODES
 
 
 def _repositories(text: str) -> Iterator[Mention]:
@@ -132,7 +132,7 @@ def _repositories(text: str) -> Iterator[Mention]:
     for word in text.split():
         position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
-            found = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
-            if found and (found[1] or found[3] or before.lower() in lexicon.REPOSITORY_WORDS):
-                yield position, "project", found[2].removesuffix(".git")
+            match = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
+            if match and (match[1] or match[3] or before.lower() in lexicon.REPOSITORY_WORDS):
+                yield position, "project", match[2].removesuffix(".git")
         position, before = position + len(word), word.strip(":,`")

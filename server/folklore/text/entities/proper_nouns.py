@@ -78,8 +78,8 @@ def _part_of_code(text: str, start: int, end: int) -> bool:
 def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
     """Return a run's words without a sentence's opening word, and their place in the sentence."""
     if not _opens_sentence(text, start):
-        found = _WORD_BEFORE.search(text, max(start - 12, 0), start)
-        before = found[1].lower() if found else ""
+        match = _WORD_BEFORE.search(text, max(start - 12, 0), start)
+        before = match[1].lower() if match else ""
     elif before := _opening_word(words):
         words = words[1:]
     else:

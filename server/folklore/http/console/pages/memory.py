@@ -83,8 +83,8 @@ def memory_id(text: str) -> UUID:
 
 async def read(visit: Visit) -> MemoryDetails:
     """Read the memory that the address names, a forgotten one too. Raises NotFound."""
-    found = await visit.call(GetRequest(ids=(memory_id(visit.request.path_params["id"]),), forgotten=True))
-    return found.found[0]
+    result = await visit.call(GetRequest(ids=(memory_id(visit.request.path_params["id"]),), forgotten=True))
+    return result.found[0]
 
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
@@ -124,10 +124,10 @@ async def _known(visit: Visit, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     if not ids:
         return {}
     try:
-        found = await visit.call(GetRequest(ids=tuple(dict.fromkeys(ids))[:_READ]))
+        result = await visit.call(GetRequest(ids=tuple(dict.fromkeys(ids))[:_READ]))
     except NotFound:
         return {}
-    return {item.memory.id: item.memory for item in found.found}
+    return {item.memory.id: item.memory for item in result.found}
 
 
 def _short(text: str) -> str:

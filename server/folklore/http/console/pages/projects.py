@@ -61,9 +61,9 @@ class Projects:
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    found = await visit.call(requests.ListNamespacesRequest())
+    namespaces = await visit.call(requests.ListNamespacesRequest())
     deleted = await visit.call(requests.ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
-    named = [item for item in found if all(word in item.name.casefold() for word in words)]
+    named = [item for item in namespaces if all(word in item.name.casefold() for word in words)]
     return await visit.render(
         "projects.html", projects=Projects.of(visit, named, _PROJECTS), deleted=deleted, words=" ".join(words)
     )

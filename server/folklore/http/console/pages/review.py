@@ -61,16 +61,16 @@ async def show(visit: Visit) -> Response:
         counted = {item.namespace: item for item in overview.attention}
         return await visit.render("review_projects.html", projects=status.namespaces, counted=counted)
     reason, skip = _reason(visit.query.get("reason", "similar")), _skip(visit.query.get("skip") or "0")
-    found = await visit.call(
+    result = await visit.call(
         requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
     )
-    items = [_shown(item) for item in found.items[skip : skip + _PAGE]]
+    items = [_shown(item) for item in result.items[skip : skip + _PAGE]]
     statements = await visit.call(requests.StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
-    if len(found.items) > skip + _PAGE:
+    if len(result.items) > skip + _PAGE:
         more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
-    elif found.after is not None:
-        more = {"after": found.after}
+    elif result.after is not None:
+        more = {"after": result.after}
     values = {"items": items, "more": more, "statements": statements}
     return await visit.render("review.html", **_of_page(visit, project, reason) | values)
 

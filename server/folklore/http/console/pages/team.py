@@ -29,10 +29,10 @@ async def show(visit: Visit) -> Response:
     every = visit.query.get("all") == "1"
     tokens = await visit.call(requests.ListTokensRequest(all=every)) if visit.is_owner else ()
     people = {principal: list(found) for principal, found in groupby(tokens, lambda token: token.principal)}
-    own = await visit.call(requests.CallerRequest())
+    caller = await visit.call(requests.CallerRequest())
     return await visit.render(
         "team.html",
-        own=own,
+        own=caller,
         people=people,
         every=every,
         state=_state,

@@ -125,8 +125,8 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     text, at, ended, listed = "", 0, False, False
     while True:
-        found = _NOT_SPACE.search(text, at)
-        at = len(text) if found is None else found.start()
+        match = _NOT_SPACE.search(text, at)
+        at = len(text) if match is None else match.start()
         if not listed and text[at : at + 1] == "[":
             listed, at = True, at + 1
             continue
