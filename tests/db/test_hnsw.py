@@ -85,14 +85,14 @@ async def test_an_invalid_index_is_built_again(two: BackgroundJobs, connection: 
 async def test_an_index_that_is_being_built_is_left_alone(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
-    [change] = await VectorIndexes(database).changes(FROM)
+    [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
     await connection.execute("update embeddings set length = length")  # the build waits for this transaction
 
     building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
-        while await VectorIndexes(database).changes(FROM):
+        while await VectorIndexes(database).index_changes(threshold=FROM):
             await asyncio.sleep(0.01)
     assert not building.done()
     await writing.rollback()
@@ -105,7 +105,7 @@ async def test_an_index_that_is_being_built_is_left_alone(
 async def test_a_cancelled_build_is_repeated_by_the_next_run(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
-    [change] = await VectorIndexes(database).changes(FROM)
+    [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
     await connection.execute("update embeddings set length = length")
@@ -118,7 +118,9 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
             await building
         await writing.rollback()
         assert [index.valid for index in await indexes(connection)] == [False]
-        while not await VectorIndexes(database).changes(FROM):  # until Postgres has ended the cancelled build
+        while not await VectorIndexes(database).index_changes(
+            threshold=FROM
+        ):  # until Postgres has ended the cancelled build
             await asyncio.sleep(0.01)
 
         assert await two("indexes") == {"built": 1, "dropped": 1}

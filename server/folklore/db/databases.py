@@ -120,7 +120,8 @@ class Databases:
                 "The role of database_url may not create a database, which a copy is restored into.",
                 hint="Run this with a role that may: alter role NAME createdb.",
             ) from error
-        await self._ensure_token_role()
+        with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
+            await self._command("backup/token_role")  # a copy's privileges name the role for tokens
         return address_of(self._dsn, self.scratch)
 
     async def left_formers(self) -> list[str]:
@@ -171,11 +172,6 @@ class Databases:
             while True:
                 await _rows(connection, "backup/end_sessions", names=[self.current, self.scratch])
                 await asyncio.sleep(_PAUSE)
-
-    async def _ensure_token_role(self) -> None:
-        """Create the role for tokens, which a copy's privileges name."""
-        with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
-            await self._command("backup/token_role")
 
     async def _command(self, name: str, /, **values: object) -> None:
         """Run the command that a statement returns, if it returns one."""

@@ -2,12 +2,14 @@
 select 'The cluster has no worker, or its coordinator is no node: docs/how-to/citus.md has the steps before.' as doubt
 where 2 > (select count(distinct groupid > 0) from pg_dist_node where isactive)
 union all
+select 'The tables are not there yet: run `folklore db migrate`.' where to_regclass('memories') is null
+union all
 select format('Node %s:%s cannot reach %s:%s; passwords are read from .pgpass.', n.from_node, n.from_port, n.to_node, n.to_port)
 from citus_check_cluster_node_health() as n (from_node, from_port, to_node, to_port, reached) where n.reached is not true
 union all
 select format('%s connections of Folklore are open: stop its servers first.', count(*)) from pg_stat_activity a
 where a.datname = current_database() and a.application_name = 'folklore' and a.pid <> pg_backend_pid()
-having count(*) > 0
+having count(*) > 0 and to_regclass('memories') not in (select logicalrelid from pg_dist_partition)
 
 -- name: settings. The settings of both roles. Settings of a transaction reach the workers by the first: without it, row-level
 -- security returns no row, and no error. By the second, policies may read grants there. The others are those of searches.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterable, Set
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 import asyncpg
 
 from folklore.db.database import Database, Row
+from folklore.db.distribute import distribute, undistributed
 from folklore.db.driver_errors import closed_after
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
@@ -26,6 +28,8 @@ _LOCK = 0x666F6C6B
 _OLDEST_POSTGRES = 15
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _OLDEST_PGVECTOR = (0, 8, 0)
+# A command of a migration: up to a semicolon outside of comments, texts and bodies of functions.
+_COMMAND = re.compile(r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+", re.DOTALL)
 # The first migration of unreleased versions, whose tables were different.
 _UNRELEASED = "0001_memories.sql"
 # The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and
@@ -48,6 +52,10 @@ class Migration:
     def checksum(self) -> str:
         """The SHA-256 of the text, to detect a file that was changed after it was applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    def commands(self) -> list[str]:
+        """Return the commands one by one, as a cluster needs them."""
+        return [command for match in _COMMAND.finditer(self.sql) if (command := match[0].strip())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         applied = []
         if await _missing(connection):
             with phase("Creating the tables"):
-                applied = await _apply_under_lock(connection, timeout)
+                applied = await _apply_under_lock(connection, dsn, timeout)
         await ensure_role(connection)
         return applied
 
@@ -189,7 +197,7 @@ def _refuse_unknown(applied: Set[str]) -> None:
         )
 
 
-async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> list[str]:
+async def _apply_under_lock(connection: asyncpg.Connection, dsn: str, timeout: float) -> list[str]:
     # Polled outside a transaction: waiting would hold a snapshot, for which CREATE INDEX CONCURRENTLY would wait.
     deadline = asyncio.get_running_loop().time() + timeout
     while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
@@ -207,6 +215,8 @@ async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> l
                     hint="Run `folklore db migrate` with a role that may.",
                 ) from error
             applied.append(migration.name)
+        if applied and (left := await undistributed(dsn)) and "memories" not in left:
+            await distribute(dsn, dry_run=False)
         return applied
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
@@ -216,6 +226,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     record = statement("server/record_migration")
     values = {"name": migration.name, "checksum": migration.checksum, "now": datetime.now(UTC)}
     async with connection.transaction():
-        await connection.execute("set local lock_timeout = '30s'")
-        await connection.execute(migration.sql, timeout=_LONGEST_SECONDS)
+        await connection.execute("set local lock_timeout = '30s'; set local citus.multi_shard_modify_mode = sequential")
+        for command in migration.commands():
+            await connection.execute(command, timeout=_LONGEST_SECONDS)
         await connection.execute(record.sql, *record.arguments(values))

@@ -23,29 +23,25 @@ cross join lateral (
         (2, pg_has_role(current_user, role.id, 'member'), format('grant folklore_app to %I', current_user)),
         (3, has_schema_privilege(role.id, current_schema(), 'usage'),
             format('grant usage on schema %I to folklore_app', current_schema())),
-        (4, role.id is null or to_regclass('pg_dist_partition') is not null or not (has_table_privilege(role.id, 'memories', 'update, delete')
-            or has_table_privilege(role.id, 'embeddings', 'update, delete')
-            or has_table_privilege(role.id, 'fresh_words', 'update, delete')
-            or has_table_privilege(role.id, 'relations', 'update, delete')
-            or has_table_privilege(role.id, 'idempotency_keys', 'update, delete')),
+        (4, role.id is null or to_regclass('pg_dist_partition') is not null or not exists (
+            select from unnest('{memories,embeddings,fresh_words,relations,idempotency_keys}'::text[]) as held (name)
+            where has_table_privilege(role.id, held.name, 'update, delete')),
             'revoke update, delete on memories, embeddings, fresh_words, relations, idempotency_keys from folklore_app'),
-        (5, has_table_privilege(role.id, 'memories', 'insert') and has_table_privilege(role.id, 'embeddings', 'insert')
-            and has_table_privilege(role.id, 'fresh_words', 'insert') and has_table_privilege(role.id, 'relations', 'insert')
-            and has_table_privilege(role.id, 'revisions', 'insert') and has_table_privilege(role.id, 'models', 'insert')
-            and has_table_privilege(role.id, 'idempotency_keys', 'insert'),
-            'grant select, insert on memories, embeddings, fresh_words, relations, revisions, models, idempotency_keys'
-            ' to folklore_app'),
-        (6, changeable.granted, format('grant update (%s) on memories to folklore_app', changeable.names)),
-        (7, has_column_privilege(role.id, 'embeddings', 'vector', 'update'),
-            'grant update (passages, begins, ends, length, vector) on embeddings to folklore_app'),
-        (8, has_column_privilege(role.id, 'relations', 'strength', 'update'),
-            'grant update (strength) on relations to folklore_app'),
-        (9, has_column_privilege(role.id, 'namespaces', 'languages', 'update'),
-            'grant select, insert, update (languages) on namespaces to folklore_app'),
-        (10, has_table_privilege(role.id, 'audit', 'insert'), 'grant insert on audit to folklore_app'),
-        (11, has_table_privilege(role.id, 'postings', 'select') and has_table_privilege(role.id, 'packed_memories', 'select')
-            and has_table_privilege(role.id, 'packed_namespaces', 'select'),
-            'grant select on postings, packed_memories, packed_namespaces to folklore_app')
+        (6, changeable.granted, format('grant update (%s) on memories to folklore_app', changeable.names))
+    union all
+    select given.place, bool_and(has_any_column_privilege(role.id, held.name, given.tested)),
+        format('grant %s on %s to folklore_app', given.privileges, string_agg(held.name, ', '))
+    from (
+        values (5, 'insert', 'select, insert',
+                '{memories,embeddings,fresh_words,relations,revisions,models,idempotency_keys}'::text[]),
+            (7, 'update', 'update (passages, begins, ends, length, vector)', '{embeddings}'),
+            (8, 'update', 'update (strength)', '{relations}'),
+            (9, 'update', 'select, insert, update (languages)', '{namespaces}'),
+            (10, 'insert', 'insert', '{audit}'),
+            (11, 'select', 'select', '{postings,packed_memories,packed_namespaces}')
+    ) given (place, tested, privileges, names)
+    cross join unnest(given.names) as held (name)
+    group by given.place, given.privileges
 ) needed (place, granted, command)
 where not coalesce(needed.granted, false)
 order by needed.place

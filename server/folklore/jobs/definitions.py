@@ -186,7 +186,7 @@ async def analyze_tables(run: JobRun) -> None:
 async def update_indexes(run: JobRun) -> None:
     """Drop the HNSW indexes that are not needed and build the missing one. Raises Refused for an old pgvector."""
     indexes = VectorIndexes(run.database)
-    changes = await indexes.changes(run.options.hnsw_from)
+    changes = await indexes.index_changes(threshold=run.options.hnsw_from)
     actions = Counter(change.action for change in changes)
     if run.dry_run:
         run.count(to_drop=actions["drop"], to_build=actions["build"])

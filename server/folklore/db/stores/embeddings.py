@@ -11,7 +11,6 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
-from folklore.db.database import Database
 from folklore.db.store import Store, many, pairs
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
@@ -128,15 +127,11 @@ class IndexChange:
     memory: int
 
 
-class VectorIndexes:
+class VectorIndexes(Store):
     """The HNSW index over all vectors of the active model. Reads and writes go on while it is built."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def changes(self, threshold: int) -> list[IndexChange]:
-        """Return what to drop, and then what to build for a model of at least `threshold` vectors (0: nothing)."""
-        return await self._database.all(IndexChange, "embeddings/index_changes", "fresh", threshold=threshold)
+    # What to drop, and then what to build for a model of at least `threshold` vectors (0: nothing).
+    index_changes = many(IndexChange, "fresh")
 
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""

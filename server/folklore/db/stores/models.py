@@ -95,15 +95,9 @@ class Models(Store):
             await session.rows("models/set_role", id=model, role=None, now=now)
 
 
-async def read_models(session: Session) -> list[KnownModel]:
-    """Return every model, the active one first, within the caller's transaction. One statement."""
-    rows = await session.rows("models/read")
-    return [made(KnownModel, row) for row in rows]
-
-
 async def active_model(session: Session) -> KnownModel | None:
     """Return the active model within the caller's transaction; None before the first embedding. One statement."""
-    return next((model for model in await read_models(session) if model.role == "active"), None)
+    return next((made(KnownModel, row) for row in await session.rows("models/read") if row["role"] == "active"), None)
 
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:

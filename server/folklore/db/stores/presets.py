@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from folklore.db.database import Database
 from folklore.db.rows import made
+from folklore.db.store import Store, each
 from folklore.db.stores.events.audit import log_entry
 from folklore.model import Caller
 
@@ -24,16 +24,11 @@ class SavedPreset:
     created_at: datetime
 
 
-class Presets:
+class Presets(Store):
     """Saved presets, as the server itself reads and writes them."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def all(self) -> list[SavedPreset]:
-        """Return all saved presets by name. One statement."""
-        rows = await self._database.rows("presets/list")
-        return [made(SavedPreset, row, numbers=json.loads(row["numbers"])) for row in rows]
+    # All saved presets by name.
+    list = each(lambda row: made(SavedPreset, row, numbers=json.loads(row["numbers"])))
 
     async def save(self, name: str, base: str, numbers: Mapping[str, float], *, caller: Caller, now: datetime) -> None:
         """Save a preset, in the place of one with the same name."""

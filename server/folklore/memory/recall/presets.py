@@ -20,13 +20,13 @@ async def presets_with(memory: MemoryContext, name: str) -> Mapping[str, Ranking
     """Return the presets among which a name is looked up. One statement, unless it is built in or of the settings."""
     if name in memory.presets:
         return memory.presets
-    return {**memory.presets, **_rankings(memory, await Presets(memory.root.database).all())}
+    return {**memory.presets, **_rankings(memory, await Presets(memory.root.database).list())}
 
 
 async def list_presets(context: RequestContext, _request: ListPresetsRequest) -> tuple[Preset, ...]:
     """List all presets with their numbers. One statement."""
     memory = context.memory
-    saved = {item.name: item for item in await Presets(memory.root.database).all()}
+    saved = {item.name: item for item in await Presets(memory.root.database).list()}
     rankings = {**memory.presets, **_rankings(memory, list(saved.values()))}
     return tuple(
         Preset(name, numbers_of(ranking), saved[name].author if name in saved else None)
@@ -46,7 +46,7 @@ async def save_preset(context: RequestContext, request: SavePresetRequest) -> Pr
     if request.name in memory.presets:
         raise Conflict(f"The preset {request.name} is built in, or in the settings.", hint="Choose another name.")
     store = Presets(memory.root.database)
-    saved = {item.name: item for item in await store.all()}
+    saved = {item.name: item for item in await store.list()}
     base, numbers = request.base, dict(request.numbers)
     if base in saved:  # so that the new preset does not depend on one that can be deleted
         base, numbers = saved[base].base, {**saved[base].numbers, **numbers}
