@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncpg
 import pytest
 
+from folklore.cli.operate.doctor import check_token
 from folklore.db.database import Database, PoolLimits
 from folklore.db.distribute import distribute
-from folklore.errors import Refused
+from folklore.errors import FolkloreError, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import ListRequest, RecallRequest
 from tests.person import Person
@@ -54,6 +55,29 @@ async def test_lists_and_changes_over_several_shards_are_those_of_one(person: Pe
     assert await apart.get(forgotten) == await person.get(forgotten)
 
 
-async def test_distributing_without_citus_is_refused(database_url: str) -> None:
+async def test_distributing_without_citus_is_refused(empty_database_url: str) -> None:
     with pytest.raises(Refused, match="no extension citus"):
-        await distribute(database_url, dry_run=True)
+        await distribute(empty_database_url, dry_run=True)
+
+
+async def test_the_check_of_a_token_leaves_nothing_behind(database_url: str, connection: asyncpg.Connection) -> None:
+    await check_token(database_url)
+
+    for table in ("namespaces", "memories", "fresh_words", "principals", "tokens"):
+        assert await connection.fetchval(f"select count(*) from {table}") == 0, table
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("alter policy memories_read on memories using (true)", "recalled 1; row-level security showed it 2"),
+        ("alter policy memories_read on memories using (false)", "recalled 0; row-level security showed it 0"),
+    ],
+)
+async def test_a_token_that_sees_too_much_or_nothing_fails_the_check(
+    database_url: str, connection: asyncpg.Connection, fault: str, found: str
+) -> None:
+    await connection.execute(fault)
+
+    with pytest.raises(FolkloreError, match=found):
+        await check_token(database_url)

@@ -158,8 +158,9 @@ class _Pools:
             )
         if found["distributed"]:
             self.shards.distributed = True
-            # A generic plan does not know the shard, and cannot be made for most statements.
-            await connection.execute("set plan_cache_mode = auto")
+            # A generic plan does not know the shard, and cannot be made for most statements. Where the settings of a
+            # transaction do not reach a node, row-level security returns no row, and no error.
+            await connection.execute("set plan_cache_mode = auto; set citus.propagate_set_commands = local")
         await connection.set_type_codec(
             "halfvec",
             schema=found["schema"],
@@ -463,10 +464,6 @@ class _SharedSession(Session):
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         async with self._turn:
             return await super().rows(name, **values)
-
-    async def row(self, name: str, /, **values: object) -> Row | None:
-        async with self._turn:
-            return await super().row(name, **values)
 
     async def execute(self, command: str) -> None:
         async with self._turn:

@@ -14,6 +14,7 @@ from folklore.phases import phase
 
 _LONGEST_SECONDS = 6 * 3600.0  # of one table
 _ALONE = "on the coordinator alone"
+_UNSET = "missing: a token sees nothing"
 
 
 async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
@@ -36,17 +37,19 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
 
 
 async def placed(dsn: str) -> Mapping[str, str]:
-    """Return where each table is; nothing without a cluster."""
+    """Return where each table is, and the settings of roles that are missing; nothing without a cluster."""
     async with _connected(dsn) as connection:
         if not await connection.fetchval(statement("backup/is_cluster").sql):
             return {}
         rows = await connection.fetch(statement("distribute/placed").sql)
-        return {name: place or _ALONE for name, place in rows}
+        places = {name: place or _ALONE for name, place in rows}
+        missing = await connection.fetch(statement("distribute/settings").sql)
+        return places | ({"settings of roles": _UNSET} if missing else {})
 
 
 async def undistributed(dsn: str) -> list[str]:
-    """Return the tables that are on the coordinator alone; none without a cluster."""
-    return [name for name, place in (await placed(dsn)).items() if place == _ALONE]
+    """Return the tables that are on the coordinator alone, and the missing settings; none without a cluster."""
+    return [name for name, place in (await placed(dsn)).items() if place in (_ALONE, _UNSET)]
 
 
 async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:

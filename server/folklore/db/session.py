@@ -65,7 +65,7 @@ class Session:
 
     async def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""
-        return next(iter(await Session.rows(self, name, **values)), None)
+        return next(iter(await self.rows(name, **values)), None)
 
     async def execute(self, command: str) -> None:
         """Run a command that one of our statements returned."""

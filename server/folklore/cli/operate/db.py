@@ -11,6 +11,7 @@ from folklore.app import App
 from folklore.backup.upgrade import upgrade_engine
 from folklore.cli.context import local_settings
 from folklore.cli.operate.config import masked
+from folklore.cli.operate.doctor import check_token
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
@@ -120,13 +121,17 @@ def role(ctx: click.Context, as_json: bool) -> None:
 def distribute_(ctx: click.Context, /, dry_run: bool, as_json: bool) -> None:
     """Distribute the tables over the nodes of a Citus cluster.
 
-    No server runs meanwhile. The command can be stopped at any time and run again.
+    No server runs meanwhile. The command can be stopped at any time and run again. At the end it recalls two memories
+    of its own, as the owner and with a token that may read one of them, and erases them.
     """
     address = local_settings(ctx).database_url
     if address is None:
         raise InvalidInput("database_url", "is not set, and the embedded Postgres is on one machine.")
     done = asyncio.run(distribute(address.get_secret_value(), dry_run=dry_run))
-    text = "\n".join(f"{command};" for commands in done.values() for command in commands) if dry_run else ""
+    text = "\n".join(f"{command};" for commands in done.values() for command in commands)
+    if not dry_run:
+        asyncio.run(check_token(address.get_secret_value()))
+        text = "Every table is distributed; a token sees its own."
     print_either({"commands": done}, text or "Every table is distributed.", as_json=as_json)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
+from typing import Any
 from uuid import uuid4
 
 import click
@@ -22,22 +24,27 @@ from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import undistributed
 from folklore.db.migrate import migrate, pending, server_info
+from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
+from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
 from folklore.memory.active_model import ActiveModel, ModelSource
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.auth.tokens import authenticate
+from folklore.memory.context import ALL, MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks
-from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.memory.requests import CreateTokenRequest, EraseNamespaceRequest, RecallRequest, StoreRequest
 from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
+# The principal of the check of a token, and the namespaces that it may and may not read.
+_CHECK = "folklore-check"
+_GRANTED, _FOREIGN = f"{_CHECK}/granted", f"{_CHECK}/foreign"
 
 
 @dataclass(slots=True)
@@ -194,13 +201,62 @@ async def _round_trip(memory: MemoryContext) -> None:
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
     storing = StoreRequest(memories=(Draft(text),), namespace=namespace)
-    await operation_of(storing).use_case()(context, storing)
+    await _call(context, storing)
     request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
-    answer: Answer = await operation_of(request).use_case()(context, request)
+    answer: Answer = await _call(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:
         raise Unavailable(f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}")
+
+
+async def check_token(dsn: str) -> None:
+    """Recall as the owner and with a token, of memories that are erased afterwards. Raises FolkloreError."""
+    database = Database(dsn, PoolLimits(minimum=0, maximum=4))
+    await database.open()
+    try:
+        context = RequestContext(MemoryContext.of(database, None), Caller(_CHECK), datetime.now(UTC))
+        await _remove(context)  # what a check that was killed has left
+        try:
+            await _check(context)
+        finally:
+            await _remove(context)
+    finally:
+        await database.close()
+
+
+async def _check(owner: RequestContext) -> None:
+    word = uuid4().hex
+    for name, text in ((_GRANTED, f"The harbour crane {word} is red."), (_FOREIGN, f"We deploy {word} on Tuesdays.")):
+        await _call(owner, StoreRequest(memories=(Draft(text),), namespace=name))
+    created = await _call(owner, CreateTokenRequest(name=_CHECK, grants=(f"{_GRANTED}:reader",), expires="1h"))
+    caller, _ = await authenticate(Principals(owner.memory.database), created.secret, now=owner.now)
+    token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
+    owned, granted = [await _call(who, RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
+    readable = await token.memory.database.rows(
+        "memories/locate",
+        namespaces=[space.id for space in await owner.memory.namespaces.find([_GRANTED, _FOREIGN])],
+        ids=[result.memory.id for result in owned.memories],
+        unforgotten=True,
+    )
+    counts = len(owned.memories), len(granted.memories), len(readable)
+    if counts != (2, 1, 1):
+        raise FolkloreError(
+            "Of two memories the owner recalled {}, and of the one that a token may read it recalled {}; row-level "
+            "security showed it {}.".format(*counts),
+            hint="docs/how-to/citus.md has what the nodes and both roles need.",
+        )
+
+
+async def _remove(context: RequestContext) -> None:
+    for name in (_GRANTED, _FOREIGN):
+        with suppress(NotFound):
+            await _call(context, EraseNamespaceRequest(name=name))
+    await context.memory.database.rows("principals/delete", name=_CHECK)
+
+
+async def _call(context: RequestContext, request: Any) -> Any:
+    return await operation_of(request).use_case()(context, request)
 
 
 async def _disk(found: Examination) -> str:

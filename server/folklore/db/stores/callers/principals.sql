@@ -5,6 +5,9 @@ select exists (select from tokens where issuer is null) as there
 -- to be listed.
 delete from tokens where issuer is not null and expires_at < :before::timestamptz returning id
 
+-- name: delete. Delete a principal with its tokens.
+delete from principals where name = :name::text
+
 -- name: ensure. The principal of this name, created if it is new; an existing one keeps its spelling.
 with made as (
     insert into principals (id, name) values (:id::uuid, :name::text)
