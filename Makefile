@@ -10,6 +10,7 @@ PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
+DSN ?=
 BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
@@ -37,7 +38,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
+.PHONY: run test cluster strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -76,6 +77,10 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; 
 test: $(INSTALLED)  ## Run the tests.
 	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
 	$(PYTEST) -m "not strain and not proxy and not browser"
+
+cluster: $(INSTALLED)  ## The tests that touch a database, on a server or the coordinator of a cluster: DSN=postgresql://…
+	@test -n "$(DSN)" || { echo "Name a database whose role may create others: make cluster DSN=postgresql://…" >&2; exit 2; }
+	TEST_DATABASE_URL="$(DSN)" $(PYTEST) -m "database and not strain and not proxy and not browser"
 
 strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."

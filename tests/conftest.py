@@ -1,7 +1,8 @@
 """A real Postgres for the session, a fresh database for each test that asks for one, and an application over it.
 
 The cluster is TEST_DATABASE_URL's if that is set (its role must be able to create databases), else an embedded engine.
-A database is a copy of a template that was migrated once: 20 to 40 ms instead of a migration each.
+A database is a copy of a template that was migrated once: 20 to 40 ms instead of a migration each. On a coordinator of
+Citus the template is distributed, and copied on every node.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits
+from folklore.db.distribute import distribute
 from folklore.db.migrate import migrate
 from folklore.embedding import bundled, factory
 from folklore.embedding.bundled import BundledEmbedder
@@ -69,6 +71,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that use the session's Postgres."""
+    if "cluster_dsn" in getattr(item, "fixturenames", ()):
+        item.add_marker("database")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
@@ -90,28 +98,46 @@ def pytest_terminal_summary(
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Postgres that this session may make databases in."""
+    """A Postgres that this session may make databases in; `workers` are connections to the other nodes of Citus."""
 
     dsn: str
     admin: asyncpg.Connection
+    workers: tuple[asyncpg.Connection, ...] = ()
 
     def address(self, database: str) -> str:
         """The DSN of one of its databases."""
         return urlunsplit(urlsplit(self.dsn)._replace(path=f"/{database}"))
+
+    async def everywhere(self, command: str) -> None:
+        """Run a command on every node."""
+        for node in (*self.workers, self.admin):
+            await node.execute(command)
 
     @asynccontextmanager
     async def new_database(self, template: str = "template1") -> AsyncIterator[str]:
         """The name of a database that lives as long as the block."""
         name = f"folklore_test_{uuid4().hex[:12]}"
         # Copying files takes three quarters of the time that copying blocks through the log does.
-        await self.admin.execute(f"create database {name} template {template} strategy file_copy")
+        await self.everywhere(f"create database {name} template {template} strategy file_copy")
         try:
             # Test data need not survive a power failure, and a commit that waits for the disk takes milliseconds.
             # The setting belongs to the database and is not copied from its template.
-            await self.admin.execute(f"alter database {name} set synchronous_commit = off")
+            await self.everywhere(f"alter database {name} set synchronous_commit = off")
             yield name
         finally:
-            await self.admin.execute(f"drop database {name} with (force)")
+            await self.everywhere(f"drop database {name} with (force)")
+
+    async def join(self, name: str) -> None:
+        """Make one database of that of this name on every node."""
+        places = await self.admin.fetch("select nodename, nodeport from pg_dist_node order by groupid")
+        for host, port in reversed(places):
+            node = await asyncpg.connect(self.address(name), host=host, port=port)
+            await node.execute("create extension if not exists vector; create extension citus")
+            if (host, port) == tuple(places[0]):
+                await node.execute("select citus_set_coordinator_host($1, $2)", host, port)
+                for worker in places[1:]:
+                    await node.execute("select citus_add_node($1, $2)", *worker)
+            await node.close()
 
     @asynccontextmanager
     async def opened(self, template: str) -> AsyncIterator[Database]:
@@ -182,17 +208,28 @@ def cluster_dsn() -> Iterator[str]:
 @pytest.fixture(scope="session")
 async def cluster(cluster_dsn: str) -> AsyncIterator[Cluster]:
     admin = await asyncpg.connect(cluster_dsn)
+    places = []
+    if await admin.fetchval("select to_regclass('pg_dist_node')"):
+        places = await admin.fetch("select nodename, nodeport from pg_dist_node where groupid > 0")
+    workers = [await asyncpg.connect(cluster_dsn, host=host, port=port) for host, port in places]
     try:
-        yield Cluster(cluster_dsn, admin)
+        yield Cluster(cluster_dsn, admin, tuple(workers))
     finally:
-        await admin.close()
+        for node in (admin, *workers):
+            await node.close()
 
 
 @pytest.fixture(scope="session")
 async def template(cluster: Cluster) -> AsyncIterator[str]:
     """Name of a migrated database without connections."""
     async with cluster.new_database() as name:
+        if cluster.workers:
+            await cluster.join(name)
         await migrate(cluster.address(name))
+        if cluster.workers:
+            await distribute(cluster.address(name), dry_run=False)
+            await cluster.everywhere(f"alter database {name} allow_connections false")  # Citus keeps one open
+            await cluster.everywhere(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
         yield name
 
 
