@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable
 
-_ATTEMPTS = 5
+_ATTEMPTS = 15
 # Seconds below which the clock is too coarse, and the most work of a text in that of an eighth of it.
 _COARSE, _MOST = 1e-4, 24
 
