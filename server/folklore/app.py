@@ -68,6 +68,7 @@ class App:
         self._starting: asyncio.Task[Runtime] | None = None
         self._jobs: asyncio.Task[None] | None = None
         self._used = asyncio.Event()  # a request has come since the scheduler last looked
+        self._pending = asyncio.Event()  # a request has seen pending embeddings
         self.session = str(new_id())  # names this process in the usage log
         named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
         self.zone = local_zone(settings)
@@ -128,6 +129,7 @@ class App:
             copy=copy,
             project_at=project_at,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
+            note_pending=self._pending.set,
             backups=self._backups,
             edit_notes=self.settings.edit_notes,
         )
@@ -210,7 +212,7 @@ class App:
         await self._used.wait()
         with suppress(FolkloreError):  # the request reports it; the next one starts the application
             await self.ready()
-        await self.scheduler.run_forever(self._used)
+        await self.scheduler.run_forever(self._used, self._pending)
 
     @cached_property
     def scheduler(self) -> Scheduler:

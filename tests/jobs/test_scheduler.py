@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+import asyncpg
 import pytest
 
 from folklore.app import App
@@ -23,6 +24,7 @@ from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import Job, JobRun
 from folklore.jobs.scheduler import Lease, Scheduler, cancel
 from folklore.memory.context import MemoryContext
+from folklore.memory.requests import StatusRequest
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
 from tests.embedders import ByLetter, Down, Waiting
@@ -212,7 +214,7 @@ async def test_a_task_that_ignores_a_cancellation_is_cancelled_again() -> None:
 async def test_the_scheduler_connects_only_after_a_request(jobs: BackgroundJobs) -> None:
     connections = 0
     connected = asyncio.Event()
-    used = asyncio.Event()
+    used, pending = asyncio.Event(), asyncio.Event()
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[tuple[Database, MemoryContext]]:
@@ -222,7 +224,7 @@ async def test_the_scheduler_connects_only_after_a_request(jobs: BackgroundJobs)
         yield jobs.database, jobs.context
 
     scheduler = Scheduler(connect, jobs.options, frozenset(), "session", lambda: NOON)
-    task = asyncio.create_task(scheduler.run_forever(used, first=0, every=0))
+    task = asyncio.create_task(scheduler.run_forever(used, pending, first=0, every=0))
     for expected in (1, 2):
         used.set()
         async with asyncio.timeout(STUCK):
@@ -235,7 +237,7 @@ async def test_the_scheduler_connects_only_after_a_request(jobs: BackgroundJobs)
 
 
 async def test_the_scheduler_survives_an_unavailable_database(jobs: BackgroundJobs) -> None:
-    used, connected = asyncio.Event(), asyncio.Event()
+    used, pending, connected = asyncio.Event(), asyncio.Event(), asyncio.Event()
     tries = 0
 
     @asynccontextmanager
@@ -249,13 +251,36 @@ async def test_the_scheduler_survives_an_unavailable_database(jobs: BackgroundJo
         yield jobs.database, jobs.context
 
     scheduler = Scheduler(connect, jobs.options, frozenset(), "session", lambda: NOON)
-    task = asyncio.create_task(scheduler.run_forever(used, first=0, every=0))
+    task = asyncio.create_task(scheduler.run_forever(used, pending, first=0, every=0))
     used.set()
     async with asyncio.timeout(STUCK):
         await connected.wait()
 
     assert tries == 2
     await cancel(task)
+
+
+async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_status_shows_some(
+    app: App, database: Database, jobs: BackgroundJobs, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.jobs.scheduler.Scheduler.run_forever.__kwdefaults__", {"first": 0.0, "every": 3600.0})
+    jobs.now = datetime.now(UTC)
+    await jobs("embeddings")  # due again in an hour
+    person = Person(MemoryContext.of(database, None))
+
+    async def embedded(most: int) -> None:
+        async with asyncio.timeout(STUCK):
+            while await connection.fetchval("select count(*) from embeddings") < most:
+                await asyncio.sleep(0.05)
+
+    await person.keep("left by a process that was killed")
+    app.start_jobs()
+    await app.context(app.caller, app.namespace)
+    await embedded(1)
+    await person.keep("imported by a command")
+    assert (await app.service.call(StatusRequest(check_model=False))).pending_embeddings == 1
+    await embedded(2)
+    await app.close()
 
 
 async def test_a_server_runs_the_jobs_that_are_not_optional(

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from folklore.embedding.http_client import Address, HttpService, RequestTooLarge, without_user
 from folklore.embedding.protocol import PROBE, Model, ModelChoice
 from folklore.embedding.request_formats import OpenAIFormat
-from folklore.embedding.vectors import Vectors, average_pieces, character_limit, normalized, split_text
+from folklore.embedding.vectors import Vectors, average_pieces, batches, character_limit, normalized, split_text
 from folklore.errors import EmbedderUnavailable, Unavailable
 
 # Seconds after which a fingerprint is measured again: a service may change its model while it runs.
@@ -95,7 +95,8 @@ class HttpEmbedder:
         """Return unit vectors, in as few requests as the limits allow, several at a time."""
         pieces = [split_text(text, self._limit) for text in texts]
         flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
-        outcomes = await asyncio.gather(*map(self._batch, self._batches(flat)), return_exceptions=True)
+        groups = batches(flat, self._batch_characters, self._batch_size)
+        outcomes = await asyncio.gather(*map(self._batch, groups), return_exceptions=True)
         found: list[Vectors] = []
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -113,18 +114,6 @@ class HttpEmbedder:
     async def close(self) -> None:
         """Close the connections."""
         await self._service.close()
-
-    def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """Group the texts, in their order, into requests within the limits of texts and characters."""
-        batches: list[list[str]] = []
-        room = 0
-        for text in texts:
-            if not batches or len(batches[-1]) >= self._batch_size or room < len(text):
-                batches.append([])
-                room = self._batch_characters
-            batches[-1].append(text)
-            room -= len(text)
-        return batches
 
     async def _batch(self, texts: list[str], *, question: bool = False) -> Vectors:
         """Return unit vectors of texts with prefixes. A request that is too large is divided, and the limit lowered."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 else:  # which import numpy: a process that embeds nothing should not
     vectors = Lazy("folklore.embedding.vectors")
 
-# About 0.2 s of one processor with MiniLM: the end of the process waits for one batch.
-_BATCH_CHARACTERS = 2_000
+# About 0.4 s of one processor with MiniLM: the end of the process waits for one batch. Smaller ones take longer in all.
+_BATCH_CHARACTERS = 4_000
+# Elsewhere than on Linux a thread cannot have a priority of its own, and more than one would delay questions.
+_OWN_PRIORITY = sys.platform == "linux"
 
 
 class LocalModel(Protocol):
@@ -31,9 +35,9 @@ class LocalModel(Protocol):
 
 
 class LocalEmbedder:
-    """Loads a model on first use. Texts are embedded in one thread, questions in another, which never waits for them.
+    """Loads a model on first use. One thread embeds a few texts, another one questions, which never wait for texts.
 
-    Batches of several callers take turns.
+    Several batches are embedded on all processors, each by a thread of the lowest priority.
     """
 
     weighs_words = False
@@ -43,6 +47,10 @@ class LocalEmbedder:
         self._load = load
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
+        # fastembed has threads of its own. 19 is the lowest priority.
+        workers = len(os.sched_getaffinity(0)) if _OWN_PRIORITY and choice.provider == "minilm" else 1
+        yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 19) if _OWN_PRIORITY else None
+        self._batches = ThreadPoolExecutor(workers, thread_name_prefix="embed-batch", initializer=yielding)
         self._questions = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed-question")
         self._loading: asyncio.Future[LocalModel] | None = None
         self._fingerprint: Vectors | None = None
@@ -63,7 +71,9 @@ class LocalEmbedder:
         pieces = [vectors.split_text(text, limit) for text in texts]
         flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
         model, loop = await self._loaded(), asyncio.get_running_loop()
-        made = [await loop.run_in_executor(self._texts, model, batch) for batch in _batches(flat)]
+        batches = vectors.batches(flat, _BATCH_CHARACTERS)
+        threads = self._batches if len(batches) > 1 else self._texts
+        made = await asyncio.gather(*(loop.run_in_executor(threads, model, batch) for batch in batches))
         return vectors.average_pieces(vectors.normalized(np.concatenate(made)), pieces)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
@@ -72,7 +82,7 @@ class LocalEmbedder:
 
     async def close(self) -> None:
         """End the threads."""
-        for threads in (self._texts, self._questions):
+        for threads in (self._texts, self._batches, self._questions):
             threads.shutdown(wait=False, cancel_futures=True)
 
     async def _embed_soon(self, text: str, *, question: bool) -> Vectors:
@@ -85,16 +95,3 @@ class LocalEmbedder:
         if self._loading is None or (self._loading.done() and self._loading.exception()):
             self._loading = asyncio.get_running_loop().run_in_executor(self._questions, self._load)
         return await asyncio.shield(self._loading)
-
-
-def _batches(texts: Sequence[str]) -> list[list[str]]:
-    """Return the texts in batches of a few thousand characters."""
-    batches: list[list[str]] = [[]]
-    size = 0
-    for text in texts:
-        if batches[-1] and size + len(text) > _BATCH_CHARACTERS:
-            batches.append([])
-            size = 0
-        batches[-1].append(text)
-        size += len(text)
-    return batches

@@ -38,6 +38,19 @@ def split_text(text: str, limit: int | None) -> list[str]:
     return [*pieces, text[start:]]
 
 
+def batches(texts: Sequence[str], characters: int, most: int | None = None) -> list[list[str]]:
+    """Group texts in their order: at most so many characters and texts in a group, but at least one text."""
+    groups: list[list[str]] = []
+    room = 0
+    for text in texts:
+        if not groups or len(groups[-1]) == most or room < len(text):
+            groups.append([])
+            room = characters
+        groups[-1].append(text)
+        room -= len(text)
+    return groups
+
+
 def average_pieces(vectors: Vectors, texts: Sequence[Sequence[str]]) -> Vectors:
     """Return one unit vector for each text from the vectors of its pieces, weighted by the pieces' length."""
     if all(len(pieces) == 1 for pieces in texts):

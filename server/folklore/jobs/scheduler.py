@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from typing import Literal
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs, RunRecord
 from folklore.errors import FolkloreError
-from folklore.jobs.definitions import JOBS
+from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
@@ -68,15 +68,15 @@ class Runner:
         self._lease = lease
         self._now = template.now
 
-    async def run_due(self, jobs: Sequence[Job]) -> list[RunReport]:
-        """Run the due jobs one after the other; a failed one does not stop the others. Raises DatabaseUnavailable."""
+    async def run_due(self, jobs: Sequence[Job], forced: Collection[Job] = ()) -> list[RunReport]:
+        """Run the due and forced jobs in order; a failed one does not stop the others. Raises DatabaseUnavailable."""
         states = await self._jobs.all()
         now = self._now()
         reports = []
         for job in jobs:
             state = states.get(job.name)
-            if state is None or state.next_due is None or state.next_due <= now:
-                reports.append(await self.run(job, forced=False))
+            if job in forced or state is None or state.next_due is None or state.next_due <= now:
+                reports.append(await self.run(job, forced=job in forced))
         return reports
 
     async def dry_run(self, job: Job) -> RunReport:
@@ -170,23 +170,31 @@ class Scheduler:
         holder = f"{socket.gethostname()}:{os.getpid()}:{self.session}"
         return Runner(JobRun(database, context, self.options, self.now), holder=holder)
 
-    async def run_forever(self, used: asyncio.Event, *, first: float = 60.0, every: float = 300.0) -> None:
+    async def run_forever(
+        self, used: asyncio.Event, pending: asyncio.Event, *, first: float = 60.0, every: float = 300.0
+    ) -> None:
         """Run due jobs every few minutes while the process is used, until cancelled.
 
-        A request sets `used`; without one nothing runs, so that an idle embedded engine can stop.
+        A request sets `used`; without one nothing runs, so that an idle embedded engine can stop. One that sees pending
+        embeddings sets `pending`: they are made at once, and the first run makes those that another process has left.
         """
-        wait = first
+        embeddings, forced, wait = {BY_NAME["embeddings"]}, True, first
         while True:
-            await asyncio.sleep(wait)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    forced = await pending.wait()
             wait = every
             await used.wait()
             used.clear()
+            pending.clear()
             try:
                 async with self.connect() as (database, context):
-                    reports = await self.runner(database, context).run_due(self.scheduled)
+                    reports = await self.runner(database, context).run_due(self.scheduled, embeddings if forced else ())
             except FolkloreError as error:  # the database is away; requests report that
                 log.info("jobs_postponed", reason=error.message)
                 continue
+            if forced := any((report.job, report.outcome) == ("embeddings", "busy") for report in reports):
+                wait = first  # until the process that makes them ends, or the lease of a killed one
             for report in reports:
                 write = log.warning if report.error else log.info
                 write("job", job=report.job, outcome=report.outcome, error=report.error, done=dict(report.done))

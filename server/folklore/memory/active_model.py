@@ -116,8 +116,7 @@ class ActiveModel:
     @property
     def configured(self) -> str | None:
         """The name of the model in the settings; None if embedding is switched off."""
-        choice = None if self._source is None else self._source.configured
-        if choice is None or self._source is None:
+        if self._source is None or (choice := self._source.configured) is None:
             return None
         return f"auto ({choice.label})" if self._source.auto else choice.label
 

@@ -141,6 +141,11 @@ class MemoryContext:
         return self.whole or self
 
     @property
+    def embeds_later(self) -> bool:
+        """True if embeddings that take long are made after the answer: not in a command, nor by the bundled model."""
+        return self.embedding_wait is not None and self.embedder is not None and not self.embedder.weighs_words
+
+    @property
     def embedder(self) -> Embedder | None:
         """The embedder of the active model. Read it once for one request: another model may become active meanwhile."""
         return self.active_model.embedder
@@ -218,9 +223,10 @@ class RequestContext:
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
-    or "server". `scheduled` returns the names of the background jobs that this server runs, `backups` the backups that
-    it can see. Without `edit_notes`, edits get no notes. `copy` is the caller's working copy, where this process has
-    it: never over HTTP, where the server's own directory says nothing about the caller.
+    or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
+    the job `embeddings` at once. `backups` returns the backups that it can see. Without `edit_notes`, edits get no
+    notes. `copy` is the caller's working copy, where this process has it: never over HTTP, where the server's own
+    directory says nothing about the caller.
     """
 
     memory: MemoryContext
@@ -234,6 +240,7 @@ class RequestContext:
     copy: WorkingCopy | None = None
     project_at: Callable[[str], Awaitable[str]] | None = None
     scheduled: Callable[[], Sequence[str]] = tuple
+    note_pending: Callable[[], None] = lambda: None
     backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _no_backups
     edit_notes: bool = True
 

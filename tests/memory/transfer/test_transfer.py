@@ -94,9 +94,11 @@ class Mover:
     caller: Caller = Caller("importer")
     secrets: SecretPolicy = "refuse"
     embeddings: bool = False
+    embedding_wait: float | None = None
 
     def context(self, namespace: str = "notes") -> RequestContext:
-        memory = MemoryContext.of(self.database, self.embedder, secrets=self.secrets)
+        wait = self.embedding_wait
+        memory = MemoryContext.of(self.database, self.embedder, secrets=self.secrets, embedding_wait=wait)
         return RequestContext(memory, self.caller, NOON, UTC, lambda: namespace)
 
     async def put(self, lines: Iterable[Any], default: str = "notes", **options: Any) -> Report:

@@ -18,6 +18,7 @@ from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.embedders import MODEL, ByLetter, Down, DownForTexts
 from tests.fake_keys import MAKERS
@@ -350,6 +351,21 @@ async def test_without_an_embedder_usable_vectors_are_stored_and_other_embedding
     assert (report.stored, report.without_vector, report.ignored_fields) == (2, 1, {})
     assert await stored_vector(connection, "with a vector") == pytest.approx(ODD.tolist())
     assert await stored_vector(connection, "without a vector") is None
+
+
+async def test_an_import_does_not_wait_for_a_slow_model_and_the_job_makes_its_embeddings_afterwards(
+    mover: VectorMover, letters: ByLetter, connection: asyncpg.Connection
+) -> None:
+    slow = replace(mover, embedding_wait=0.05)
+
+    report = await slow.put([{"content": "with a vector", "embedding": exported()}, {"content": "without a vector"}])
+
+    assert (report.stored, report.without_vector, letters.calls) == (2, 1, [])
+    assert await stored_vector(connection, "with a vector") == pytest.approx(ODD.tolist())
+    assert contents(await Person(slow.context().memory).search("without")) == ["without a vector"]
+    assert await BackgroundJobs(mover.database, mover.context().memory)("embeddings") == {"embedded": 1}
+    assert letters.calls == [["without a vector"]]
+    assert await stored_vector(connection, "without a vector") is not None
 
 
 async def test_a_batch_has_vectors_of_one_model_if_the_model_changes_meanwhile(

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 import click
 
 from folklore.app import App
-from folklore.cli.context import local_settings, with_app
+from folklore.cli.context import call, local_settings, with_app
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line, print_table, progress
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.requests import ImportRequest
+from folklore.memory.requests import ImportRequest, StatusRequest
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
 from folklore.memory.transfer.importer import forget_removed, import_lines
 from folklore.memory.transfer.report import Report
@@ -131,6 +131,8 @@ def import_(
         print_json({"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets))
     else:
         _print_report(report, dry_run=request.dry_run, form=form)
+    if report.without_vector and not request.dry_run:
+        call(ctx, StatusRequest(check_model=False))  # at which the user's server begins to make them
     if report.failed:
         ctx.exit(1)
 
@@ -288,7 +290,7 @@ def _remarks(report: Report) -> Iterator[str]:
     for name, count in report.ignored_fields.items():
         yield f"ignored: field {name!r} on {count:,} lines; {_reason(name)}"
     for count, text in (
-        (report.without_vector, "have no vector yet and are found by keyword only"),
+        (report.without_vector, "are found by keyword only until a server has made their vectors (`folklore status`)"),
         (report.unlinked, "were superseded by a memory that is neither stored nor in the file"),
         (report.removed, "were forgotten, since their section is no longer in its file (`folklore undo` restores one)"),
         (report.redacted, "had secrets replaced by a marker"),

@@ -26,7 +26,7 @@ _MODEL_SECONDS = 3.0
 async def read_status(context: RequestContext, request: requests.StatusRequest) -> results.Status:
     """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
 
-    One statement.
+    A server with pending embeddings begins to make them. One statement.
 
     If the table of embeddings is locked or damaged, another one without it.
     """
@@ -41,6 +41,8 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     except Unavailable as error:
         holdings = await context.memory.namespaces.status(None)
         reason = error.message
+    if any(item.without_vector for item in holdings):
+        context.note_pending()
     return results.Status(
         version=__version__,
         engine=context.engine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from time import monotonic
 from uuid import UUID
@@ -51,26 +51,18 @@ class Filled:
         return Filled(self.memories + more.memories, self.written + more.written, self.wordless + more.wordless)
 
 
+@dataclass(slots=True)
 class Backfill:
     """Makes the pending embeddings of one model. Every batch is committed; a new run finds only what is pending."""
 
-    def __init__(
-        self,
-        embeddings: Embeddings,
-        embedder: Embedder,
-        model: UUID,
-        *,
-        now: Clock,
-        pace: Pace = Pace(),
-        report: Report = lambda _done, _text: None,
-    ) -> None:
-        self._embeddings = embeddings
-        self._embedder = embedder
-        self._model = model
-        self._now = now
-        self._pace = pace
-        self._report = report
-        self._done = 0
+    embeddings: Embeddings
+    embedder: Embedder
+    model: UUID
+    _: KW_ONLY
+    now: Clock
+    pace: Pace = Pace()
+    report: Report = lambda _done, _text: None
+    _done: int = field(default=0, init=False)
 
     async def fill(self, namespaces: Sequence[UUID]) -> Filled:
         """Make every pending embedding of these namespaces at the configured pace and report progress.
@@ -82,20 +74,20 @@ class Backfill:
         async for filled in self.batches(namespaces):
             total += filled
             speed = total.written / max(monotonic() - began, 0.01)
-            self._report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
-            if self._pace.per_second is not None:
-                due = began + (total.written + total.wordless) / self._pace.per_second
+            self.report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
+            if self.pace.per_second is not None:
+                due = began + (total.written + total.wordless) / self.pace.per_second
                 await asyncio.sleep(max(0.0, due - monotonic()))
         return total
 
     async def batches(self, namespaces: Sequence[UUID]) -> AsyncIterator[Filled]:
         """Make the pending embeddings of these namespaces; yield the counts of each batch after its commit."""
-        most, texts = self._pace.batch, self._embeddings
+        most, texts = self.pace.batch, self.embeddings
         for namespace in namespaces:
             after = FIRST
-            while pending := await texts.pending(namespace=namespace, model=self._model, most=most, after=after):
+            while pending := await texts.pending(namespace=namespace, model=self.model, most=most, after=after):
                 vectors = await self._embed([memory.content for memory in pending])
-                written = await self._embeddings.backfill(namespace, pending, vectors, self._now())
+                written = await self.embeddings.backfill(namespace, pending, vectors, self.now())
                 self._done += len(pending)
                 yield Filled(len(pending), written, sum(vector is None for vector in vectors.vectors))
                 if len(pending) < most:
@@ -106,16 +98,16 @@ class Backfill:
         began, pause = monotonic(), 1.0
         while True:
             try:
-                vectors = await embed_texts(self._embedder, texts)
+                vectors = await embed_texts(self.embedder, texts)
             except EmbedderUnavailable as error:
-                if monotonic() - began + pause > self._pace.patience:
+                if monotonic() - began + pause > self.pace.patience:
                     raise
                 log.info("backfill_waiting", seconds=pause, reason=error.message)
-                self._report(self._done, f"waiting: {error.message}")
+                self.report(self._done, f"waiting: {error.message}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
-            if vectors.model != self._model:
+            if vectors.model != self.model:
                 raise EmbedderUnavailable(
                     f"The service answers with {vectors.by.label}, which is not the model being filled."
                 )

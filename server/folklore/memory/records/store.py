@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -15,6 +15,7 @@ from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
+from folklore.db.stores.transfer import TransferredMemory
 from folklore.errors import ConcurrentChange, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
 from folklore.log import get_logger
 from folklore.memory.active_model import embed_texts
@@ -187,7 +188,7 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
     drafts = [item.draft for item in batch.memories.values()]
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
     async with context.memory.changes.storing(
-        _namespace_for(name, batch), caller=context.caller, now=context.now, exclusive=changes_others
+        namespace_for(name, batch.memories.values()), caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:
         answers = dict(
             zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
@@ -203,9 +204,8 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
     return change.namespace, {place: outcome[place] for place in batch.memories}
 
 
-def _namespace_for(name: str, batch: _Batch) -> NewNamespace:
-    """Return what is needed to create the namespace, and the languages that its memories bring."""
-    items = batch.memories.values()
+def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemory]) -> NewNamespace:
+    """Return what is needed to create the namespace, and the languages that these memories bring."""
     languages = sorted({item.draft.language for item in items if item.draft.language})
     detected = sorted({item.detected for item in items if item.detected})
     return NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
@@ -275,10 +275,8 @@ async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -
     """Embed the texts of a batch, each once."""
     texts = {item.digest: item.draft.content for item in batch}
     vectors = await embed(memory, list(texts.values()))
-    if vectors is None:
-        return None
-    by_text = dict(zip(texts, vectors.vectors, strict=True))
-    return replace(vectors, vectors=[by_text[item.digest] for item in batch])
+    place = {text: number for number, text in enumerate(texts)}
+    return vectors and vectors.select(place[item.digest] for item in batch)
 
 
 async def _embed_soon(
@@ -288,7 +286,7 @@ async def _embed_soon(
 
     The bundled model, which embeds a text in a tenth of a millisecond, is always waited for.
     """
-    if memory.embedding_wait is None or memory.embedder is None or memory.embedder.weighs_words:
+    if not memory.embeds_later:
         return await _embed_batch(memory, items), None
     making = asyncio.create_task(_embed_batch(memory, items), name="folklore-embed")
     try:

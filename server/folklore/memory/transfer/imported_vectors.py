@@ -56,19 +56,17 @@ class ImportedVectors:
     async def vectors(self, batch: Sequence[TransferredMemory]) -> tuple[Vectors | None, frozenset[UUID]]:
         """Return the vectors of a batch without unusable ones, and the ids whose embedding is pending.
 
-        Embeds only the texts of memories without a vector.
+        Embeds only the texts of memories without a vector, and none if that would take long.
         """
         without = [memory for memory in batch if memory.vector is None]
-        made = await self._embed(without)
+        later = self._memory.embeds_later or not without
+        made = None if later else await embed(self._memory, [memory.draft.content for memory in without])
         pending = frozenset[UUID]() if made is not None else frozenset(memory.id for memory in without)
         if self._model is None or len(without) == len(batch):
             return made, pending
         if made is not None and made.model != self._model.id:  # another model became active meanwhile
             return await self.vectors([replace(memory, vector=None) for memory in batch])
         return Vectors(self._model, _merge(batch, made)), pending
-
-    async def _embed(self, batch: Sequence[TransferredMemory]) -> Vectors | None:
-        return await embed(self._memory, [memory.draft.content for memory in batch]) if batch else None
 
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:

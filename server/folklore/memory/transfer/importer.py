@@ -13,24 +13,24 @@ from time import monotonic
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.db.stores.namespaces import NewNamespace
 from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor, TransferredMemory, Transfers
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
+from folklore.memory.records.store import namespace_for
 from folklore.memory.requests import ForgetRequest, ImportRequest
 from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.formats.pages import Pages
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Header, Line, read_line
+from folklore.memory.transfer.json_lines import Header, Line, cleaned, read_line
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
-from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
+from folklore.model import Draft, Relation, Revision
 from folklore.text import names
-from folklore.text.clean import clean, digest
+from folklore.text.clean import digest
 from folklore.text.dates.zones import with_zone
 
 # A batch has at most so many memories or about so many characters; all namespaces together keep so many waiting.
@@ -199,10 +199,10 @@ class _Importer:
             id=checked.id or _new_id(checked, past, text),
             expires_at=with_zone(draft.expires_at, zone),
             created_at=with_zone(draft.created_at, zone),
-            author=_cleaned(draft.author),
+            author=cleaned(draft.author) or None,
         )
         times: dict[str, Any] = {name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES}
-        past = replace(past, agent=_cleaned(past.agent), trust=_cleaned(past.trust), **times)
+        past = replace(past, agent=cleaned(past.agent) or None, trust=cleaned(past.trust) or None, **times)
         vector = memory.vector
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
             self.report.ignore("embedding")
@@ -313,10 +313,7 @@ class _NamespaceImport:
     async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
         run = self._run
         vectors, pending = await run.vectors.vectors(memories)
-        languages = sorted({language for memory in memories if (language := memory.draft.language)})
-        detected = sorted({memory.detected for memory in memories if memory.detected})
-        namespace = NewNamespace(new_id(), self.name, DEFAULT_LANGUAGE, languages, detected)
-        all_or_nothing = run.request.on_conflict == "fail"
+        namespace, all_or_nothing = namespace_for(self.name, memories), run.request.on_conflict == "fail"
         batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
         written = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
         run.report.without_vector += len(written & pending)
@@ -370,10 +367,6 @@ def _needed_memories(link: Link) -> set[UUID]:
     if isinstance(link, Revision):
         return {link.memory_id}
     return {link.successor_id} if isinstance(link, Successor) else set()
-
-
-def _cleaned(text: str | None) -> str | None:
-    return None if text is None else clean(text).text.strip() or None
 
 
 def _new_id(draft: Draft, past: Past, text: bytes) -> UUID:

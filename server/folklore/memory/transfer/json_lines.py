@@ -38,7 +38,6 @@ from folklore.text.clean import clean
 from folklore.text.languages import language
 
 VERSION = 1
-# No memory needs a longer line: 32,000 characters in escapes, and every other field at its limit.
 # As many as transfer/memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
 MAX_KEYS = 300
 # Types of lines that are counted and skipped. Of relations and revisions these are the ones in another system's form.
@@ -89,10 +88,10 @@ def _keys(value: object) -> object:
         raise ValueError("must have a digest of 64 hexadecimal digits for each key")
     if len(value) > MAX_KEYS:
         raise ValueError(f"must hold at most {MAX_KEYS} keys, got {len(value):,}")
-    cleaned = {clean(key).text.strip(): request for key, request in value.items()}
-    if not all(0 < len(key) <= MAX_KEY for key in cleaned):
+    requests = {clean(key).text.strip(): request for key, request in value.items()}
+    if not all(0 < len(key) <= MAX_KEY for key in requests):
         raise ValueError(f"must hold keys of 1 to {MAX_KEY} characters")
-    return cleaned
+    return requests
 
 
 def _half_floats(value: object) -> object:
@@ -317,12 +316,12 @@ def _is_uuid(value: object) -> bool:
 
 
 def _relation(line: _Relation) -> Relation:
-    texts = {"type": relation_type(line.type, "relation"), "author": _cleaned(line.author)}
+    texts = {"type": relation_type(line.type, "relation"), "author": cleaned(line.author)}
     return Relation(**dict(line) | texts)
 
 
 def _revision(line: _Revision) -> Revision:
-    texts = {name: _cleaned(getattr(line, name)) for name in ("author", "agent", "reason")}
+    texts = {name: cleaned(getattr(line, name)) for name in ("author", "agent", "reason")}
     return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
 
 
@@ -359,14 +358,15 @@ def _header(line: _Header) -> Header:
             language=language(namespace.language),
             created_at=namespace.created_at,
             created_by=clean(namespace.created_by).text.strip(),
-            description=_cleaned(namespace.description) or None,
+            description=cleaned(namespace.description) or None,
             shared=namespace.shared,
         )
         for namespace in line.namespaces
     )
 
 
-def _cleaned(text: str | None) -> str | None:
+def cleaned(text: str | None) -> str | None:
+    """Clean a text that is no field of a draft."""
     return None if text is None else clean(text).text.strip()
 
 
