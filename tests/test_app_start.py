@@ -73,7 +73,7 @@ async def test_requests_wait_for_one_start_of_the_engine_and_no_longer_than_thei
         begun.append(True)
         await over.wait()
 
-    database = Database(f"postgresql://nobody@127.0.0.1:{free_port()}/none", PoolLimits(brief=True), revive=revive)
+    database = Database(f"postgresql://nobody@127.0.0.1:{free_port()}/none", PoolLimits(minimum=0), revive=revive)
     await database.open()
     answers = await asyncio.gather(*(database.rows("server/info") for _ in range(3)), return_exceptions=True)
     over.set()

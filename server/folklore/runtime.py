@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from folklore.backup import archive as archive_files
+from folklore.backup import encryption, operations, upgrade
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
-from folklore.db.migrate import is_current, migrate
+from folklore.db.migrate import migrate
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
@@ -23,19 +24,10 @@ from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
-from folklore.lazy import lazy_modules
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
 from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
-
-if TYPE_CHECKING:
-    from folklore.backup import archive as archive_files
-    from folklore.backup import encryption, operations, upgrade
-else:
-    archive_files, encryption, operations, upgrade = lazy_modules(
-        "folklore.backup", "archive encryption operations upgrade"
-    )
 
 # Seconds that a store waits for its embeddings, and the end of a process for those that stores did not wait for.
 _EMBEDDING_WAIT, _FAREWELL = 0.05, 2.0
@@ -67,12 +59,10 @@ class Runtime:
         late = auto and choice is not None and choice.provider == "minilm"  # which a database may not have
         warming = asyncio.create_task(_warm(None if brief or late else embedder), name="folklore-warm")
         dsn, where = await database_address(settings)
-        if not brief:
-            await migrate(dsn)
-        limits = PoolLimits(
-            maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache, brief=brief
-        )
-        login = settings.database.login_url
+        await migrate(dsn)
+        options = settings.database
+        limits = PoolLimits(0 if brief else 2, options.pool_max, statement_cache=options.statement_cache)
+        login = options.login_url
         login_dsn = None if login is None else login.get_secret_value()
         if where == "embedded":
             guard = DataGuard(EnginePaths(settings.home).data)
@@ -81,8 +71,6 @@ class Runtime:
         else:
             database = Database(dsn, limits, log_query, login_dsn=login_dsn)
         await database.open()
-        if brief and not await is_current(database):
-            await migrate(dsn)
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
         if not brief:
             await active_model.refresh()

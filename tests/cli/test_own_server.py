@@ -143,6 +143,22 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
         assert f"| {module}\n" not in imported
 
 
+def test_a_command_that_lists_imports_neither_numpy_nor_a_model(machine: Machine) -> None:
+    machine.run("store", EACH)
+    program = (
+        "import sys; from folklore.cli.main import outcome\n"
+        "codes = [outcome([name]) for name in ('list', 'log', 'status')]\n"
+        "slow = {'numpy', 'mcp', 'structlog', 'httpx', 'wordllama', 'tokenizers', 'yaml', 'rich', 'asyncpg'}\n"
+        "print(codes, sorted(slow & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=machine.shell(), capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0] []"
+
+
 async def test_the_next_call_of_a_session_starts_a_server_after_a_crash(machine: Machine) -> None:
     async with machine.session() as session:
         await called(session, "memory_store", content="Before the crash.")

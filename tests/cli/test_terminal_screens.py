@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -165,27 +162,6 @@ def test_a_cut_text_fits_with_its_ellipsis() -> None:
     assert screen.cut("short", 10) == "short"
     assert screen.cells(screen.cut(WIDE, 21)) <= 21
     assert screen.cut(WIDE, 21).endswith("…")
-
-
-async def test_a_command_that_lists_imports_neither_numpy_nor_a_model(folklore: CommandLine) -> None:
-    await folklore.done("store", "The gateway is open.")
-    program = (
-        "import sys; from folklore.cli.main import outcome\n"
-        "codes = [outcome([name]) for name in ('list', 'log', 'status')]\n"
-        "slow = {'numpy', 'mcp', 'structlog', 'httpx', 'wordllama', 'tokenizers', 'yaml', 'rich'}\n"
-        "print(codes, sorted(slow & set(sys.modules)))"
-    )
-
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | folklore.environment,
-    )
-
-    assert done.stdout.splitlines()[-1] == "[0, 0, 0] []"
 
 
 def test_a_phase_is_named_with_an_estimate_while_it_lasts(

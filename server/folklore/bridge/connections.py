@@ -1,4 +1,4 @@
-"""HTTP of the bridge: blocking connections of the standard library, a thread for each request.
+"""HTTP of the bridge and of commands: blocking connections of the standard library, a thread for each request.
 
 A request takes a quarter of the processor time that httpx needs, and the import less memory; a bridge runs for every
 session of an assistant.
@@ -10,13 +10,12 @@ import asyncio
 import json
 import select
 import socket
-import ssl
 import threading
 import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -25,7 +24,7 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
-from folklore.clients.authorities import trust_authorities
+from folklore.clients.authorities import tls_context
 from folklore.local import LocalServer
 
 Message = dict[str, Any]
@@ -61,15 +60,17 @@ class Connections:
     def __init__(self, url: str, home: Path | None = None, local: LocalServer | None = None) -> None:
         self._server = urlsplit(url)
         self._local = local
-        self._tls = _tls(url, home) if self._server.scheme == "https" else None
+        self._tls = tls_context(url, home) if self._server.scheme == "https" else None
         self._proxy = None if local else _proxy_for(self._server)
         self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._used: set[HTTPConnection] = set()
 
     def close(self) -> None:
         """Close every connection; a thread that reads from one gets an error."""
-        for connection in [*self._used, *(idle for idle, _ in self._idle)]:
+        for connection in list(self._used):
             _abort(connection)
+        while self._idle:
+            self._idle.pop()[0].close()
 
     def take(self, seconds: float) -> HTTPConnection:
         """Return an open connection. Raises Lost if the server does not accept one in time."""
@@ -93,25 +94,33 @@ class Connections:
         else:
             connection.close()
 
-    def target(self, path: str) -> tuple[str, dict[str, str]]:
-        """Return what a request names as its target, and the headers of the proxy, for a path below the address."""
-        path = f"{self._server.path}{path}"
-        if self._proxy is None or self._tls is not None:
-            return path, {}
-        return f"http://{self._server.netloc}{path}", _authorization(self._proxy)
+    @contextmanager
+    def exchange(
+        self, connection: HTTPConnection, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Iterator[HTTPResponse]:
+        """Send a request for a path below the address; give the response to the block. Raises Lost."""
+        path, reusable = f"{self._server.path}{path}", False
+        try:
+            if self._proxy is not None and self._tls is None:
+                path, headers = f"http://{self._server.netloc}{path}", {**headers, **_authorization(self._proxy)}
+            connection.request(method, path, body, dict(headers))
+            response = connection.getresponse()
+            yield response
+            reusable = response.isclosed() and not response.will_close  # closed: read to its end
+        except (OSError, HTTPException) as error:
+            raise Lost(_reason(error), sent=True) from error
+        finally:
+            self.give_back(connection, reusable=reusable)
 
     def ask_alive(self, seconds: float) -> asyncio.Future[bool]:
         """Return, as a future, whether the server answers on a new connection."""
-        return in_thread(lambda: self._is_alive(seconds), "folklore-alive")
 
-    def _is_alive(self, seconds: float) -> bool:
-        path, headers = self.target("/healthz")
-        try:
-            with closing(self._new(seconds)) as connection:
-                connection.request("GET", path, headers=headers)
-                return connection.getresponse().status < HTTPStatus.INTERNAL_SERVER_ERROR
-        except (OSError, HTTPException, Lost):
+        def alive() -> bool:
+            with suppress(Lost), self.exchange(self._new(seconds), "GET", "/healthz", None, {}) as response:
+                return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
             return False
+
+        return in_thread(alive, "folklore-alive")
 
     def _new(self, seconds: float) -> HTTPConnection:
         where = self._proxy or self._server
@@ -181,15 +190,12 @@ class Post:
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
-        reusable = False
-        try:
-            if self._cancelled:
-                return
-            path, proxied = self._connections.target("/mcp")
-            connection.sock.settimeout(_READ)
-            self.sent = True
-            connection.request("POST", path, self._body, self._headers | proxied)
-            response = connection.getresponse()
+        if self._cancelled:
+            self._connections.give_back(connection, reusable=False)
+            return
+        connection.sock.settimeout(_READ)
+        self.sent = True
+        with self._connections.exchange(connection, "POST", "/mcp", self._body, self._headers) as response:
             if response.getheader("content-type", "").startswith("text/event-stream"):
                 self._read_events(connection, response)
             else:
@@ -197,11 +203,6 @@ class Post:
                 with suppress(ValueError, RecursionError):
                     value = json.loads(body)
                 self._answer(Answered(response.status, value))
-            reusable = not response.will_close
-        except (OSError, HTTPException) as error:
-            raise Lost(_reason(error), sent=True) from error
-        finally:
-            self._connections.give_back(connection, reusable=reusable)
 
     def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         """Read an event stream to its end, so that its connection can be used again."""
@@ -246,17 +247,6 @@ def _abort(connection: HTTPConnection) -> None:
         with suppress(OSError):
             # Not that of an SSLSocket, which takes the TLS state from under the other thread.
             socket.socket.shutdown(opened, socket.SHUT_RDWR)
-
-
-def _tls(url: str, home: Path | None) -> ssl.SSLContext:
-    """Return how certificates are checked: by the authorities of system or certifi, and the server's own."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    if not context.cert_store_stats()["x509_ca"]:
-        import certifi
-
-        context.load_verify_locations(certifi.where())
-    return trust_authorities(context, url, home)
 
 
 def _proxy_for(server: SplitResult) -> SplitResult | None:

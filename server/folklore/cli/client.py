@@ -1,155 +1,180 @@
-"""Operations of a Folklore server over HTTP: the same requests and results as in this process."""
+"""Operations of a Folklore server over HTTP, the user's own or a team's: the same as in this process."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import closing, suppress
+import os
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 from folklore import __version__
-from folklore.app import working_copy
-from folklore.cli.context import request_headers, token_for
-from folklore.clients.authorities import trust_authorities
-from folklore.clients.credentials import normalised
+from folklore.app import local_zone, working_copy
+from folklore.background import in_thread
+from folklore.bridge.connections import Connections, Lost
+from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
-from folklore.errors import FolkloreError, Unavailable, error_from_code
-from folklore.lazy import Lazy
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.local import LocalServer
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 from folklore.memory.service.code import mark, prepare
 from folklore.phases import phase
+from folklore.project import project_namespace, working_directory
 
-if TYPE_CHECKING:
-    import httpx
-else:
-    httpx = Lazy("httpx")
+Value = TypeVar("Value")
 
+LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 _SECONDS = 60.0
-# How OpenSSL words an answer that is not of TLS, version by version.
-_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+_BYTES = 65_536  # of the lines of an export that are read at once
 
 
 class NotCarriedOut(Unavailable, has_code=False):
     """Request that the server cannot have carried out: it was not sent, or what answered is no Folklore server."""
 
 
-class HttpClient:
-    """Calls operations of the server that the settings name; with `anonymous`, without a token."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Response to a request, the seconds that it took, and the server's certificate."""
 
-    def __init__(self, settings: Settings, *, anonymous: bool = False) -> None:
-        self._server = normalised(str(settings.server))
-        headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
-        if not anonymous and (token := token_for(settings)) is not None:
-            headers["authorization"] = f"Bearer {token}"
-        self.copy = working_copy(settings)
-        headers |= request_headers(settings)
-        self.http = httpx.AsyncClient(
-            base_url=self._server,
-            headers=headers,
-            timeout=_SECONDS,
-            verify=self._server.startswith("https:")
-            and trust_authorities(httpx.create_ssl_context(), self._server, settings.home),
-        )
+    status: int
+    body: bytes
+    seconds: float
+    certificate: Mapping[str, Any] | None
+
+
+class HttpClient:
+    """Calls operations of the `local` server of the user, or of the one that the settings name.
+
+    With `anonymous`, without a token.
+    """
+
+    def __init__(self, settings: Settings, local: LocalServer | None = None, *, anonymous: bool = False) -> None:
+        self._local = local
+        self._server = LOCAL_URL if local else normalised(str(settings.server))
+        self._headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
+        if local is None and not anonymous and (token := token_for(settings)) is not None:
+            self._headers["authorization"] = f"Bearer {token}"
+        self._headers |= request_headers(settings)
+        self._copy = working_copy(settings)
+        self._connections = Connections(self._server, settings.home, local)
 
     async def __aenter__(self) -> HttpClient:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        await self.http.aclose()
+        self._connections.close()
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        sent = cast("Request", await prepare(self.copy, request, self.call))
-        status, body = await self.post(f"/api/{sent.operation}", request_json(sent))
-        value = _json(body)
-        if status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", await mark(self.copy, read_result(sent, value["result"])))
-        raise _error(status, value)
+        sent = cast("Request", await prepare(self._copy, request, self.call))
+        reply = await self.send("POST", f"/api/{sent.operation}", request_json(sent))
+        value = _json(reply.body)
+        if reply.status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
+            return cast("Result", await mark(self._copy, read_result(sent, value["result"])))
+        raise _error(reply.status, value)
 
-    async def post(self, path: str, body: str) -> tuple[int, bytes]:
-        """Return the status and the body of the answer to a request. Raises Unavailable."""
-        try:
-            with phase(f"Waiting for {self._server}"):
-                response = await self.http.post(path, content=body)
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
-        return response.status_code, response.content
+    async def send(self, method: str, path: str, body: str | None = None) -> Reply:
+        """Return the answer to a request. Raises Unavailable."""
+
+        def work() -> Reply:
+            began, connection = monotonic(), self._connect()
+            socket = connection.sock
+            certificate = socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
+            content = None if body is None else body.encode()
+            with self._connections.exchange(connection, method, path, content, self._headers) as response:
+                return Reply(response.status, response.read(), monotonic() - began, certificate)
+
+        with phase("Waiting for your server" if self._local else f"Waiting for {self._server}"):
+            return await self._done(work)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises the error that the server reports, or Unavailable."""
+        content = request_json(request).encode()
+        sending = self._connections.exchange(
+            await self._done(self._connect), "POST", "/api/export", content, self._headers
+        )
+        response: HTTPResponse = await self._done(sending.__enter__)
         try:
-            async with self.http.stream("POST", "/api/export", content=request_json(request)) as response:
-                if response.status_code != HTTPStatus.OK:
-                    raise _error(response.status_code, _json(await response.aread()))
-                async for line in response.aiter_lines():
-                    yield line
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
+            if response.status != HTTPStatus.OK:
+                raise _error(response.status, _json(await self._done(response.read)))
+            while lines := await self._done(lambda: response.readlines(_BYTES)):
+                for line in lines:
+                    yield line.decode().removesuffix("\n")
+        finally:
+            self._connections.close()
 
-    async def probe(self, path: str) -> tuple[httpx.Response, float, Mapping[str, Any] | None]:
-        """Return the answer to a GET, the seconds that it took, and the server's certificate. Raises Unavailable."""
-        began = monotonic()
-        try:
-            async with self.http.stream("GET", path) as response:
-                await response.aread()
-                took = monotonic() - began
-                stream = response.extensions.get("network_stream")
-                tls = None if stream is None else stream.get_extra_info("ssl_object")
-                return response, took, None if tls is None else tls.getpeercert()
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
+    def _connect(self) -> HTTPConnection:
+        connection = self._connections.take(_SECONDS)
+        connection.sock.settimeout(_SECONDS)
+        return connection
 
-    def _unreachable(self, error: httpx.HTTPError) -> Unavailable:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx keeps the text of the error alone
+    async def _done(self, work: Callable[[], Value]) -> Value:
+        """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable."""
+
+        def outcome() -> Value | Lost | OSError | HTTPException:
+            try:
+                return work()
+            except (Lost, OSError, HTTPException) as error:
+                return error
+
+        found = await in_thread(outcome, "folklore-request")
+        if isinstance(found, Lost | OSError | HTTPException):
+            raise self._unavailable(found) from found
+        return found
+
+    def _unavailable(self, error: Exception) -> Unavailable:
+        cause = error.__cause__ or error
+        if self._local is not None:
+            return Unavailable(
+                f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error}).",
+                hint=f"Its log is {self._local.log}. `folklore server restart` replaces it.",
+            )
+        if isinstance(cause, ssl.SSLCertVerificationError):
             return NotCarriedOut(
-                f"The certificate of {self._server} is not trusted here ({_reason(error)}).",
+                f"The certificate of {self._server} is not trusted here ({cause.verify_message}).",
                 hint="If an authority of your own issued it, join with --ca FILE, or add that file to this machine's.",
             )
-        if any(sign in str(error) for sign in _PLAIN):
+        if isinstance(cause, ssl.SSLError):
             return NotCarriedOut(
                 f"{self._server} answers without TLS.", hint="Give its address with http://, or that of its TLS proxy."
             )
-        unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
-        kind = NotCarriedOut if isinstance(error, unsent) else Unavailable
+        kind = NotCarriedOut if isinstance(error, Lost) and not error.sent else Unavailable
         return kind(
-            f"The server {self._server} cannot be reached, or closed the connection ({type(error).__name__}).",
+            f"The server {self._server} cannot be reached, or closed the connection ({error}).",
             hint="Check its address and that it runs.",
         )
 
 
-class LocalClient(HttpClient):
-    """Calls operations of the user's own server; blocks, since a command does nothing else meanwhile."""
+def token_for(settings: Settings) -> str | None:
+    """Return the token for the server: that of the settings, else the saved one.
 
-    def __init__(self, settings: Settings, server: LocalServer) -> None:
-        self._local = server
-        self._headers = {"content-type": "application/json", **request_headers(settings)}
-        self.copy = working_copy(settings)
-
-    async def __aexit__(self, *_error: object) -> None:
-        """Close nothing: each request has a connection of its own."""
-
-    async def post(self, path: str, body: str) -> tuple[int, bytes]:
-        """Return the status and the body of the answer to a request. Raises Unavailable."""
-        try:
-            with phase("Waiting for your server"), closing(HTTPConnection("localhost")) as connection:
-                connection.sock = self._local.connect(_SECONDS)
-                connection.request("POST", path, body.encode(), self._headers)
-                response = connection.getresponse()
-                return response.status, response.read()
-        except (OSError, HTTPException) as error:
-            raise Unavailable(
-                f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error or type(error).__name__}).",
-                hint=f"Its log is {self._local.log}. `folklore server restart` replaces it.",
-            ) from error
+    Raises ConfigInvalid for a text that is no token, and as read_token does.
+    """
+    if settings.token is None:
+        return None if settings.server is None else read_token(settings.server, home=settings.home)
+    token = settings.token.get_secret_value()
+    if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
+        raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+    return token
 
 
-def _reason(error: Exception) -> str:
-    """Return the reason of an untrusted certificate, as OpenSSL words it."""
-    return str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or "verification failed"
+def request_headers(settings: Settings) -> dict[str, str]:
+    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
+
+    The namespace is that of the settings, else the project of the working directory.
+    """
+    directory = working_directory(os.environ)
+    stated = {"namespace": settings.namespace or project_namespace(directory)}
+    if settings.server is None:
+        stated |= {"author": settings.author} | ({} if settings.namespace else {"directory": str(directory)})
+    quoted = {f"folklore-{name}": quote(value, safe="") for name, value in stated.items()}
+    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
 
 
 def _json(body: bytes) -> Any:

@@ -9,27 +9,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 import click
 
 from folklore import log
 from folklore.app import App, local_zone, running
-from folklore.clients.credentials import read_token
+from folklore.cli.client import HttpClient
 from folklore.config import Settings, load_settings
-from folklore.errors import ConfigInvalid, InvalidInput
+from folklore.errors import InvalidInput
 from folklore.local import LocalServer
 from folklore.memory.requests import Result, Returns
-from folklore.memory.service import Operations
+from folklore.memory.service import Operations, Service
 from folklore.phases import phase
-from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.runtime import Runtime
 
 Value = TypeVar("Value")
 
-LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 CONNECT_SECONDS = 10.0
 
 
@@ -77,14 +74,11 @@ def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[V
 
 
 @asynccontextmanager
-async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[Operations]:
+async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[HttpClient | Service]:
     """Open the operations of a command, as with_operations says."""
-    from folklore.cli.client import HttpClient, LocalClient  # imports this module
-
-    if (local := local_server(ctx, settings)) is not None:
-        yield LocalClient(settings, local)
-    elif settings.server is not None:
-        async with HttpClient(settings) as client:
+    local = local_server(ctx, settings)
+    if local is not None or settings.server is not None:
+        async with HttpClient(settings, local) as client:
             yield client
     else:
         async with running(settings, brief=True) as app:
@@ -97,19 +91,6 @@ def local_settings(ctx: click.Context) -> Settings:
     if settings.server is not None:
         raise InvalidInput("server", "does not apply to this command.", hint="Run it where the server runs.")
     return settings
-
-
-def token_for(settings: Settings) -> str | None:
-    """Return the token for the server: that of the settings, else the saved one.
-
-    Raises ConfigInvalid for a text that is no token, and as read_token does.
-    """
-    if settings.token is None:
-        return None if settings.server is None else read_token(settings.server, home=settings.home)
-    token = settings.token.get_secret_value()
-    if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
-        raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
-    return token
 
 
 def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
@@ -135,19 +116,6 @@ def found_server(ctx: click.Context, settings: Settings) -> LocalServer:
         database_url=given["flags"]["database_url"],
         read_only="true" if settings.read_only else None,
     )
-
-
-def request_headers(settings: Settings) -> dict[str, str]:
-    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
-
-    The namespace is that of the settings, else the project of the working directory.
-    """
-    directory = working_directory(os.environ)
-    stated = {"namespace": settings.namespace or project_namespace(directory)}
-    if settings.server is None:
-        stated |= {"author": settings.author} | ({} if settings.namespace else {"directory": str(directory)})
-    quoted = {f"folklore-{name}": quote(value, safe="") for name, value in stated.items()}
-    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
 
 
 def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:

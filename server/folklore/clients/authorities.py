@@ -9,9 +9,14 @@ from pathlib import Path
 from folklore.errors import InvalidInput
 
 
-def trust_authorities(context: ssl.SSLContext, server: str, home: Path | None) -> ssl.SSLContext:
-    """Add the authorities of this machine, and the one kept for a server, to those that a context trusts."""
-    context.load_default_certs()
+def tls_context(server: str, home: Path | None) -> ssl.SSLContext:
+    """Return how certificates are checked: by the authorities of this machine or of certifi, and the server's own."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if not context.cert_store_stats()["x509_ca"]:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
     if home is not None and (path := _path(server, home)).exists():
         context.load_verify_locations(path)
     return context

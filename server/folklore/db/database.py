@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import asyncpg
 from pgvector import HalfVector
@@ -51,8 +51,7 @@ class PoolLimits:
     """Connections at least and at most, and timeouts in seconds.
 
     Without `statement_cache` nothing is prepared and no setting of a session is used, as a pooler in transaction mode
-    (pgbouncer) needs it. `brief` is for a process that runs one command: one pool, whose connections open when they are
-    used and plan each statement for its parameters.
+    (pgbouncer) needs it.
     """
 
     minimum: int = 2
@@ -60,7 +59,6 @@ class PoolLimits:
     connect_timeout: float = 10.0
     statement_timeout: float = 30.0
     statement_cache: bool = True
-    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +96,6 @@ class _Pools:
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
-        if limits.brief:
-            only = self._new_pool("fresh", 0, limits.maximum, tokens=tokens)
-            with translated_errors():
-                await only
-            self._pools.update({(tokens, plans): only for plans in get_args(Plans)})
-            return
         scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS else 0
         fresh = max(1, (limits.maximum - scan) // 2)
         kept = max(1, limits.maximum - scan - fresh)

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Iterable, Set
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -94,15 +94,6 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
                 applied = await _apply_under_lock(connection, dsn, timeout)
         await ensure_role(connection)
         return applied
-
-
-async def is_current(database: Database) -> bool:
-    """Return True if exactly the migrations of this installation were applied. One statement."""
-    with suppress(DatabaseUnavailable):  # without the table, or the extension: `migrate` finds out
-        async with database.session() as session:
-            rows = await session.rows("server/migrations")
-            return _checksums(rows) == {item.name: item.checksum for item in migrations()}
-    return False
 
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:

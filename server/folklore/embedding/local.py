@@ -8,17 +8,12 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from folklore.embedding import vectors
 from folklore.embedding.protocol import PROBE, Model, ModelChoice
-from folklore.lazy import Lazy
+from folklore.embedding.vectors import Vectors
 from folklore.lazy import numpy as np
-
-if TYPE_CHECKING:
-    from folklore.embedding import vectors
-    from folklore.embedding.vectors import Vectors
-else:  # which import numpy: a process that embeds nothing should not
-    vectors = Lazy("folklore.embedding.vectors")
 
 # About 0.4 s of one processor with MiniLM: the end of the process waits for one batch. Smaller ones take longer in all.
 _BATCH_CHARACTERS = 4_000

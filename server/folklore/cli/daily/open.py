@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from folklore.cli.client import LocalClient
+from folklore.cli.client import HttpClient
 from folklore.cli.context import call, local_server, settings_of, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line
@@ -50,5 +50,9 @@ def _local_console(ctx: click.Context, settings: Settings) -> str:
     if (local := local_server(ctx, settings)) is None:
         hint = "Run `folklore serve --http`, then `folklore open --server http://127.0.0.1:8765`."
         raise Unavailable("Here each command has a server of its own, and none stays for a browser.", hint=hint)
-    _, body = asyncio.run(LocalClient(settings, local).post("/console", ""))
-    return str(json.loads(body)["url"])
+
+    async def opened() -> str:
+        async with HttpClient(settings, local) as client:
+            return str(json.loads((await client.send("POST", "/console", "")).body)["url"])
+
+    return asyncio.run(opened())

@@ -17,7 +17,8 @@ import click
 from folklore import log
 from folklore import telemetry as spans
 from folklore.app import App, working_copy
-from folklore.cli.context import LOCAL_URL, local_server, quick_settings, request_headers, settings_of, token_for
+from folklore.cli.client import LOCAL_URL, request_headers, token_for
+from folklore.cli.context import local_server, quick_settings, settings_of
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from folklore import __version__
-from folklore.cli.client import HttpClient
-from folklore.cli.context import token_for
+from folklore.cli.client import HttpClient, Reply, token_for
 from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
 from folklore.clients.plugin import is_installed
@@ -80,26 +80,27 @@ async def _settings(found: ServerExamination) -> str:
 async def _server(found: ServerExamination, client: HttpClient) -> str:
     times = []
     for _ in range(_PROBES):
-        response, seconds, found.certificate = await client.probe("/healthz")
-        times.append(seconds)
-        if response.status_code != 200:
+        reply = await client.send("GET", "/healthz")
+        found.certificate = reply.certificate
+        times.append(reply.seconds)
+        if reply.status != 200:
             raise Unavailable(
-                f"{found.server}/healthz answered {response.status_code}.",
+                f"{found.server}/healthz answered {reply.status}.",
                 hint="Is this the address of a Folklore server, with its path?",
             )
-    ready, _, _ = await client.probe("/readyz")
+    ready = await client.send("GET", "/readyz")
     state = _member(ready, "status")
     if state not in ("ready", "degraded"):
-        raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status_code}.")
+        raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status}.")
     shown = f"{found.server} answers in {1000 * median(times[1:]):.0f} ms"
     if state == "degraded":
         raise Doubt(f"{shown}, and works without a part of it.", hint="Its operator sees which in its /readyz and log.")
     return shown
 
 
-def _member(response: Any, name: str) -> str | None:
+def _member(reply: Reply, name: str) -> str | None:
     try:
-        value = response.json()
+        value = json.loads(reply.body)
     except ValueError:
         return None
     return str(value[name]) if isinstance(value, dict) and name in value else None

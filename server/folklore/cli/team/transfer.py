@@ -13,16 +13,14 @@ from typing import IO
 
 import click
 
-from folklore.app import App
-from folklore.cli.context import settings_of, with_app
+from folklore.cli.client import HttpClient
+from folklore.cli.context import operations_of, settings_of
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_json, print_line, progress
-from folklore.config import Settings
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ExportRequest
 from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.json_lines import is_memory
-from folklore.runtime import Runtime
 
 _PROGRESS_EVERY = 500
 
@@ -41,17 +39,13 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
         raise click.UsageError("--json needs a FILE: stdout has the export itself, which is JSON Lines anyway.")
     request = ExportRequest(**options)
 
-    async def from_database(app: App, _runtime: Runtime) -> int:
-        return await _write(export_lines(await app.service.open(), request), file)
+    async def exported() -> int:
+        async with operations_of(ctx, settings_of(ctx)) as operations:
+            if isinstance(operations, HttpClient):
+                return await _write(operations.export(request), file)
+            return await _write(export_lines(await operations.open(), request), file)
 
-    async def from_server(settings: Settings) -> int:
-        from folklore.cli.client import HttpClient
-
-        async with HttpClient(settings) as client:
-            return await _write(client.export(request), file)
-
-    settings = settings_of(ctx)
-    count = with_app(ctx, from_database) if settings.server is None else asyncio.run(from_server(settings))
+    count = asyncio.run(exported())
     if as_json:
         print_json({"file": file, "exported": count})
     elif file != "-":

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from starlette.responses import Response
 
 from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit
-from folklore.lazy import Lazy
+from folklore.jobs import definitions
 from folklore.memory.requests import BackupsRequest, ChecksRequest, EmbeddingsRequest, JobsRequest, SizesRequest
-
-if TYPE_CHECKING:
-    from folklore.jobs import definitions
-else:
-    definitions = Lazy("folklore.jobs.definitions")
 
 _STEP = 1024
 _UNITS = ("B", "kB", "MB", "GB", "TB")
