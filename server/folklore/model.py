@@ -134,6 +134,17 @@ class Namespace:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceStatus:
+    """Number of memories without the forgotten ones, of pending embeddings, each up to 50,000; the caller's role."""
+
+    name: str
+    memories: int
+    pending_embeddings: int = 0
+    shared: Shared = "never"
+    role: Role = "reader"
+
+
+@dataclass(frozen=True, slots=True)
 class NamespaceStats:
     """Exact counts of one namespace, `memories` without the forgotten ones; `without_vector` counts pending embeddings.
 

@@ -600,7 +600,7 @@ class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
     limit: Whole = 50
 
 
-class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
+class LogRequest(Request, Returns[tuple[results.Event, ...]]):
     """Read who stored, changed and forgot memories, newest first; with `mine`, only the caller's own writes."""
 
     namespaces: NamespaceNames = ()

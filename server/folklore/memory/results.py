@@ -9,7 +9,18 @@ from typing import Literal
 from uuid import UUID
 
 from folklore.errors import FolkloreError
-from folklore.model import Degraded, JobState, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
+from folklore.model import (
+    Degraded,
+    JobState,
+    Memory,
+    NamespaceStats,
+    NamespaceStatus,
+    Relation,
+    Revision,
+    Role,
+    Stale,
+    Stored,
+)
 
 ReviewReason = Literal["contradiction", "similar", "unused"]
 # Actions of events: writes of the text or the fields of memories, and recalls.
@@ -191,17 +202,6 @@ class ModelInfo:
     provider: str
     name: str
     dimensions: int
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceStatus:
-    """A namespace that the caller may read; counts stop at 50,000."""
-
-    name: str
-    memories: int
-    role: Role
-    pending_embeddings: int
-    shared: Shared = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,23 +447,6 @@ class RevokedToken:
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
-    """Write of `amount` memories: author, time, action; `memories` are the first that the caller may read.
-
-    `ids` are all of them, of the caller's own writes.
-    """
-
-    at: datetime
-    author: str
-    action: str
-    amount: int
-    namespace: str
-    memories: tuple[Memory, ...]
-    agent: str | None = None
-    ids: tuple[UUID, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DayCounts:
     """A day in the caller's time zone, and the numbers of memories that were stored and recalled on it."""
 
@@ -492,9 +475,9 @@ class Attention:
     namespace: str
     contradictions: int
     unused: int
-    similar: int
     tied: int
-    pending_embeddings: int
+    pending_embeddings: int = 0
+    similar: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,7 +497,8 @@ class Overview:
 class Event:
     """Write or recall of `amount` memories of one namespace; `memories` are the first that the caller may read.
 
-    An answer with memories of several namespaces is an event in each, with the same id.
+    An answer with memories of several namespaces is an event in each, with the same id. `ids` are all memories of a
+    write, in a log of the caller's own writes.
     """
 
     id: UUID
@@ -525,6 +509,7 @@ class Event:
     namespace: str
     memories: tuple[Memory, ...]
     agent: str | None = None
+    ids: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

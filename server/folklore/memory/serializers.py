@@ -12,12 +12,23 @@ from folklore.memory.results import (
     ForgetResult,
     GetResult,
     MemoryDetails,
-    NamespaceStatus,
     RelateResult,
     Status,
     StoreResult,
 )
-from folklore.model import FIELDS, SHOWN, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar, Stale
+from folklore.model import (
+    FIELDS,
+    SHOWN,
+    Answer,
+    Memory,
+    Namespace,
+    NamespaceStatus,
+    Recalled,
+    Relation,
+    Revision,
+    Similar,
+    Stale,
+)
 from folklore.text.tokens import CHARACTERS_PER_TOKEN
 
 _HIDDEN = FIELDS.keys() - SHOWN

@@ -21,9 +21,9 @@ from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
 from folklore.memory.requests import JobsRequest, ListRequest, LogRequest, StatusRequest
-from folklore.memory.results import DONE, LogEntry, NamespaceStatus, Status
+from folklore.memory.results import DONE, Event, Status
 from folklore.memory.service import Operations
-from folklore.model import JobState, Memory
+from folklore.model import JobState, Memory, NamespaceStatus
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
 
@@ -78,7 +78,7 @@ def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     keep_list(ctx, listed)
 
 
-def _print_log(entries: Sequence[LogEntry], listed: list[UUID], zone: tzinfo) -> None:
+def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> None:
     """Print entries by day, and append the memories as they are numbered."""
     if not entries:
         print_line("Nothing was written that matches.")
@@ -103,7 +103,7 @@ def _day(at: datetime, now: datetime) -> str:
     return f"{at:%A}, {at:%Y-%m-%d}{named}"
 
 
-def _log_row(entry: LogEntry, zone: tzinfo) -> dict[str, Any]:
+def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
     columns = {name: name for name in ("at", "author", "agent", "action", "amount", "namespace")}
     row = {name: value for name, value in row_of(entry, columns, zone).items() if value is not None}
     return row | {"memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}

@@ -19,7 +19,7 @@ from folklore.cli.options import Names, context_and_json, namespace_option
 from folklore.cli.output import print_json, print_line, time_text
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory import requests, serializers
-from folklore.memory.results import History, LogEntry, Undone
+from folklore.memory.results import Event, History, Undone
 from folklore.memory.service import Operations
 from folklore.model import Memory, Revision
 
@@ -135,7 +135,7 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as
     with_operations(ctx, lambda operations: _undo_all(operations, undos, as_json=as_json))
 
 
-async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[LogEntry, list[History]]]:
+async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[Event, list[History]]]:
     """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
     written = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
     entries = [entry for entry in written if entry.action in _ORDER]
@@ -148,14 +148,14 @@ async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIte
         yield entry, histories
 
 
-async def _write_in_force(writes: AsyncIterator[tuple[LogEntry, list[History]]]) -> _Write:
+async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) -> _Write:
     async for entry, histories in writes:
         if current := [item.memory for item in histories if _in_force(item, entry)]:
             return _Write(entry.namespace, entry.at, entry.action, current)
     raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
 
 
-def _in_force(found: History, entry: LogEntry) -> bool:
+def _in_force(found: History, entry: Event) -> bool:
     """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
     undone = {item.undoes for item in found.revisions if item.action == "undo"}
     rest = [item for item in found.revisions if item.action not in ("undo", "move") and item.revision not in undone]
@@ -173,7 +173,7 @@ def _in_force(found: History, entry: LogEntry) -> bool:
     return True
 
 
-async def _undone_write(writes: AsyncIterator[tuple[LogEntry, list[History]]]) -> _Write:
+async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _Write:
     """Return what the last undo took back, unless another change of the caller followed it. Raises NotFound."""
     write: _Write | None = None
     redone_at: datetime | None = None

@@ -12,7 +12,7 @@ order by n.name
 
 -- name: namespaces_status
 select n.name, n.shared, least(coalesce(counted.memories, 0), 50000) as memories,
-    case when :model::uuid is null then 0 else least(coalesce(counted.bare, 0), 50000) end as without_vector
+    case when :model::uuid is null then 0 else least(coalesce(counted.bare, 0), 50000) end as pending_embeddings
 from namespaces n
 left join (
     select m.namespace_id, count(*) as memories, count(*) filter (where m.superseded_at is null and e.memory_id is null) as bare

@@ -13,7 +13,7 @@ from folklore.db.rows import made
 from folklore.db.store import Store, Transaction, column, many, number
 from folklore.db.stores.events.audit import log_entry
 from folklore.errors import ConcurrentChange, Conflict
-from folklore.model import Caller, Namespace, NamespaceStats, Shared
+from folklore.model import Caller, Namespace, NamespaceStats, NamespaceStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,6 @@ class NewNamespace:
     language: str
     languages: Sequence[str] = ()
     detected: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceStatus:
-    """Number of memories without the forgotten ones, and of those without a vector; counted up to 50,000."""
-
-    name: str
-    memories: int
-    without_vector: int = 0
-    shared: Shared = "never"
 
 
 # Changes of the row of a namespace, as the audit log names them.

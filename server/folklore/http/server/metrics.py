@@ -191,7 +191,7 @@ class Metrics(CallMetrics):
         with suppress(FolkloreError):  # a gap in the curve shows it
             model = await embedder.model()
             holdings = await running.memory.namespaces.status(model.id)
-            self._pending.set(sum(holding.without_vector for holding in holdings))
+            self._pending.set(sum(holding.pending_embeddings for holding in holdings))
         now = monotonic()
         self._count_from = now + max(_COUNT_EVERY, _COUNT_SHARE * (now - began))
 

@@ -46,16 +46,7 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     return results.Status(
         version=__version__,
         engine=context.engine,
-        namespaces=tuple(
-            results.NamespaceStatus(
-                item.name,
-                item.memories,
-                role_in(context.caller, item.name) or "reader",
-                item.without_vector,
-                item.shared,
-            )
-            for item in holdings
-        ),
+        namespaces=tuple(replace(item, role=role_in(context.caller, item.name) or "reader") for item in holdings),
         model=None if model is None else results.ModelInfo(model.provider, model.name, model.dimensions),
         degraded=() if reason is None else (Degraded("dense", reason),),
     )

@@ -14,10 +14,9 @@ from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import Feed, feed_cursor, feed_of, place_cursor, place_of
-from folklore.memory.records.log import visible_memories
+from folklore.memory.records.log import event_of, visible_memories
 from folklore.memory.requests import ActivityRequest, FiltersRequest, UsesRequest
-from folklore.memory.results import Action, Activity, Event, Use
-from folklore.model import Memory
+from folklore.memory.results import Action, Activity, Use
 
 MAX_LIMIT = 200
 # An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
@@ -56,7 +55,7 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
         read = await log.earlier(before, request.limit, context.now)
     ids = (id_ for event in read.events for id_ in event.memories)
     visible = await visible_memories(context, list(names), ids)
-    events = (_event(event, names[event.namespace], visible) for event in read.events)
+    events = (event_of(event, names[event.namespace], visible) for event in read.events)
     further = read.events and request.after is None
     return Activity(
         events=tuple(event for event in events if event.memories or event.action == "import"),
@@ -149,17 +148,3 @@ class _Log:
         if left:
             since = min(since, left[0].at)
         return _Read(events, Feed.of(since, given), bool(left))
-
-
-def _event(event: ActivityEvent, namespace: str, visible: Mapping[tuple[UUID, UUID], Memory]) -> Event:
-    places = ((event.namespace, id_) for id_ in event.memories)
-    return Event(
-        id=event.id,
-        at=event.at,
-        author=event.author,
-        action=event.action,
-        amount=event.amount,
-        namespace=namespace,
-        memories=tuple(visible[place] for place in places if place in visible),
-        agent=event.agent,
-    )

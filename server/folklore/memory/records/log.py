@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements
@@ -12,7 +12,7 @@ from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.records.get import may_read_forgotten
 from folklore.memory.requests import FiltersRequest, LogRequest
-from folklore.memory.results import LogEntry
+from folklore.memory.results import Event
 from folklore.model import Filters, Memory
 
 MAX_LIMIT = 1_000
@@ -24,7 +24,7 @@ ACTIONS: tuple[Write, ...] = (
 _READ = 20
 
 
-async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEntry, ...]:
+async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event, ...]:
     """Return the latest writes of memories that the caller may read, newest first. Three statements.
 
     With `kinds` or `tags`, among the latest 1,000 writes. Raises InvalidInput, NotFound.
@@ -47,7 +47,9 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEnt
     matches = _filter(filters)
     read = await visible_memories(context, list(names), (id_ for entry in entries for id_ in entry.memories[:_READ]))
     visible = {place: item for place, item in read.items() if matches(item)}
-    logged = (_entry(entry, names[entry.namespace], visible, mine=request.mine) for entry in entries)
+    logged = (
+        event_of(entry, names[entry.namespace], visible, entry.memories if request.mine else ()) for entry in entries
+    )
     imports = not (filters.kinds or filters.tags)
     return tuple(item for item in logged if item.memories or (imports and item.action == "import"))[: request.limit]
 
@@ -72,15 +74,12 @@ def _filter(filters: Filters) -> Callable[[Memory], bool]:
     return matches
 
 
-def _entry(entry: ActivityEvent, namespace: str, visible: dict[tuple[UUID, UUID], Memory], *, mine: bool) -> LogEntry:
-    places = ((entry.namespace, id_) for id_ in entry.memories[:_READ])
-    return LogEntry(
-        at=entry.at,
-        author=entry.author,
-        action=entry.action,
-        amount=entry.amount,
-        namespace=namespace,
-        memories=tuple(visible[place] for place in places if place in visible),
-        agent=entry.agent,
-        ids=entry.memories if mine else (),
-    )
+def event_of(
+    event: ActivityEvent, namespace: str, visible: Mapping[tuple[UUID, UUID], Memory], ids: tuple[UUID, ...] = ()
+) -> Event:
+    """Return an event with those of its first memories that the caller may see."""
+    memories = (visible.get((event.namespace, id_)) for id_ in event.memories[:_READ])
+    return Event(
+        event.id, event.at, event.author, event.action, event.amount, namespace, tuple(filter(None, memories)),
+        event.agent, ids,
+    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from uuid import UUID
 
@@ -73,7 +74,7 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
     model = await comparing_model(context)
     before = context.now - _UNUSED
     rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, before, before.date().isoformat(), _MOST)
-    counted = await statements.attention(namespaces, None if model is None else model.id, rules, context.now)
+    counted = await statements.attention(Attention, namespaces, None if model is None else model.id, rules, context.now)
     similar: dict[str, int] = {}
     if model is not None:
         numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
@@ -81,17 +82,7 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
             namespaces=namespaces, model=model.id, settled=SETTLED, now=context.now, **numbers
         )
         similar = dict(pairs)
-    found = (
-        Attention(
-            item.namespace,
-            contradictions=item.contradictions,
-            unused=item.unused,
-            similar=similar.get(item.namespace, 0),
-            tied=item.tied,
-            pending_embeddings=item.without_vector,
-        )
-        for item in counted
-    )
+    found = (replace(item, similar=similar.get(item.namespace, 0)) for item in counted)
     return tuple(
         item
         for item in found

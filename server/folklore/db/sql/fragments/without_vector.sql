@@ -13,4 +13,4 @@
         join memories o on o.namespace_id = n.id and o.id = missing.id
         where o.forgotten_at is null and o.superseded_at is null
         limit 50000
-    ) bounded) as without_vector
+    ) bounded) as pending_embeddings

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from folklore.db.rows import Made
 from folklore.db.store import Store, many, pairs
 
 
@@ -53,17 +54,6 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceAttention:
-    """Counts of one namespace: pairs that contradict each other, and memories."""
-
-    namespace: str
-    contradictions: int
-    unused: int
-    tied: int
-    without_vector: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class AttentionRules:
     """Relations of contradictions, the time since which an unused memory was not used, and the highest count."""
 
@@ -90,11 +80,9 @@ class ActivityStatements(Store):
     newest_similar = pairs(str, int)
 
     async def attention(
-        self, namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
-    ) -> list[NamespaceAttention]:
-        """Count what wants attention in each namespace; without a model, no pending embeddings are counted."""
+        self, counts: type[Made], namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
+    ) -> list[Made]:
+        """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
         name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
         values = asdict(rules) | vectors
-        return await self._database.all(
-            NamespaceAttention, f"activity/{name}", namespaces=namespaces, now=now, **values
-        )
+        return await self._database.all(counts, f"activity/{name}", namespaces=namespaces, now=now, **values)
