@@ -23,7 +23,7 @@ PACKAGE = Path(folklore.__file__).parent
 ARCHITECTURE = PACKAGE.parents[1] / "docs" / "architecture.md"
 STATEMENTS = (Session.rows.__code__, Session.row.__code__)
 # They only open a session, and are not on the path.
-SESSIONS = (Database.rows.__code__, Database.row.__code__, Database.all.__code__)
+SESSIONS = (Database.rows.__code__, Database.row.__code__)
 # Rooms whose functions are steps of a recall.
 STEPS = ("memory/recall/", "ranking/")
 LIMITS = {"memory_recall": 25, "memory_store": 20}

@@ -155,7 +155,9 @@ def print_memory(memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = N
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
-            text = _both_times(shown, zone) if isinstance(shown, datetime) else _plain(value)
+            text = time_text(shown, zone) if isinstance(shown, datetime) else _plain(value)
+            if isinstance(shown, datetime) and text != (absolute := absolute_time(shown, zone)):
+                text = f"{absolute} ({text})"
             _print_field(name, text)
 
 
@@ -354,7 +356,7 @@ def _print_title(head: str, title: str) -> None:
 
 def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) -> None:
     """Print the first lines of a memory, its id and its author."""
-    lines = list(screen.wrapped(memory.content, _text_width()))
+    lines = list(screen.wrapped(memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)))  # easy to read
     for line in lines[:_LINES_SHOWN]:
         print_line(_INDENT + _highlighted(line, words))
     rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
@@ -368,11 +370,6 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     from folklore.text.query.highlight import highlighted
 
     return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(shown, words))
-
-
-def _text_width() -> int:
-    """Return the width of texts: on a terminal at most 120, which is still read with ease."""
-    return max(min(screen.columns(), 120) - len(_INDENT), 20)
 
 
 def _headline(memory: Memory, zone: tzinfo, *, named: bool) -> str:
@@ -399,21 +396,10 @@ def _shown(value: object, zone: tzinfo) -> object:
 
 def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> str:
     """Return a time for people: as a distance from now, or with --utc, and beyond a year, as date and time."""
-    if shows_utc():
+    context = click.get_current_context(silent=True)
+    if context is not None and (context.find_root().obj or {}).get("utc"):
         return absolute_time(moment, zone)
     return distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
-
-
-def shows_utc() -> bool:
-    """Return True if the command was given --utc."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool((context.find_root().obj or {}).get("utc"))
-
-
-def _both_times(moment: datetime, zone: tzinfo) -> str:
-    """Return date and time, and the distance from now if it is shown."""
-    absolute, text = absolute_time(moment, zone), time_text(moment, zone)
-    return absolute if text == absolute else f"{absolute} ({text})"
 
 
 def _plain(value: object) -> str:

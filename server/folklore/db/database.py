@@ -17,7 +17,6 @@ from pgvector import HalfVector
 from folklore.background import in_background
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
-from folklore.db.rows import Made, made
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
@@ -372,10 +371,6 @@ class Database:
         """Return all rows of the statement `sql/<name>.sql`, in a session of its own."""
         async with self.session(plans) as session:
             return await session.rows(name, **values)
-
-    async def all(self, type_: type[Made], name: str, plans: Plans = "kept", /, **values: object) -> list[Made]:
-        """Return all rows of a statement as dataclasses."""
-        return [made(type_, row) for row in await self.rows(name, plans, **values)]
 
     async def row(self, name: str, plans: Plans = "kept", /, **values: object) -> Row | None:
         """Return the first row of a statement in a session of its own, or None."""

@@ -86,7 +86,8 @@ def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> No
     for entry in entries:
         at = entry.at.astimezone(zone)
         if at.date() != day:
-            print_line(("\n" if day else "") + _day(at, datetime.now(zone)), bold=True)
+            named = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - at.date()).days, "")
+            print_line(("\n" if day else "") + f"{at:%A}, {at:%Y-%m-%d}{named}", bold=True)
             day = at.date()
         amount = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
         print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {amount} in {entry.namespace}")
@@ -95,12 +96,6 @@ def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> No
             print_line(one_line(len(listed), memory, None))
         if len(entry.memories) > _SHOWN:
             print_line(f"    and {entry.amount - _SHOWN:,} more", dim=True)
-
-
-def _day(at: datetime, now: datetime) -> str:
-    days = (now.date() - at.date()).days
-    named = {0: ", today", 1: ", yesterday"}.get(days, "")
-    return f"{at:%A}, {at:%Y-%m-%d}{named}"
 
 
 def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:

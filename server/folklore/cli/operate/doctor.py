@@ -233,12 +233,8 @@ async def _check(owner: RequestContext) -> None:
     caller, _ = await authenticate(Principals(owner.memory.database), created.secret, now=owner.now)
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
     owned, granted = [await _call(who, RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
-    readable = await token.memory.database.rows(
-        "memories/locate",
-        namespaces=[space.id for space in await owner.memory.namespaces.find([_GRANTED, _FOREIGN])],
-        ids=[result.memory.id for result in owned.memories],
-        unforgotten=True,
-    )
+    spaces = [space.id for space in await owner.memory.namespaces.find([_GRANTED, _FOREIGN])]
+    readable = await token.memory.changes.places(spaces, [result.memory.id for result in owned.memories])
     counts = len(owned.memories), len(granted.memories), len(readable)
     if counts != (2, 1, 1):
         raise FolkloreError(

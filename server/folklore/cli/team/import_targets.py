@@ -227,7 +227,8 @@ def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
 def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Iterator[Target]:
     """Yield the notes on the project that a path below `projects` is of, else on all projects."""
     resolver, below = ClaudeProjects(root), path.relative_to(root).parts
-    for folder in [root / "projects" / below[1]] if len(below) > 1 else _folders(root / "projects"):
+    projects = root / "projects"
+    for folder in [projects / below[1]] if len(below) > 1 else sorted(filter(Path.is_dir, projects.glob("*"))):
         memory = path if len(below) > 2 else folder / "memory"
         files = list(claude_files(memory, root)) if memory.exists() else []
         if not files:
@@ -237,10 +238,6 @@ def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Ite
             namespace, reason = resolver.namespace(folder)
         pages = Pages("claude-memory", origin, files, _below(memory, root))
         yield _target(folder.relative_to(root), namespace, pages, reason)
-
-
-def _folders(parent: Path) -> list[Path]:
-    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
 
 
 def _mapped(folder: Path, mapping: Mapping[str, str]) -> str | None:

@@ -91,7 +91,8 @@ class Namespaces(Store):
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
-        return await self._database.all(Namespace, "namespaces/list", deleted=deleted, within=self._within)
+        rows = await self._database.rows("namespaces/list", deleted=deleted, within=self._within)
+        return [made(Namespace, row) for row in rows]
 
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement.

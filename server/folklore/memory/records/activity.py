@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
+from folklore.db.rows import made
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
@@ -90,7 +91,7 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
         raise unknown_memories([request.id])
     caller = None if context.caller.access is None else context.caller.author
     values = {"namespace": namespace.id, "memory": request.id, "caller": caller, "fetch": request.limit}
-    return tuple(await context.memory.root.database.all(Use, "activity/uses", **values))
+    return tuple([made(Use, row) for row in await context.memory.root.database.rows("activity/uses", **values)])
 
 
 def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

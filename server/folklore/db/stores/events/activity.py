@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from folklore.db.rows import Made
+from folklore.db.rows import Made, made
 from folklore.db.store import Store, many, pairs
 
 
@@ -85,4 +85,5 @@ class ActivityStatements(Store):
         """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
         name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
         values = asdict(rules) | vectors
-        return await self._database.all(counts, f"activity/{name}", namespaces=namespaces, now=now, **values)
+        rows = await self.run(f"activity/{name}", "kept", {"namespaces": namespaces, "now": now, **values})
+        return [made(counts, row) for row in rows]
