@@ -41,7 +41,7 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     except Unavailable as error:
         holdings = await context.memory.namespaces.status(None)
         reason = error.message
-    if any(item.without_vector for item in holdings):
+    if any(item.pending_embeddings for item in holdings):
         context.note_pending()
     return results.Status(
         version=__version__,
