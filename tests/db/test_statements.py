@@ -34,6 +34,8 @@ VARIANTS = [
     *(f"memories/list:{by}:newest:plain{of}" for by in ("happened", "updated", "trending") for of in ("", ":one")),
     "activity/attention:no_vectors",
 ]  # fmt: skip
+# What a recall without namespaces sends, where one Postgres has all of them.
+OTHERS = ["recall/words:others", "recall/dense:others", "recall/dense:plain:others", f"{NEAREST}:plain:others"]
 WHOLE = {"recall/nearest": NEAREST, "memories/list": "memories/list:happened:newest"}
 COMPLETE = [WHOLE.get(name, name) for name in STATEMENTS]
 # What a server on a cluster sends, in its real forms.
@@ -168,7 +170,7 @@ def test_every_parameter_says_its_type_at_least_once() -> None:
 
 
 async def test_postgres_accepts_every_statement_with_its_number_of_parameters(connection: asyncpg.Connection) -> None:
-    for name in [*COMPLETE, *VARIANTS, *DISTRIBUTED]:
+    for name in [*COMPLETE, *VARIANTS, *OTHERS, *DISTRIBUTED]:
         prepared = await connection.prepare(statement(name).sql)
         assert len(prepared.get_parameters()) == len(statement(name).parameters), name
 

@@ -23,7 +23,7 @@ from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests.conftest import Cluster
-from tests.db.test_statements import COMPLETE, DATA_TABLES, NEAREST, VARIANTS
+from tests.db.test_statements import COMPLETE, DATA_TABLES, NEAREST, OTHERS, VARIANTS
 from tests.person import NOON, Person
 
 MODEL = UUID("00000000-0000-7000-8000-000000000001")
@@ -141,8 +141,12 @@ def is_planned(name: str) -> bool:
 
 
 # A backup asks its questions of the whole database, and an index is over all vectors. A cluster counts all at once.
-WHOLE = {"backup/answers", "embeddings/index_changes", *(name for name in COMPLETE if name.startswith("distributed/"))}
-PLANNED = [name for name in [*COMPLETE, *VARIANTS] if is_planned(name) and name not in WHOLE]
+WHOLE = {"backup/answers", "embeddings/index_changes", f"{NEAREST}:plain:others"} | {
+    name for name in COMPLETE if name.startswith("distributed/")
+}
+PLANNED = [name for name in [*COMPLETE, *VARIANTS, *OTHERS] if is_planned(name) and name not in WHOLE]
+
+SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others"]
 
 
 def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -> list[str]:
@@ -155,7 +159,7 @@ def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall/dense:plain", f"{NEAREST}:plain"])])
+@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", SCANS)])
 async def test_no_kept_plan_reads_a_data_table_whole(
     skewed: Skewed, plans: Plans, names: Sequence[str], whom: str
 ) -> None:
@@ -179,7 +183,7 @@ async def test_no_kept_plan_reads_a_data_table_whole(
 
 # Parameters of the statements whose plans are made for their values. Behind a pooler namespaces_find is one of them.
 PARAMETERS: dict[str, dict[str, object]] = {
-    "namespaces/find": {"names": None, "within": None, "known": None},
+    "namespaces/find": {"names": None, "within": None, "known": None, "hollow": []},
     "memories/list:happened:newest": {"after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
@@ -229,9 +233,9 @@ async def test_no_plan_for_a_small_namespace_reads_others(skewed: Skewed, name: 
 async def test_finding_out_that_a_namespace_is_empty_reads_a_few_pages(skewed: Skewed, plans: Plans) -> None:
     found = statement("namespaces/find")
     async with skewed.database.session(plans) as session:
-        rows = await session.rows("namespaces/find", names=None, within=None, known=None)
+        rows = await session.rows("namespaces/find", names=None, within=None, known=None, hollow=[])
         analyze = f"explain (analyze, buffers, format json) {found.sql}"
-        explained = await session.connection.fetchval(analyze, None, None, None)
+        explained = await session.connection.fetchval(analyze, None, None, None, [])
     plan = json.loads(explained)[0]["Plan"]
 
     assert sum(row["empty"] for row in rows) == len(EMPTY)

@@ -26,6 +26,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
     memories/list:updated:oldest  {sorted_by} and {order} are words for these, since an index has an order of its own
+    recall/dense:others           of all namespaces but :namespaces, which are few
     recall/pool:distributed       on a cluster each data table names its namespaces itself, so that the statement is
                                   sent whole to their node; `stores/distributed.sql` has those with another text there
 """
@@ -74,6 +75,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "one": {"listed_namespaces": "listed_namespace"},
     "together": {"listed_namespaces": "listed_namespace", "of_namespace": "of_namespaces"},
     "token": {"matching": "matching_token"},
+    "others": {"within": "without", "others": "others"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
     # A function that reads data tables is not sent to a node.
@@ -115,7 +117,8 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
-    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "space_row"))  # in a variant alone
+    # These are in a variant alone.
+    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "space_row"))
     filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
         filled |= _TEXTS.get(variant, {})
@@ -127,6 +130,8 @@ def statement(name: str) -> Statement:
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
     if distributed and (bound := _BOUND.search(text)):
         text = _JOINED.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
+    if "others" in variants:
+        text = text.replace(" = any(:namespaces::uuid[])", " = any((select ids from others)::uuid[])")
     for gap, value in filled.items():
         text = text.replace(gap, value)
     if any(gap in text for gap in _GAPS):

@@ -19,7 +19,6 @@ _PIECES = 20_000
 
 # A piece of a question, and the languages in which it is read.
 ReadPiece = tuple[tuple[str, ...], str]
-Scoped = frozenset[UUID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +31,5 @@ class StatisticsCache:
 
     packed: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(1, _PACKED_EVERY))
     pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
-    totals: TTLCache[Scoped, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
-    vectors: TTLCache[tuple[Scoped, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    totals: TTLCache[object, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    vectors: TTLCache[tuple[object, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))

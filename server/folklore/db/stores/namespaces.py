@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 from uuid import UUID
+
+from cachetools import TTLCache
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import made
@@ -14,6 +17,9 @@ from folklore.db.store import Store, Transaction, column, many, number
 from folklore.db.stores.events.audit import log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, NamespaceStatus
+
+# Seconds that all namespaces are known, unless one of them changes.
+_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,11 @@ class Listed(list[NamespaceInfo]):
     """Namespaces, never changed and equal to themselves alone, so that what thousands of them make can be cached."""
 
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(namespace.name for namespace in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +79,26 @@ class Namespaces(Store):
         super().__init__(database)
         # The namespaces that the caller may see; None for all.
         self._within = None if within is None else list(within)
-        self._known: tuple[int, Listed] | None = None
+        # All with their state and the ids of the empty ones. Where one was emptied, this is learned when they expire.
+        self.known: TTLCache[None, tuple[int, Listed, list[UUID]]] = TTLCache(1, _SECONDS)
 
     async def find(self, names: Sequence[str] | None) -> Listed:
         """Return the namespaces of these names, or all; unknown names are left out. One statement.
 
         All namespaces are the same list until one of them changes.
         """
-        known = self._known if names is None else None
-        state = None if known is None else known[0]
-        rows = await self._database.rows("namespaces/find", names=names, within=self._within, known=state)
-        if known is not None and rows[0]["state"] == state:
-            return known[1]
+        state, known, hollow = (self.known.get(None) if names is None else None) or (None, None, [])
+        asked = {"names": names, "within": self._within, "known": state, "hollow": hollow}
+        rows = await self._database.rows("namespaces/find", **asked)
+        if known is not None and rows[0]["state"] == state and rows[0]["id"] is None:
+            return known
         found = Listed(
             NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
             for id_, name, languages, empty, model, shared, _ in rows
             if id_ is not None
         )
-        if names is None:
-            self._known = (rows[0]["state"], found) if found else None
+        if names is None and found:
+            self.known[None] = rows[0]["state"], found, [space.id for space in found if space.empty]
         return found
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:

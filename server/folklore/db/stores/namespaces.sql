@@ -51,25 +51,28 @@ delete from assistant_sessions where namespace_id = :namespace::uuid
 
 -- name: find. The namespaces of :names (null: all) within :within (null: all), each with its languages, the id of the
 -- active embedding model, `empty`: recall leaves empty ones out, `shared`: recall asks those in every project, and a hash
--- of all rows. Where that is :known, one row has it alone.
+-- of all rows. Where that is :known, and each of :hollow is still empty, one row has it alone.
 -- This statement begins every recall. A subquery for one row in the order of the key uses the index. For exists() the
 -- planner may prefer a sequential scan, which it expects to end at the first row, and which reads all memories for
 -- each empty namespace.
 with found as materialized (
-    select n.id, n.name, n.languages,
--- include empty
-        (select id from models where role = 'active') as model, n.shared = 'always' as shared
+    select n.id, n.name, n.languages, (select id from models where role = 'active') as model, n.shared = 'always' as shared
     from namespaces n
     where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
         and (:names::text[] is null or lower(n.name collate "C") in (
             select lower(name collate "C") from unnest(:names::text[]) as asked (name)
         ))
 )
-select found.*, hashed.state
+select n.id, n.name, n.languages,
+-- include empty
+    as empty, n.model, n.shared, hashed.state
 from (select bit_xor(hash_record_extended(found, 0)) as state from found) hashed
-left join found on :known::bigint is null or hashed.state is distinct from :known::bigint
-where found.id is not null or :known::bigint is not null
-order by found.name
+left join found n on :known::bigint is null or hashed.state is distinct from :known::bigint or not (
+    select coalesce(bool_and(
+-- include empty
+    ), true)
+    from unnest(:hollow::uuid[]) as n (id)
+)
 
 -- name: insert. Creates a namespace with given properties; one that exists stays as it is and is not returned.
 insert into namespaces (id, name, description, language, languages, shared, created_at, created_by)

@@ -73,12 +73,18 @@ class RecallStatements:
         async with self._session(plans) as session:
             return await session.rows(name, **values)
 
+    async def _in_scope(self, scope: Scope, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+        async with self._session(plans) as session:
+            if scope.others is None or session.row_security or session.shards.distributed:
+                return await session.rows(name, namespaces=list(scope.namespaces), **values)
+            return await session.rows(f"{name}:others", namespaces=list(scope.others), **values)
+
     async def words(
         self, scope: Scope, pieces: Sequence[str], lexemes: Sequence[str], languages: Sequence[str], budget: int
     ) -> ScopeWords:
         """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
         asked = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
-        [row] = await self._rows("recall/words", namespaces=list(scope.namespaces), **asked)
+        [row] = await self._in_scope(scope, "recall/words", **asked)
         return ScopeWords.of(row, len(pieces), lexemes)
 
     async def indexed(self, model: UUID) -> int:
@@ -108,19 +114,9 @@ class RecallStatements:
 
     async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
-        async with self._session("fresh") as session:
-            name = "recall/expression:token" if session.row_security else "recall/expression"
-            statement, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
-            rows = await session.rows(
-                statement,
-                namespaces=list(scope.namespaces),
-                expression=expression,
-                fetch=fetch,
-                bound=bound,
-                **_weighed(bm25),
-                **filters,
-            )
-        return await self._with_former(Hits.of(rows), scope, bm25, fetch, expression)
+        asked = {"expression": expression, **_weighed(bm25)}
+        hits = await self._matching("recall/expression", scope, fetch=fetch, bound=bound, **asked)
+        return await self._with_former(hits, scope, bm25, fetch, expression)
 
     async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
         """Find memories that contain any of the function words of a question that has no other words.
@@ -128,21 +124,22 @@ class RecallStatements:
         Memories with one of `capitals`, words that the question does not spell in lower case alone, come first.
         """
         expressions = [function_word_text(word) for word in bm25.weights]
+        return await self._matching(
+            "recall/function_words",
+            scope,
+            expression=" | ".join(expressions),
+            expressions=expressions,
+            weight=next(iter(bm25.weights.values())),
+            capitals=list(capitals),
+            fetch=fetch,
+            bound=bound,
+        )
+
+    async def _matching(self, name: str, scope: Scope, /, **values: object) -> Hits:
         async with self._session("fresh") as session:
-            name = "recall/function_words:token" if session.row_security else "recall/function_words"
-            statement, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
-            rows = await session.rows(
-                statement,
-                namespaces=list(scope.namespaces),
-                expression=" | ".join(expressions),
-                expressions=expressions,
-                weight=next(iter(bm25.weights.values())),
-                capitals=list(capitals),
-                fetch=fetch,
-                bound=bound,
-                **filters,
-            )
-        return Hits.of(rows)
+            name = f"{name}:token" if session.row_security else name
+            name, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
+            return Hits.of(await session.rows(name, namespaces=list(scope.namespaces), **values, **filters))
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
         """Find the nearest memories by cosine, a long one by its best passage.
@@ -150,24 +147,24 @@ class RecallStatements:
         Two statements where hidden memories, or several passages of one, leave too few; so does a search of the index,
         which is then repeated exactly.
         """
-        query_values = {"namespaces": list(scope.namespaces), "query": HalfVector(query.vector), "fetch": fetch}
+        query_values = {"query": HalfVector(query.vector), "fetch": fetch}
         if query.visited:
             name, filters = seen(
                 f"recall/nearest:{len(query.vector)}:{query.model}", scope.filters, scope.now, _EMBEDDED
             )
             for visited in (min(_INDEXED_EACH * fetch, query.visited), query.visited):
-                rows = await self._rows(name, "scan", scan=visited, **query_values, **filters)
+                rows = await self._in_scope(scope, name, "scan", scan=visited, **query_values, **filters)
                 if len(rows) >= fetch:
-                    return Hits.of(rows, "hnsw")
+                    return Hits.of(scope.within(rows), "hnsw")
         plans: Plans = "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
         best = _PASSAGES_OF_ONE * (fetch + _HIDDEN) if scope.filters.empty else None
         name, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
         rows = []
         for checked in dict.fromkeys((best, None)):
-            rows = await self._rows(name, plans, model=query.model, scan=checked, **query_values, **filters)
+            rows = await self._in_scope(scope, name, plans, model=query.model, scan=checked, **query_values, **filters)
             if len(rows) >= min(fetch, query.total or fetch):
                 break
-        return Hits.of(rows)
+        return Hits.of(scope.within(rows))
 
     async def keyword(self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int) -> Hits:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
@@ -186,7 +183,7 @@ class RecallStatements:
                 **filters,
             )
             begin, end = end, 10 * end
-        return await self._with_former(Hits.of(rows), scope, bm25, fetch)
+        return await self._with_former(Hits.of(scope.within(rows)), scope, bm25, fetch)
 
     async def _with_former(
         self, hits: Hits, scope: Scope, bm25: Bm25, fetch: int, expression: str | None = None

@@ -195,8 +195,21 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The namespaces that a question searches, by id, its filters, and the current time."""
+    """The namespaces that a question searches, by id, its filters, and the current time.
+
+    `others`, if they are all namespaces but a few: the ids of these few, so that thousands are not sent.
+    """
 
     namespaces: Mapping[UUID, str]
     filters: Filters
     now: datetime
+    others: Sequence[UUID] | None = None
+
+    @property
+    def key(self) -> object:
+        """What stands for the namespaces in a cache."""
+        return frozenset(self.namespaces) if self.others is None else (len(self.namespaces), *self.others)
+
+    def within(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return the rows of these namespaces: with `others`, one may be newer than they."""
+        return rows if self.others is None else [row for row in rows if row["namespace_id"] in self.namespaces]

@@ -54,7 +54,8 @@ class ScopeWords:
     """Words of a question in scope.
 
     `analysed` are the pieces that were read, in order. `packed` has the number of documents of a word in packed
-    memories, `entries` its postings if they were read, `fresh` its matches among fresh memories.
+    memories, `entries` its postings if they were read, `fresh` its matches among fresh memories, `fresh_rows` the rows
+    of these, in the order of their ids.
     """
 
     corpus: CorpusStatistics
@@ -62,6 +63,7 @@ class ScopeWords:
     packed: Mapping[int, int]
     entries: Mapping[int, Matches]
     fresh: Mapping[int, Matches]
+    fresh_rows: NDArray[np.intp]
     spaces: Sequence[UUID]
     fresh_spaces: bytes
     fresh_ids: bytes
@@ -86,7 +88,7 @@ class ScopeWords:
             analysed,
             {word: int(count) for word, count in zip(row["words"] or (), row["documents"] or (), strict=True)},
             {word: _entries(found) for word, found in rare.items()},
-            _fresh(row, lengths, sorted({word_of(lexeme) for lexeme in named})),
+            *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in named})),
             list(places),
             row["fresh_spaces"] or b"",
             row["fresh_ids"] or b"",
@@ -138,7 +140,7 @@ class ScopeWords:
         spaces, numbers, ids = list[object](), list[object](), list[object]()
         for memory in memories.tolist():
             if memory >= _FRESH:
-                begin = 16 * (memory - _FRESH)
+                begin = 16 * int(self.fresh_rows[memory - _FRESH])
                 spaces.append(UUID(bytes=self.fresh_spaces[begin : begin + 16]))
                 ids.append(UUID(bytes=self.fresh_ids[begin : begin + 16]))
                 numbers.append(None)
@@ -164,10 +166,10 @@ def _entries(found: Sequence[tuple[int, bytes]]) -> Matches:
     )
 
 
-def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> dict[int, Matches]:
-    """Return the matches of words (sorted) among fresh memories."""
+def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tuple[dict[int, Matches], NDArray[np.intp]]:
+    """Return the matches of words (sorted) among fresh memories, and the rows of these in the order of their ids."""
     if not len(lengths) or not words:
-        return {}
+        return {}, np.zeros(0, np.intp)
     held = np.frombuffer(row["fresh_words"], ">i4")
     asked = np.array(words, np.int32)
     # A table by their last 16 bits leaves out nearly all other words.
@@ -179,8 +181,13 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> dict
     entries, places = entries[same], places[same]
     rows = np.searchsorted(np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right")
     frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(np.float64)
+    matched = np.unique(rows)
+    high, low = np.frombuffer(row["fresh_ids"], ">u8").reshape(-1, 2)[matched].T
+    matched = matched[np.lexsort((low, high))]
+    numbers = np.empty(len(lengths), np.int64)
+    numbers[matched] = _FRESH + np.arange(len(matched))
     matches = {}
     for place in np.unique(places).tolist():
         own = places == place
-        matches[words[place]] = Matches(_FRESH + rows[own].astype(np.int64), frequencies[own], lengths[rows[own]])
-    return matches
+        matches[words[place]] = Matches(numbers[rows[own]], frequencies[own], lengths[rows[own]])
+    return matches, matched

@@ -56,7 +56,7 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
         analysed, words = await read_pieces(
             memory, statements, search.scope, pieces, search.languages, terms=list(terms), budget=budget
         )
-    memory.statistics.totals[frozenset(search.scope.namespaces)] = words.corpus.total
+    memory.statistics.totals[search.scope.key] = words.corpus.total
     if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))

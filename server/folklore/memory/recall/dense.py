@@ -44,14 +44,14 @@ async def dense_branch(memory: MemoryContext, search: Search) -> DenseResult:
 
 async def _query(memory: MemoryContext, search: Search, model: Model, vector: NDArray[np.float32]) -> DenseQuery:
     """Return the question for the statement. Two statements a minute: if an index is quicker for the scope."""
-    cache, statements, namespaces = memory.statistics, memory.statements, frozenset(search.scope.namespaces)
-    sizes = cache.vectors.get((namespaces, model.id))
+    cache, statements, scoped = memory.statistics, memory.statements, search.scope.key
+    sizes = cache.vectors.get((scoped, model.id))
     if sizes is None:
         indexed = await statements.indexed(model.id)
         sizes = indexed, await statements.extent(search.scope, model.id) if indexed else 0
-        cache.vectors[namespaces, model.id] = sizes
+        cache.vectors[scoped, model.id] = sizes
     visited = visits(*sizes, search.ranking.fetch(search.wanted))
-    return DenseQuery(model.id, vector, visited, cache.totals.get(namespaces))
+    return DenseQuery(model.id, vector, visited, cache.totals.get(scoped))
 
 
 async def _vector(search: Search, embedder: Embedder, model: Model) -> NDArray[np.float32]:

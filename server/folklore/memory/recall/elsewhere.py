@@ -108,7 +108,7 @@ async def with_elsewhere(
     return replace(
         answer,
         memories=(*answer.memories, *chosen),
-        searched=(*answer.searched, *(namespace.name for namespace in elsewhere.namespaces)),
+        searched=answer.searched + elsewhere.namespaces.names,
         degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].degraded))),
         note=note,
         explain=explain,

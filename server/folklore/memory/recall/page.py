@@ -46,7 +46,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         note = _note(search, found, ranked, kept)
     return Answer(
         memories=tuple(kept),
-        searched=tuple(namespace.name for namespace in search.namespaces),
+        searched=search.namespaces.names,
         degraded=(*found.degraded, *ranked.degraded),
         truncated=more,
         cursor=cursor,

@@ -128,7 +128,9 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         return Answer((), (), note="Nothing has been stored yet.")
     question = replace(question, project=project_of(question, namespaces, context.caller))
     home, others = divided(namespaces, question.project)
-    search = search_of(context, question, home)
+    # Where no namespace is named, those of the owner are all.
+    few: Sequence[UUID] | None = None if question.namespaces or memory.whole else ()
+    search = search_of(context, question, home, few if question.project is None else None)
     if search.text in ("", "*"):
         requested = (question.project,) if question.project else tuple(question.namespaces)
         listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
@@ -137,7 +139,8 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         search = await read_terms(memory, search)
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, search, *await ranked(memory, search))
-    elsewhere = search_of(context, asked_elsewhere(question), others)
+    few = None if few is None else [space.id for space in home]
+    elsewhere = search_of(context, asked_elsewhere(question), others, few)
     if elsewhere.expression:
         elsewhere = await read_terms(memory, elsewhere)
     outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
@@ -152,8 +155,13 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
     return found, await rank(memory, search, found)
 
 
-def search_of(context: RequestContext, question: Question, namespaces: Listed) -> Search:
-    """Return a question in its scope, without empty namespaces: each costs one index lookup per word."""
+def search_of(
+    context: RequestContext, question: Question, namespaces: Listed, few: Sequence[UUID] | None = None
+) -> Search:
+    """Return a question in its scope, without empty namespaces: each costs one index lookup per word.
+
+    `few`, if the namespaces are all others: see Scope.
+    """
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
     asked = question.project or question.namespaces
@@ -167,7 +175,7 @@ def search_of(context: RequestContext, question: Question, namespaces: Listed) -
         pieces=query.bag.split()[:_PIECES],
         expression=query.is_expression and (not query.only_alternatives or (question.literal and bool(query.phrases))),
         namespaces=namespaces,
-        scope=Scope(names, question.filters, context.now),
+        scope=Scope(names, question.filters, context.now, few),
         languages=languages,
         branches=[branch for branch in question.branches if ranking.scale(branch) > 0],
         embedder=context.memory.embedder,

@@ -35,7 +35,7 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
     trace = _Trace(search, found, outcome)
     return Explanation(
         query=search.text,
-        searched=tuple(namespace.name for namespace in namespaces),
+        searched=namespaces.names,
         branches=tuple(trace.branches()),
         candidates=tuple(trace.candidates(await _texts(memory, search, found, outcome))),
         words=tuple(trace.words()),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Bm25, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
@@ -79,7 +79,7 @@ class Search:
     query: KeywordQuery
     pieces: Sequence[str]
     expression: bool
-    namespaces: Sequence[NamespaceInfo]
+    namespaces: Listed
     scope: Scope
     languages: Sequence[str]
     branches: Sequence[Branch]

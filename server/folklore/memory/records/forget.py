@@ -58,6 +58,7 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     if not request.dry_run and found:
         context.memory.changed()
         if request.erase:
+            context.memory.namespaces.known.clear()  # one may be empty now
             await refresh_planner_samples(context.memory)
     return ForgetResult(tuple(found), tuple(already), more, tuple(restored))
 

@@ -9,7 +9,9 @@ from (
     from (
         select e.namespace_id, e.memory_id, -(e.vector <#> :query::halfvec) as score
         from embeddings e
-        where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = '{model}'
+        where
+-- include within
+        and e.model_id = '{model}'
         order by e.vector::halfvec({dimensions}) <#> :query::halfvec
         limit :scan::integer
     ) near

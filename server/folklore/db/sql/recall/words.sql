@@ -3,7 +3,9 @@
 -- documents among packed memories and, of the rarest words until :budget postings are spent, the entries in each
 -- namespace. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
 -- one moment: a memory is packed or fresh.
-with piece as materialized (
+with
+-- include others
+piece as materialized (
     select given.text, given.place::integer from unnest(:pieces::text[]) with ordinality as given (text, place)
 ),
 analysed as materialized (
@@ -39,16 +41,16 @@ rarest as materialized (
     where spent.postings <= :budget::integer or spent.postings = spent.documents
 ),
 listed as (
-    select held.namespace_id, held.word, (
+    select o.namespace_id, o.word, case when 8 * o.documents <= octet_length(o.entries) then o.entries else (
             select string_agg(p.entries, '')
             from postings p
-            where p.namespace_id = held.namespace_id and p.word = held.word
-        ) as entries
-    from rarest
-    join held on held.word = rarest.word
+            where p.namespace_id = o.namespace_id and p.word = o.word
+        ) end as entries
+    from postings o
+    where o.word = any(array(select word from rarest)) and o.namespace_id = any(:namespaces::uuid[]) and o.block = 0
 ),
 fresh as (
-    select f.* from fresh_words f where f.namespace_id = any(:namespaces::uuid[]) order by f.memory_id
+    select f.* from fresh_words f where f.namespace_id = any(:namespaces::uuid[])
 )
 select a.*, c.*, p.*, f.*, n.*
 from (

@@ -43,7 +43,7 @@ class UsageStore(Store):
         by_name: dict[str, list[UsageEntry]] = {}
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
-        rows = await self._database.rows("namespaces/find", names=by_name.keys(), within=None, known=None)
+        rows = await self._database.rows("namespaces/find", names=by_name.keys(), within=None, known=None, hollow=[])
         left: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
