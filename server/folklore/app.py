@@ -193,7 +193,8 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
-        await asyncio.to_thread(_heavy, "memory.service.operations")
+        if not self._brief:
+            await asyncio.to_thread(_heavy("memory.service.operations").import_all)
         started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
         return started
 
