@@ -128,9 +128,8 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         return Answer((), (), note="Nothing has been stored yet.")
     question = replace(question, project=project_of(question, namespaces, context.caller))
     home, others = divided(namespaces, question.project)
-    # Where no namespace is named, those of the owner are all.
-    few: Sequence[UUID] | None = None if question.namespaces or memory.whole else ()
-    search = search_of(context, question, home, few if question.project is None else None)
+    every = not question.namespaces and memory.whole is None
+    search = search_of(context, question, home, () if every and question.project is None else None)
     if search.text in ("", "*"):
         requested = (question.project,) if question.project else tuple(question.namespaces)
         listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
@@ -139,8 +138,7 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         search = await read_terms(memory, search)
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, search, *await ranked(memory, search))
-    few = None if few is None else [space.id for space in home]
-    elsewhere = search_of(context, asked_elsewhere(question), others, few)
+    elsewhere = search_of(context, asked_elsewhere(question), others, [space.id for space in home] if every else None)
     if elsewhere.expression:
         elsewhere = await read_terms(memory, elsewhere)
     outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
@@ -158,10 +156,7 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
 def search_of(
     context: RequestContext, question: Question, namespaces: Listed, few: Sequence[UUID] | None = None
 ) -> Search:
-    """Return a question in its scope, without empty namespaces: each costs one index lookup per word.
-
-    `few`, if the namespaces are all others: see Scope.
-    """
+    """Return a question in its scope, without empty namespaces; `few` if they are all others (see Scope)."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
     asked = question.project or question.namespaces
