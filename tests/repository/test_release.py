@@ -318,7 +318,8 @@ def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None
     optional = {named(text) for extra in project["optional-dependencies"].values() for text in extra}
 
     imported = {named(distribution) for module in modules for distribution in known.get(module, [module])}
-    assert needed - imported == {"python-multipart"}  # imported by Starlette, for a form with a file
+    # Imported by Starlette, for a form with a file, and by uvicorn, if they are there.
+    assert needed - imported == {"python-multipart", "httptools", "uvloop"}
     # opentelemetry-api comes with mcp; its modules share one name with those of the extra `otel`. pip is run if found.
     assert {name for name in imported - needed - optional if not name.startswith("opentelemetry-")} <= {"pip"}
 

@@ -38,7 +38,7 @@ def _host_of(name: str) -> str:
 
 
 class TrustedHosts:
-    """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin and 400 to an ambiguous length.
+    """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin, 400 to two Hosts or lengths.
 
     The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
     """
@@ -51,7 +51,11 @@ class TrustedHosts:
         """Pass the request on or refuse it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+        names = [name for name, _ in scope["headers"]]
+        if (hosts := names.count(b"host")) > 1 or (hosts == 0 and scope["http_version"] != "1.0"):  # RFC 9112, 3.2
+            answer = refusal(400, "wrong_host", f"The request has {hosts} Host headers.", "Send one.")
+            return await answer(scope, receive, send)
+        if {b"content-length", b"transfer-encoding"} <= set(names):
             # RFC 9112, 6.1: the server and a proxy before it may see different ends.
             message = "The request has Content-Length as well as Transfer-Encoding."
             answer = refusal(400, "ambiguous_length", message, "Send one of them.")

@@ -10,12 +10,16 @@ import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from folklore.http.limits import Limits
+
+# Greatest size of a head, in bytes.
+_HEAD_SIZE = 2**16
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class ConnectionGuard:
@@ -29,7 +33,7 @@ class ConnectionGuard:
 
     def protocol(self, **arguments: Any) -> asyncio.Protocol:
         """Make the protocol of a new connection; `arguments` are uvicorn's."""
-        return _GuardedConnection(self, H11Protocol(**arguments))
+        return _GuardedConnection(self, AutoHTTPProtocol(**arguments))
 
     async def close_overdue(self) -> None:
         """Abort the connections whose clients are too slow; called every second."""
@@ -64,18 +68,26 @@ class _GuardedConnection(asyncio.Protocol):
         self._guard = guard
         self._protocol = protocol
         self.deadline: float | None = monotonic() + guard.limits.head_seconds
+        self._head: bytes | None = b""  # what arrived of a head; None while its request begins or is worked on
         self._unread = 0
         self._unread_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
         if self._guard.admits is not None and not self._guard.admits(transport):
-            transport.abort()
-        self._transport = transport
+            self._transport.abort()
         self._protocol.connection_made(transport)
         self._guard.add(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._head is not None:
+            self._head = (self._head + data).lstrip(b"\r\n")
+            if b"\r\n\r\n" in self._head:
+                self._head = None
+            elif len(self._head) > _HEAD_SIZE:
+                self._transport.write(_TOO_LARGE)
+                self._transport.close()
+                return
         _connection.set(self)  # uvicorn starts the request's task here, and the task keeps this
         self._protocol.data_received(data)
 
@@ -100,6 +112,7 @@ class _GuardedConnection(asyncio.Protocol):
     def end_request(self) -> None:
         """Wait for the next request. uvicorn closes an idle connection itself; this closes one with half a head."""
         limits = self._guard.limits
+        self._head = b""
         self._guard.used_at = monotonic()
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 

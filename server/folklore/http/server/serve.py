@@ -145,7 +145,6 @@ def uvicorn_config(
         workers=http.workers,
         http=cast("type[asyncio.Protocol]", guard.protocol),  # called as a class would be
         ws="none",
-        loop="asyncio",
         lifespan="on",
         interface="asgi3",
         log_config=None,
