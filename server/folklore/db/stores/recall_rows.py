@@ -207,7 +207,7 @@ class Scope:
 
     @property
     def key(self) -> object:
-        """What stands for the namespaces in a cache."""
+        """The namespaces as a key of caches."""
         return frozenset(self.namespaces) if self.others is None else (len(self.namespaces), *self.others)
 
     def within(self, rows: Sequence[Row]) -> Sequence[Row]:
