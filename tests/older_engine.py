@@ -8,7 +8,7 @@ from pathlib import Path
 
 from folklore.engine.account import account_for, make_reachable
 from folklore.engine.binaries import find_binaries
-from folklore.engine.cluster import authentication
+from folklore.engine.cluster import AUTHENTICATION
 from folklore.engine.endpoint import USER, recorded_endpoint
 from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server, create_files
@@ -45,7 +45,7 @@ def _create(server: Server) -> None:
         "initdb",
         *("--pgdata", server.paths.data.name, "--username", USER, "--encoding", "UTF8", "--locale", "C.UTF-8"),
         *("--data-checksums", "--no-instructions", "--set", "huge_pages=off", "--no-sync"),
-        *authentication(server.paths, server.account),
+        *AUTHENTICATION,
         account=server.account,
         cwd=server.paths.engine,
         timeout=_SECONDS,

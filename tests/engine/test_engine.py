@@ -468,28 +468,6 @@ def test_the_error_without_programs_names_the_alternative(new_home: Path) -> Non
     assert printed.strip() == "Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer."
 
 
-OVER_TCP = """
-from folklore.engine import endpoint
-endpoint.OVER_TCP = True
-"""
-
-
-def test_an_engine_without_sockets_uses_a_random_port_and_a_password(new_home: Path) -> None:
-    """The branches for Windows, as far as another system can run them."""
-    stop = "print(Engine(home).stop())"
-    try:
-        dsn = outcome(client(new_home, OVER_TCP + START))
-        assert outcome(client(new_home, OVER_TCP + START)) == dsn
-        assert query(dsn, "select inet_server_addr()::text") == "127.0.0.1/32"
-        assert mode(new_home / "engine" / "password") == 0o600
-        assert "scram-sha-256" in (new_home / "engine" / "data" / "pg_hba.conf").read_text()
-        password = urlsplit(dsn).password or ""
-        with pytest.raises(asyncpg.InvalidPasswordError):
-            query(dsn.replace(password, "guess"), "select 1")
-    finally:
-        assert outcome(client(new_home, OVER_TCP + stop)) == "True"
-
-
 def test_a_home_that_postgres_cannot_use_is_rejected_with_a_hint(room: Path) -> None:
     file = room / "file"
     file.touch()

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -27,7 +26,7 @@ from folklore.backup.upgrade import upgrade_engine
 from folklore.config import Settings
 from folklore.db.database import Moment
 from folklore.db.databases import address_of
-from folklore.engine import Engine, OlderData, endpoint
+from folklore.engine import Engine, OlderData
 from folklore.engine.binaries import MAJOR
 from folklore.engine.files import EnginePaths
 from folklore.errors import DiskFull, EngineFailed
@@ -270,20 +269,6 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
     assert query(notes, "select tableowner::text from pg_tables where tablename = 'kept'") == "sarah"
     assert query(notes, "select pg_has_role('sarah', 'folklore_app', 'member')") is True
     assert query(notes, "select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'sarah'") is True
-
-
-def test_an_engine_without_sockets_keeps_its_password(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The branches for Windows, as far as another system can run them."""
-    monkeypatch.setattr(endpoint, "OVER_TCP", True)
-    home = room / "over-tcp"
-    with older_engine(home) as before:
-        query(before, "create table kept as select 42 as x")
-
-    after = start_engine(Engine(home))
-
-    assert query(after, "select x from kept") == 42
-    assert urlsplit(after).password == urlsplit(before).password
-    Engine(home).stop()
 
 
 def killed(home: Path, place: str, moment: str, call: int) -> None:

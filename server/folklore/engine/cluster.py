@@ -165,6 +165,10 @@ def _create(paths: EnginePaths, binaries: Binaries, account: Account | None) -> 
     sync(paths.engine)  # the rename, as initdb did for the contents
 
 
+# Options of initdb. Only the owner and root can enter the socket's directory; `peer` would reject root.
+AUTHENTICATION = ("--auth-local", "trust", "--auth-host", "reject")
+
+
 def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
     outcome = binaries.run(
         "initdb",
@@ -173,7 +177,7 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         *("--data-checksums", "--no-instructions", "--set", "huge_pages=off"),
         # One sync for the file system instead of 1,000 for the files: 0.05 s instead of 0.3 – 4 s.
         *(("--sync-method", "syncfs") if sys.platform == "linux" else ()),
-        *authentication(paths, account),
+        *AUTHENTICATION,
         account=account,
         cwd=paths.engine,  # initdb passes its paths to a shell, and a relative name has no special character
         timeout=_INITDB_SECONDS,
@@ -184,17 +188,7 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
 
 
-def authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
-    """Return the options of initdb for the access of clients."""
-    if not endpoint.OVER_TCP:  # only the owner and root can enter the socket's directory; `peer` would reject root
-        return ("--auth-local", "trust", "--auth-host", "reject")
-    endpoint.ensure_password(paths, account)
-    return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(paths.password))
-
-
 def _listening(listen: Endpoint) -> dict[str, str]:
-    if endpoint.OVER_TCP:
-        return {"listen_addresses": listen.host, "port": str(listen.port), "unix_socket_directories": ""}
     directory = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quotes keep a comma in one entry
     return {
         "listen_addresses": "",
@@ -210,8 +204,6 @@ def _quoted(value: str) -> str:
 
 
 def _dynamic_shared_memory() -> str:
-    if os.name == "nt":
-        return "windows"
     try:
         status = os.statvfs("/dev/shm")  # noqa: S108
     except OSError:

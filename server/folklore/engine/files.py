@@ -40,7 +40,6 @@ class EnginePaths:
         self.upgraded = self.engine / "data.upgraded"  # complete data of this major version, to be put in place
         self.sockets = self.engine / "run"  # the preferred directory of the socket
         self._tag_ending = ""
-        self.password = self.engine / "password"  # the server's, on systems without sockets
         self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
         self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
         self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
@@ -105,10 +104,9 @@ def invalidate_pid(data: Path) -> None:
 
 def sync(path: Path) -> None:
     """Make a change of a file or folder survive a power failure."""
-    if os.name != "nt":
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def append_to_log(paths: EnginePaths, text: str) -> None:

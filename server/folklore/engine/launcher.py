@@ -18,7 +18,7 @@ import folklore
 from folklore.engine import cluster
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
 from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
-from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint, share_password
+from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
 from folklore.engine.files import (
     EnginePaths,
     append_to_log,
@@ -142,7 +142,6 @@ class Engine:
         require_room(paths)
         server.end()  # an older Folklore may have started it
         room = new_room(paths, server.account)
-        share_password(paths, EnginePaths(room), server.account)
         older = Server(paths.with_private_socket(room), programs, server.account, int(version))
         newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)
         try:
@@ -231,9 +230,7 @@ class Server:
         return probe(self.binaries, recorded_endpoint(self.paths), self.paths, database)
 
     def has_ended(self) -> bool:
-        """Return true if no process of a server that we launched is left. Windows cannot inherit the lock."""
-        if os.name == "nt":
-            return self.probe().state is State.ABSENT
+        """Return true if no process of a server that we launched is left."""
         return not is_locked(self.paths.alive)
 
     def bring_up(self, shared_buffers: str) -> None:
@@ -307,7 +304,7 @@ class Server:
             outcome = self._pg_ctl(
                 *("start", "-t", str(START_SECONDS), "-l", log),
                 *("-o", f"-c cluster_name={self.paths.tag}"),  # shown by `ps`, see probe.is_server
-                descriptors=(alive,) if os.name != "nt" else (),
+                descriptors=(alive,),
             )
         finally:
             os.close(alive)
@@ -332,8 +329,7 @@ class Server:
         if account:
             self._log_opened(make_reachable(Path(listen.host), account))
         cluster.configure(paths, listen, shared_buffers, account)
-        if os.name != "nt":
-            self._invalidate_stale_pids(Path(listen.host))
+        self._invalidate_stale_pids(Path(listen.host))
 
     def _invalidate_stale_pids(self, sockets: Path) -> None:
         """Remove process ids from lock files, unless they are of a server that was started by hand.
@@ -416,16 +412,12 @@ def ensure_watcher(server: Server, idle_minutes: float) -> None:
             [sys.executable, "-I", "-S", "-c", _WATCHER, *arguments, str(idle_minutes)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=log if os.name != "nt" else subprocess.DEVNULL,
+            stderr=log,
             env=short_environment(),
-            cwd=paths.engine if os.name == "nt" else "/",
+            cwd="/",
             start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-    if os.name == "nt":
-        process.returncode = 0  # keeps Popen from warning that the process still runs
-    else:
-        process.wait()  # it forks and exits, see watcher.main
+    process.wait()  # it forks and exits, see watcher.main
 
 
 def create_files(server: Server) -> None:

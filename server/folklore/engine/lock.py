@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from folklore.errors import EngineFailed
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 _POLL_SECONDS = 0.01
 
@@ -26,29 +21,24 @@ def try_lock(path: Path) -> int | None:
     """
     descriptor = os.open(path, os.O_RDWR)
     try:
-        if sys.platform == "win32":
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
-        if os.name == "nt" or isinstance(error, BlockingIOError):
+        if isinstance(error, BlockingIOError):
             return None
         raise  # a file system without locks
     return descriptor
 
 
 def lock_open(descriptor: int) -> None:
-    """Lock an open file where another process could otherwise remove it: Windows removes no open file."""
-    if sys.platform != "win32":
-        with suppress(OSError):  # a file system without locks, on which try_lock fails
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    """Lock an open file, which another process could otherwise remove."""
+    with suppress(OSError):  # a file system without locks, on which try_lock fails
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def release(descriptor: int) -> None:
     """Unlock now, even if a forked process has inherited the descriptor in the meantime."""
-    if sys.platform != "win32":
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -101,14 +100,14 @@ def is_server(pid: int, paths: EnginePaths) -> bool:
     """
     if _HAS_PROC:
         return _is_server_by_proc(pid, paths)
-    return os.name != "nt" and "postgres" in (title := _title(pid)) and paths.tag in title
+    return "postgres" in (title := _title(pid)) and paths.tag in title
 
 
 def may_be_server(pid: int, paths: EnginePaths) -> bool:
     """Return false if the process certainly is no server of this data directory."""
     if _HAS_PROC:
         return _is_server_by_proc(pid, paths)
-    return os.name == "nt" or "postgres" in _title(pid)
+    return "postgres" in _title(pid)
 
 
 def server_processes(paths: EnginePaths) -> list[int]:

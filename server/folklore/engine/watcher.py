@@ -27,13 +27,13 @@ def main() -> None:
     _, home, folder, idle_minutes = sys.argv[1:]
     paths = EnginePaths(Path(home))
     account = account_for(paths)
-    if account and sys.platform != "win32":
+    if account:
         os.setgroups([])
         os.setgid(account.gid)
         os.setuid(account.uid)
     if try_lock(paths.watch) is None:
         return
-    if sys.platform != "win32" and os.fork():
+    if os.fork():
         return  # the child keeps the lock and belongs to init, so no client is left with a zombie
     Watcher(Server(paths, Binaries(Path(folder)), account=None), float(idle_minutes) * 60).run()
 
