@@ -7,6 +7,7 @@ import errno
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -202,10 +203,6 @@ def is_no_cancellation(record: logging.LogRecord) -> bool:
 
 def _raise_file_limit(needed: int) -> None:
     """Ask the system for as many open files as connections may need, as far as it allows."""
-    if sys.platform == "win32":
-        return
-    import resource  # POSIX only
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(
