@@ -32,7 +32,7 @@ class LocalModel(Protocol):
 class LocalEmbedder:
     """Loads a model on first use. One thread embeds a few texts, another one questions, which never wait for texts.
 
-    Several batches are embedded on all processors, each by a thread of the lowest priority.
+    Several batches are embedded on all processors, each by a thread of a low priority.
     """
 
     weighs_words = False
@@ -42,9 +42,9 @@ class LocalEmbedder:
         self._load = load
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
-        # fastembed has threads of its own. 19 is the lowest priority.
+        # fastembed has threads of its own. With 19, the lowest priority, they would stand still beside a compiler.
         workers = len(os.sched_getaffinity(0)) if _OWN_PRIORITY and choice.provider == "minilm" else 1
-        yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 19) if _OWN_PRIORITY else None
+        yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 10) if _OWN_PRIORITY else None
         self._batches = ThreadPoolExecutor(workers, thread_name_prefix="embed-batch", initializer=yielding)
         self._questions = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed-question")
         self._loading: asyncio.Future[LocalModel] | None = None

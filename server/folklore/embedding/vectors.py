@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from folklore.embedding.model_profiles import CHARACTERS_PER_TOKEN
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 
-Vectors = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 def normalized(vectors: Vectors) -> Vectors:
