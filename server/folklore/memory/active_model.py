@@ -40,8 +40,7 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     A text without a word that the model knows has None; such a passage is left out.
     """
     model = await model_of(embedder)
-    rule = passage_rule(model.name)
-    ranges = [passages(text, *rule) for text in texts]
+    ranges = [passages(text, *passage_rule(model.name, len(text))) for text in texts]
     parts = [text[begin:end] for text, found in zip(texts, ranges, strict=True) for begin, end in found]
     vectors = await embedder.embed([*texts, *parts])
     following = iter(vectors[len(texts) :])

@@ -258,7 +258,6 @@ def test_a_passage_ends_before_a_heading_or_after_a_paragraph_line_sentence_or_w
 def test_a_passage_fits_the_window_of_its_model(name: str) -> None:
     windows = {"all-MiniLM-L6-v2": 256, "bge-small-en": 512, "unknown": 512, MODEL.name: 10_000}
 
-    size, longer_than = passage_rule(name)
+    rules = [passage_rule(name, characters) for characters in (100, 3_000, 20_000)]
 
-    assert size <= 3.2 * windows[name]
-    assert longer_than >= 2 * size
+    assert all(size <= 3.2 * windows[name] and longer_than >= 2 * size for size, longer_than in rules)

@@ -140,6 +140,6 @@ async def recommend(
 
 def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:
     """Return the characters to embed and the vectors of a text: of a long one each passage is embedded too."""
-    ranges = [passages(text, *passage_rule(model)) for text in texts]
+    ranges = [passages(text, *passage_rule(model, len(text))) for text in texts]
     characters = sum(map(len, texts)) + sum(end - begin for found in ranges for begin, end in found)
     return characters / len(texts), 1 + sum(map(len, ranges)) / len(texts)

@@ -118,7 +118,7 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
 def _ranges_fit(item: ModelVector, content: str, model: KnownModel) -> bool:
     """Return True if the passages are ranges of this text, and a text has some if the model needs them."""
     if not item.passages:
-        return not passages(content, *passage_rule(model.name))
+        return not passages(content, *passage_rule(model.name, len(content)))
     return all(begin < end <= len(content) for begin, end, _ in item.passages)
 
 
