@@ -113,7 +113,7 @@ async def test_requests_are_counted_by_route_and_status_and_never_by_path(
         content=b"{",
         headers={"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
     )
-    await client.request("MARKED", "/mcp")
+    await client.request("PROPFIND", "/mcp")
     after = await scraped(client)
 
     def more(**labels: str) -> float:

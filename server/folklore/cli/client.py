@@ -108,6 +108,7 @@ class HttpClient:
                     yield line.decode().removesuffix("\n")
         finally:
             self._connections.close()
+            sending.__exit__(None, None, None)
 
     def _connect(self) -> HTTPConnection:
         connection = self._connections.take(_SECONDS)

@@ -42,7 +42,7 @@ class LocalEmbedder:
         self._load = load
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
-        # fastembed has threads of its own. With 19, the lowest priority, they would stand still beside a compiler.
+        # fastembed has threads of its own. With 19, the lowest priority, a compiler at work would stop them.
         workers = len(os.sched_getaffinity(0)) if _OWN_PRIORITY and choice.provider == "minilm" else 1
         yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 10) if _OWN_PRIORITY else None
         self._batches = ThreadPoolExecutor(workers, thread_name_prefix="embed-batch", initializer=yielding)

@@ -123,14 +123,17 @@ async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
         return await rows(self, name, **values)
 
     monkeypatch.setattr(Session, "rows", record)
-    answer = await person.recall("cat")
+    unnamed = await person.recall("cat")
+    looked_up.clear()
+    answer = await person.recall("cat", namespaces=unnamed.searched)
     [notes] = await person.library.find_namespaces(["notes"])
 
+    assert contents(answer) == contents(unnamed)
     assert contents(answer)[0] == FACTS[5]
     assert answer.searched == ("empty-0", "empty-1", "empty-2", "notes")
     assert {"recall/words", "recall/dense:plain", "recall/pool:plain"} <= looked_up.keys()
     assert {name: asked for name, asked in looked_up.items() if asked != [notes.id]} == {}
-    assert languages == [["english"]]
+    assert languages == [["english"]] * 2
 
 
 async def test_reasons_of_an_empty_answer_are_told_apart(
@@ -143,7 +146,7 @@ async def test_reasons_of_an_empty_answer_are_told_apart(
     no_match = (await speechless.recall("zeppelin")).note
     filtered = (await speechless.recall("cat", filters=Filters(kinds=("decision",)))).note
     await connection.execute("delete from memories")
-    empty = (await speechless.recall("cat")).note
+    empty = (await Person(MemoryContext.of(database, None)).recall("cat")).note
 
     assert no_match is not None
     assert "shares a word" in no_match
