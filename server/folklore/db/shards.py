@@ -77,9 +77,8 @@ class Shards:
         namespaces = values.get("namespaces")
         if "model" in found.parameters:
             values = {"model": None} | values  # a variant without vectors may have the same text here
-        if (
-            name.startswith("transfer/memories") and "model" in values
-        ):  # without a model Postgres folds a join away, and the rest has no shard
+        if name.startswith("transfer/memories") and "model" in values:
+            # Without a model Postgres removes a join, and what remains names no shard.
             values = values | {"model": values["model"] or _NOWHERE}
         if namespaces == []:
             values = values | {"namespaces": [_NOWHERE]}  # no shard is an error

@@ -9,7 +9,7 @@ import os
 from folklore.errors import EngineFailed
 
 if os.name == "nt":
-    raise EngineFailed("The server does not run on Windows.", hint="Use WSL, or a team's server (--server).")
+    raise EngineFailed("Folklore does not run on Windows itself.", hint="Run it in WSL.")
 
 from folklore.engine.cluster import OlderData
 from folklore.engine.launcher import Engine, EngineStatus
