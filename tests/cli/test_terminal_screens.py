@@ -169,7 +169,7 @@ def test_a_phase_is_named_with_an_estimate_while_it_lasts(
 ) -> None:
     monkeypatch.setattr(screen, "_SILENT_SECONDS", 0.0)
     monkeypatch.setattr(screen, "_TICK_SECONDS", 0.01)
-    waiting = screen.Waiting()
+    waiting = screen.Progress()
 
     with waiting.phase("Working", None), waiting.phase("Moving", None) as advance:
         advance(1, 4)
@@ -188,7 +188,7 @@ def test_the_creation_of_the_embedded_database_is_a_phase(
     monkeypatch.setattr(screen, "_SILENT_SECONDS", 0.0)
     monkeypatch.setattr(screen, "_TICK_SECONDS", 0.01)
     engine = Engine(tmp_path / "home")
-    show_phases(screen.Waiting().phase)
+    show_phases(screen.Progress().phase)
     try:
         engine.start()
     finally:

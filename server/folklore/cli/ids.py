@@ -78,7 +78,7 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
     """Keep a printed list of this terminal, for the numbers in the next commands; a home without room keeps none."""
     path = _path(ctx)
-    lists = {name: kept for name, kept in _lists(path).items() if _is_recent(kept)}
+    lists = {name: entry for name, entry in _lists(path).items() if _is_recent(entry)}
     lists[_terminal()] = {"at": time.time(), "ids": [str(id_) for id_ in ids]}
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,11 +89,11 @@ def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
 
 def last_list(ctx: click.Context) -> list[UUID]:
     """Return the ids of the last list that was printed on this terminal."""
-    kept = _lists(_path(ctx)).get(_terminal())
-    if kept is None or not _is_recent(kept):
+    entry = _lists(_path(ctx)).get(_terminal())
+    if entry is None or not _is_recent(entry):
         return []
     with suppress(ValueError, TypeError, KeyError):
-        return [UUID(text) for text in kept["ids"]]
+        return [UUID(text) for text in entry["ids"]]
     return []
 
 
@@ -104,8 +104,8 @@ def _lists(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _is_recent(kept: Any) -> bool:
-    at = kept.get("at") if isinstance(kept, dict) else None
+def _is_recent(entry: Any) -> bool:
+    at = entry.get("at") if isinstance(entry, dict) else None
     return isinstance(at, float) and abs(time.time() - at) < _KEPT_SECONDS
 
 

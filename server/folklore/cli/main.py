@@ -90,12 +90,12 @@ class _Lazy(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = _COMMANDS.get(cmd_name)
-        if found is None:
+        location = _COMMANDS.get(cmd_name)
+        if location is None:
             return None
         if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
             gc.set_threshold(_OBJECTS)
-        command = getattr(import_module(f"folklore.cli.{found[0]}"), found[1])
+        command = getattr(import_module(f"folklore.cli.{location[0]}"), location[1])
         assert isinstance(command, click.Command)
         return command
 
@@ -115,12 +115,12 @@ class _Lazy(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names without the import of every command."""
-        named = [
+        items = [
             CompletionItem(name, help=summary)
             for name, (_, _, summary) in _COMMANDS.items()
             if name.startswith(incomplete)
         ]
-        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -181,7 +181,7 @@ def outcome(arguments: list[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug, as_json = "--debug" in options, "--json" in options
     if sys.stderr.isatty() and not as_json and os.environ.get("TERM") != "dumb" and "serve" not in options:
-        phases.show_phases(screen.Waiting().phase)
+        phases.show_phases(screen.Progress().phase)
     arguments = _global_first([word for word in options if word != "--debug"]) + arguments[len(options) :]
     try:
         # Without click's standalone mode, `main` returns an exit code or the value that a command returned.
@@ -239,8 +239,8 @@ def _discard_output() -> None:
 def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, exit_code: int = 1) -> int:
     """Print an error on stderr and return the exit code."""
     if as_json:
-        shown = {"code": code, "message": message} | ({"hint": hint} if hint else {})
-        click.echo(json.dumps({"error": shown}, ensure_ascii=False), err=True)
+        error = {"code": code, "message": message} | ({"hint": hint} if hint else {})
+        click.echo(json.dumps({"error": error}, ensure_ascii=False), err=True)
     else:
         screen.print_error(f"folklore: {message}{' ' + hint if hint else ''}")
     return exit_code

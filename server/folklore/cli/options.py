@@ -22,7 +22,7 @@ from folklore.model import FIELDS, Field, number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
-Given = dict[str, Any]
+Values = dict[str, Any]
 Names = tuple[str, ...] | None  # of namespaces
 Pairs = Sequence[tuple[str, str]]
 
@@ -141,8 +141,8 @@ def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Co
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def collected(*arguments: Any, **values: Any) -> Any:
-            given = {name: values.pop(name) for name in names}
-            values[into] = {name: value for name, value in given.items() if value not in (None, ())}
+            options = {name: values.pop(name) for name in names}
+            values[into] = {name: value for name, value in options.items() if value not in (None, ())}
             return command(*arguments, **values)
 
         for _, option in reversed(options):
@@ -208,10 +208,10 @@ format_option = click.option(
 )
 
 
-def filters_from(given: Given) -> FiltersRequest:
+def filters_from(options: Values) -> FiltersRequest:
     """Return the filters of these options. Raises InvalidInput."""
-    values = {name: value for name, value in given.items() if name != "filter_values"}
-    pairs: Pairs = given.get("filter_values", ())
+    values = {name: value for name, value in options.items() if name != "filter_values"}
+    pairs: Pairs = options.get("filter_values", ())
     others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
     for name, value in _gathered("--filter", others, FiltersRequest).items():
         if name == "metadata":
@@ -239,28 +239,28 @@ def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
     return values
 
 
-def ranking_from(given: Given) -> RankingRequest:
+def ranking_from(options: Values) -> RankingRequest:
     """Return the ranking of these options. Raises InvalidInput."""
-    values = {name: value for name, value in given.items() if name != "ranking_values"}
-    pairs = given.get("ranking_values", ())
-    named = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
-    values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in named], RankingRequest)
+    values = {name: value for name, value in options.items() if name != "ranking_values"}
+    pairs = options.get("ranking_values", ())
+    fields = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
+    values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in fields], RankingRequest)
     if vector := values.pop("vector", None):
         read = _json("--embedding", vector.read())
         if not isinstance(read, dict) or read.keys() != {"model", "vector"}:
             raise InvalidInput("--embedding", "must be a file with a JSON object of model and vector.")
         values |= {"embedding": read["vector"], "embedding_model": read["model"]}
-    values["weights"] = {name: value for name, value in pairs if name not in named}
+    values["weights"] = {name: value for name, value in pairs if name not in fields}
     try:
         return RankingRequest(**values)
     except ValidationError as error:
         raise _invalid("--ranking", error) from None
 
 
-def fields_from(given: Given) -> Given:
+def fields_from(options: Values) -> Values:
     """Return the declared fields of these options. Raises InvalidInput that names the first wrong one."""
-    values = {name: value for name, value in given.items() if name != "field_values"}
-    for name, value in _gathered("--field", given.get("field_values", ()), Changes).items():
+    values = {name: value for name, value in options.items() if name != "field_values"}
+    for name, value in _gathered("--field", options.get("field_values", ()), Changes).items():
         values[name] = _json(name, value) if FIELDS[name].type == "json" else value
     return {name: getattr(changes_from(values), name) for name in values}
 
@@ -280,8 +280,8 @@ def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, 
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name not in request.model_fields:
-            known = ", ".join(request.model_fields)
-            raise InvalidInput(option, f"{name[:60]!r} does not exist.", hint=f"Use one of {known}.")
+            fields = ", ".join(request.model_fields)
+            raise InvalidInput(option, f"{name[:60]!r} does not exist.", hint=f"Use one of {fields}.")
         if isinstance(request.model_fields[name].get_default(call_default_factory=True), tuple):
             values.setdefault(name, []).append(value)
         elif name in values:

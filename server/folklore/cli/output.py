@@ -66,15 +66,15 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo, q
         return
     groups: dict[str, list[tuple[int, Recalled]]] = {}
     words = None if question is None else _words_of(question)
-    ranked = form != "ids" and question is not None
+    by_namespace = form != "ids" and question is not None
     for place, result in enumerate(answer.memories, start=1):
-        groups.setdefault(result.memory.namespace if ranked else "", []).append((place, result))
+        groups.setdefault(result.memory.namespace if by_namespace else "", []).append((place, result))
     for namespace, results in groups.items():
         if len(groups) > 1:
-            elsewhere = " · elsewhere" if all(result.elsewhere for _, result in results) else ""
-            print_line(namespace + elsewhere, fg="cyan", bold=True)
+            suffix = " · elsewhere" if all(result.elsewhere for _, result in results) else ""
+            print_line(namespace + suffix, fg="cyan", bold=True)
         for place, result in results:
-            _print_result(place, result, form, zone, words, named=len(groups) > 1)
+            _print_result(place, result, form, zone, words, under_heading=len(groups) > 1)
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
     if answer.note:
@@ -132,9 +132,9 @@ def _print_terms(results: Sequence[tuple[int, Recalled, Any]], explain: Any) -> 
             print_line(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
 
 
-def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
+def _branch_cells(ranks: Mapping[str, Any]) -> Iterator[object]:
     for branch in ("dense", "keyword"):
-        of = found.get(branch)
+        of = ranks.get(branch)
         yield from (of["rank"], of["raw"]) if isinstance(of, dict) else ("", "")
 
 
@@ -154,9 +154,9 @@ def print_memory(memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = N
     print_line()
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
-            shown = getattr(memory, name, value)
-            text = time_text(shown, zone) if isinstance(shown, datetime) else _plain(value)
-            if isinstance(shown, datetime) and text != (absolute := absolute_time(shown, zone)):
+            raw = getattr(memory, name, value)
+            text = time_text(raw, zone) if isinstance(raw, datetime) else _plain(value)
+            if isinstance(raw, datetime) and text != (absolute := absolute_time(raw, zone)):
                 text = f"{absolute} ({text})"
             _print_field(name, text)
 
@@ -174,8 +174,8 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
     print_stale(item.stale, zone)
 
 
-def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> None:
-    """Print a change: time, action, author, and how the changed fields differ from the values `after` it."""
+def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print a change: time, action, author, and how the changed fields differ from the values `following` it."""
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
@@ -183,7 +183,7 @@ def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> No
     for name, value in item.before.items():
         if name not in SHOWN and (value is None or name in FIELDS):  # the action says when it was forgotten
             continue
-        old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
+        old, new = (_plain("" if side is None else side) for side in (value, following.get(name)))
         if name == "content" or "\n" in old + new:
             print_difference(old, new, name)
         else:
@@ -207,21 +207,21 @@ def print_difference(old: str, new: str, name: str | None = None) -> None:
                 name = ""
 
 
-def _folded(parts: Sequence[Part], before: int) -> Iterator[Sequence[Part]]:
-    """Yield the lines of a text in parts, on a terminal folded to what is left of its width `before` columns on."""
-    width = max(screen.columns() - before, 20) if screen.is_terminal() else _UNBOUNDED
+def _folded(parts: Sequence[Part], indent: int) -> Iterator[Sequence[Part]]:
+    """Yield the lines of a text in parts, on a terminal folded to what is left of its width `indent` columns on."""
+    width = max(screen.columns() - indent, 20) if screen.is_terminal() else _UNBOUNDED
     line: list[Part] = []
-    taken = 0
+    used = 0
     for text, changed in parts:
         for token in re.findall(r"\s+|\S+", screen.visible(text)):
-            if line and taken + screen.cells(token) > width:
+            if line and used + screen.cells(token) > width:
                 yield line
-                line, taken = [], 0
+                line, used = [], 0
             if line and line[-1][1] == changed:
                 line[-1] = (line[-1][0] + token, changed)
             else:
                 line.append((token, changed))
-            taken += screen.cells(token)
+            used += screen.cells(token)
     yield line
 
 
@@ -235,8 +235,8 @@ def _print_field(name: str, text: str) -> None:
 
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
     """Print rows as a table of these columns, or of those that have a value in any row."""
-    shown = columns or [name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)]
-    print_table(shown, [["" if row.get(name) in (None, {}) else row[name] for name in shown] for row in rows])
+    header = columns or [name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)]
+    print_table(header, [["" if row.get(name) in (None, {}) else row[name] for name in header] for row in rows])
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -308,9 +308,9 @@ def _cell(value: object) -> str:
 
 
 def _print_result(
-    place: int, result: Recalled, form: Format, zone: tzinfo, words: re.Pattern[str] | None, *, named: bool
+    place: int, result: Recalled, form: Format, zone: tzinfo, words: re.Pattern[str] | None, *, under_heading: bool
 ) -> None:
-    """Print a result; `named`: its namespace is printed above it."""
+    """Print a result; `under_heading`: its namespace is printed above it."""
     memory = result.memory
     score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
     by = memory.superseded_by
@@ -321,8 +321,8 @@ def _print_result(
     replaced = f", superseded by {short(by)}" if by else ""
     head = f"{place:>2}. {score}{'  ' if score else ''}"
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
-    elsewhere = " · elsewhere" if result.elsewhere and not named else ""
-    title = screen.visible(_headline(memory, zone, named=named) + elsewhere + answers)
+    suffix = " · elsewhere" if result.elsewhere and not under_heading else ""
+    title = screen.visible(_headline(memory, zone, under_heading=under_heading) + suffix + answers)
     _print_title(head, title)
     if form == "detailed":
         print_memory(memory, zone, words)
@@ -364,18 +364,18 @@ def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) ->
 
 
 def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
-    shown = screen.visible(line)
+    text = screen.visible(line)
     if words is None:
-        return shown
+        return text
     from folklore.text.query.highlight import highlighted
 
-    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(shown, words))
+    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(text, words))
 
 
-def _headline(memory: Memory, zone: tzinfo, *, named: bool) -> str:
+def _headline(memory: Memory, zone: tzinfo, *, under_heading: bool) -> str:
     kind = memory.kind if memory.kind != DEFAULT_KIND else None
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (None if named else memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
+    parts = (None if under_heading else memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
     return " · ".join(part for part in parts if part)
 
 

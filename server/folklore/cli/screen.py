@@ -96,19 +96,19 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 def _folded(text: str, width: int, indent: str) -> Iterator[str]:
     """Yield the lines of a text with other than ASCII characters."""
-    line, taken = "", 0
+    line, used = "", 0
     for token in _TOKENS.findall(text):
         size = cells(token)
         # A script without spaces, or wide: as many characters as fit.
         parts = [token] if size <= width - cells(indent) or size == len(token) else list(token)
         for part in parts:
             size = cells(part)
-            if line.strip() and taken + size > width:
+            if line.strip() and used + size > width:
                 yield line.rstrip()
-                line, taken = indent, cells(indent)
+                line, used = indent, cells(indent)
                 if part.isspace():
                     continue
-            line, taken = line + part, taken + size
+            line, used = line + part, used + size
     if line.strip():
         yield line.rstrip()
 
@@ -156,7 +156,7 @@ def paged() -> Iterator[None]:
             click.echo_via_pager(text.removesuffix("\n"), color=None if "LESS" in os.environ else True)
 
 
-class Waiting:
+class Progress:
     """A line on stderr while work takes longer than two seconds: the present phase, the time, an estimate.
 
     A phase within another is shown in its place.
@@ -171,7 +171,7 @@ class Waiting:
     @contextmanager
     def phase(self, text: str, seconds: float | None) -> Iterator[Callable[[int, int], None]]:
         """Show a phase for the length of the block."""
-        began, steps, ended = time.monotonic(), (0, 0), threading.Event()
+        began, steps, end = time.monotonic(), (0, 0), threading.Event()
 
         def advance(done: int, total: int) -> None:
             nonlocal steps
@@ -184,7 +184,7 @@ class Waiting:
             return "" if seconds is None else f", usually {seconds:.0f} s"
 
         def tick() -> None:
-            while not ended.wait(_TICK_SECONDS):
+            while not end.wait(_TICK_SECONDS):
                 now = time.monotonic()
                 if now - self._began >= _SILENT_SECONDS and self._texts[-1] is text:
                     self._write(f"{text} … {now - began:.0f} s{estimate(now - began)}")
@@ -197,7 +197,7 @@ class Waiting:
         try:
             yield advance
         finally:
-            ended.set()
+            end.set()
             ticking.join()
             self._texts.remove(text)
             self._write("")
@@ -205,8 +205,8 @@ class Waiting:
     def _write(self, line: str) -> None:
         with self._lock:
             if line != self._line:
-                shown = cut(line, columns() - 1)
-                spaces = " " * (cells(self._line) - cells(shown))
-                sys.stderr.write(f"\r{shown}{spaces}" + ("" if shown else "\r"))
+                text = cut(line, columns() - 1)
+                spaces = " " * (cells(self._line) - cells(text))
+                sys.stderr.write(f"\r{text}{spaces}" + ("" if text else "\r"))
                 sys.stderr.flush()
-                self._line = shown
+                self._line = text

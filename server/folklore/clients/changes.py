@@ -34,22 +34,22 @@ class Change:
 
     path: Path
     action: Action
-    before: bytes | None
-    after: bytes | None
+    previous: bytes | None
+    content: bytes | None
     backup: Path | None = None
     saves: bool = False
 
     @property
     def writes(self) -> bool:
         """Return whether there is anything to write."""
-        return self.before != self.after
+        return self.previous != self.content
 
     @property
     def planned(self) -> Literal["make", "change", "delete"]:
         """Return what a write does to the file."""
-        if self.before is None:
+        if self.previous is None:
             return "make"
-        return "delete" if self.after is None else "change"
+        return "delete" if self.content is None else "change"
 
 
 def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Change:
@@ -58,7 +58,7 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Chang
     Raises InvalidInput for a file that is not valid, Refused for one that may not be written, and Conflict for an
     entry of the same name that is not Folklore's, without `force`.
     """
-    before, text = _read(path)
+    previous, text = _read(path)
     with _errors_of(path):
         present = section.find(text)
     if present is not None and not is_ours(present) and not force:
@@ -69,15 +69,15 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Chang
     if present is not None and is_ours(present):
         entry = merged(present, entry)
         if entry == present:
-            return Change(path, "unchanged", before, before)
+            return Change(path, "unchanged", previous, previous)
     _check_writable(path)
     with _errors_of(path):
-        after = section.put(text, entry).encode()
+        content = section.put(text, entry).encode()
     if present is not None and is_ours(present):  # the backup of the installation stays
-        return Change(path, "updated", before, after, _existing(_backup(path)))
+        return Change(path, "updated", previous, content, _existing(_backup(path)))
     action: Action = "added" if present is None else "updated"
-    saves = before is not None
-    return Change(path, action, before, after, _backup(path) if saves else None, saves)
+    saves = previous is not None
+    return Change(path, action, previous, content, _backup(path) if saves else None, saves)
 
 
 def uninstall(path: Path, section: Section) -> Change:
@@ -87,23 +87,23 @@ def uninstall(path: Path, section: Section) -> Change:
     """
     if NAME.encode() not in (read_bytes(path) or b""):  # valid or not, it is no concern of this
         return Change(path, "absent", None, None)
-    before, text = _read(path)
+    previous, text = _read(path)
     with _errors_of(path):
         entry = section.find(text)
     if entry is None or not is_ours(entry):
-        return Change(path, "absent" if entry is None else "foreign", before, before)
+        return Change(path, "absent" if entry is None else "foreign", previous, previous)
     _check_writable(path)
     backup = _backup(path)
     content, former = _read(backup)
     with suppress(EditError):
         if section.put(former, entry) == text:
-            return Change(path, "deleted" if content is None else "restored", before, content)
+            return Change(path, "deleted" if content is None else "restored", previous, content)
     keep = False
     with suppress(EditError):
         keep = content is not None and section.has(former)
     with _errors_of(path):
-        after = section.drop(text, keep_section=keep).encode()
-    return Change(path, "removed", before, after, _existing(backup))
+        result = section.drop(text, keep_section=keep).encode()
+    return Change(path, "removed", previous, result, _existing(backup))
 
 
 def write(change: Change) -> None:
@@ -113,14 +113,14 @@ def write(change: Change) -> None:
     was read.
     """
     target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
-    if read_bytes(target) != change.before:
+    if read_bytes(target) != change.previous:
         raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
-    mode = stat.S_IMODE(target.stat().st_mode) if change.before is not None else None
+    mode = stat.S_IMODE(target.stat().st_mode) if change.previous is not None else None
     if change.action == "restored":
         mode = stat.S_IMODE(backup.stat().st_mode)
-    if change.saves and change.before is not None:
-        replace_file(backup, change.before, mode)
-    if change.after is None:
+    if change.saves and change.previous is not None:
+        replace_file(backup, change.previous, mode)
+    if change.content is None:
         target.unlink()
         home = Path.home()
         with suppress(OSError):  # not empty
@@ -130,7 +130,7 @@ def write(change: Change) -> None:
                 folder.rmdir()
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(target, change.after, mode)
+        replace_file(target, change.content, mode)
     if change.action == "restored":
         backup.unlink()
 
@@ -152,16 +152,16 @@ def _starts_folklore(words: Sequence[str]) -> bool:
     return starts and "serve" in words
 
 
-def merged(present: Entry, wanted: Entry) -> Entry:
+def merged(present: Entry, entry: Entry) -> Entry:
     """Return the wanted entry with what else the present one holds, other headers included."""
-    kept: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
-    result = {**wanted, **kept}
-    if "command" not in wanted:
+    rest: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
+    result = {**entry, **rest}
+    if "command" not in entry:
         name = next((key for key in _HEADERS if key in present), None)
         others = present.get(name) if name else None
         if name is not None and isinstance(others, dict):
             headers = {key: value for key, value in others.items() if key.lower() != "authorization"}
-            headers |= wanted.get(name, {})
+            headers |= entry.get(name, {})
             result |= {name: headers} if headers else {}
     return result
 
@@ -214,8 +214,8 @@ def changed_lines(change: Change) -> str:
     """Return a change as a unified diff, with a token of an earlier installation masked."""
     from difflib import unified_diff
 
-    old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
-    names = [str(change.path) if content is not None else "/dev/null" for content in (change.before, change.after)]
+    old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.previous, change.content)]
+    names = [str(change.path) if content is not None else "/dev/null" for content in (change.previous, change.content)]
     diff = unified_diff(old, new, names[0], names[1])
     lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
     return re.sub(r"Bearer (?![${])[^\s\"']+", "Bearer ***", "".join(lines))

@@ -33,12 +33,12 @@ def read_token(server: str, *, home: Path | None = None) -> str | None:
     url = normalised(server)
     path = _path(url, home)
     try:
-        kept = json.loads(path.read_bytes())
+        record = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        kept = None
-    if not isinstance(kept, dict) or not isinstance(token := kept.get("token"), str | None):
+        record = None
+    if not isinstance(record, dict) or not isinstance(token := record.get("token"), str | None):
         raise ConfigInvalid("token", f"{path} cannot be read.", hint="Delete it and save the token again.")
     if token is None and (token := _ask_keyring("get", url)) is None:
         raise Unavailable(
@@ -60,8 +60,8 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
     # Some backends take an entry and keep nothing.
     in_keyring = _ask_keyring("set", url, token) is not None and _ask_keyring("get", url) == token
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = {"server": url} if in_keyring else {"server": url, "token": token}
-    replace_file(path, json.dumps(kept).encode(), 0o600)
+    record = {"server": url} if in_keyring else {"server": url, "token": token}
+    replace_file(path, json.dumps(record).encode(), 0o600)
     return "the system's keyring" if in_keyring else f"{path} (mode 0600; this system has no keyring that answers)"
 
 
@@ -88,11 +88,11 @@ def normalised(server: str) -> str:
         host, port = None, None
     if not host or parts.scheme not in _DEFAULT_PORTS:
         raise InvalidInput("server", "is not an address such as https://memory.example.com.")
-    shown = f"[{host}]" if ":" in host else host
+    address = f"[{host}]" if ":" in host else host
     if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
-        shown = f"{shown}:{port}"
+        address = f"{address}:{port}"
     path = parts.path.rstrip("/").removesuffix("/mcp").rstrip("/")
-    return f"{parts.scheme}://{shown}{path}"
+    return f"{parts.scheme}://{address}{path}"
 
 
 def _path(url: str, home: Path | None) -> Path:

@@ -56,37 +56,37 @@ class Section:
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
-        wanted = self._read(text)
-        servers = wanted.get(self.key, {})
+        target = self._read(text)
+        servers = target.get(self.key, {})
         if not self.toml:
-            wanted[self.key] = {**servers, NAME: dict(entry)}
-            return self._checked(_put_json(text, self.key, entry), wanted)
+            target[self.key] = {**servers, NAME: dict(entry)}
+            return self._checked(_put_json(text, self.key, entry), target)
         server = {key: value for key, value in entry.items() if key != HOOKS}
-        wanted[self.key] = {**servers, NAME: server}
+        target[self.key] = {**servers, NAME: server}
         result = _put_toml(_without(text, _our_groups(text)), self.key, server, replace=NAME in servers)
-        wanted = _without_hooks(wanted, self._read(result))
+        target = _without_hooks(target, self._read(result))
         for event, groups in entry.get(HOOKS, {}).items():
-            events = wanted.setdefault(HOOKS, {})
+            events = target.setdefault(HOOKS, {})
             events[event] = [*events.get(event, []), *groups]
-        return self._checked(_put_hooks(result, entry.get(HOOKS, {})), wanted)
+        return self._checked(_put_hooks(result, entry.get(HOOKS, {})), target)
 
     def drop(self, text: str, *, keep_section: bool) -> str:
         """Return the text without the entry, and without the section if nothing is left in it, no comment either.
 
         `keep_section` keeps an empty section of JSON; in TOML a header of its own always stays.
         """
-        wanted = self._read(text)
-        del wanted[self.key][NAME]
+        target = self._read(text)
+        del target[self.key][NAME]
         if self.toml:
             result = _without(text, _our_groups(text))
             result = _without(result, _tables(result, self.key))
             if self.key not in self._read(result):
-                del wanted[self.key]
-            return self._checked(result, _without_hooks(wanted, self._read(result)))
+                del target[self.key]
+            return self._checked(result, _without_hooks(target, self._read(result)))
         result, empty = _drop_json(text, self.key, keep_section)
         if empty:
-            del wanted[self.key]
-        return self._checked(result, wanted)
+            del target[self.key]
+        return self._checked(result, target)
 
     def has(self, text: str) -> bool:
         """Return whether the file has this section, even an empty one."""
@@ -95,10 +95,10 @@ class Section:
     def _read(self, text: str) -> dict[str, Any]:
         return _read_toml(text) if self.toml else _read_json(text)
 
-    def _checked(self, text: str, wanted: Mapping[str, Any]) -> str:
+    def _checked(self, text: str, target: Mapping[str, Any]) -> str:
         """Return the text. Raises EditError if it does not hold exactly what it should."""
         try:
-            if self._read(text) == wanted:
+            if self._read(text) == target:
                 return text
         except EditError:
             pass
@@ -180,8 +180,8 @@ class _Document:
 
     @staticmethod
     def _skip(text: str, place: int) -> int:
-        found = _SPACE.match(text, place)
-        return found.end() if found else place
+        match = _SPACE.match(text, place)
+        return match.end() if match else place
 
 
 def _read_json(text: str) -> dict[str, Any]:
@@ -209,8 +209,8 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
     document = _Document(text)
     root, servers = document.root(), document.section(section)
     if root is None:
-        written = _write_json({section: {NAME: entry}}, "", newline, unit)
-        return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{written}{newline}"
+        member = _write_json({section: {NAME: entry}}, "", newline, unit)
+        return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{member}{newline}"
     if servers is None:
         return _insert(text, root, section, {NAME: entry})
     present = servers.member(NAME)
@@ -218,8 +218,8 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
         return _insert(text, servers, NAME, entry)
     inline = "\n" not in text[present.value : present.end]
     indent = _indent(text, present.start)
-    written = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
-    return text[: present.value] + written + text[present.end :]
+    member = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
+    return text[: present.value] + member + text[present.end :]
 
 
 def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
@@ -233,14 +233,14 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
     comma = "," if around.members else ""
     name = json.dumps(key)
     if "\n" not in text[around.start : first] and (around.members or "\n" not in text.strip()):
-        written = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
-        return text[:first] + written + text[first:]
+        member = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
+        return text[:first] + member + text[first:]
     place = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*").match(text, around.start).end()  # type: ignore[union-attr]
     outer = _indent(text, around.start)
     indent = _indent(text, first) if around.members else outer + unit
-    written = f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
+    member = f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
     closing = "" if around.members or "\n" in text[place : around.end] else newline + outer
-    return text[:place] + written + closing + text[place:]
+    return text[:place] + member + closing + text[place:]
 
 
 def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
@@ -263,9 +263,9 @@ def _cut(text: str, around: _Object, key: str) -> str:
     assert member is not None
     place = around.members.index(member)
     start, end = member.start, member.comma or member.end
-    before = len(text[:start].rstrip(" \t\r\n"))
-    if re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end) or text[before - 1 : before] == ",":
-        start = before
+    end_before = len(text[:start].rstrip(" \t\r\n"))
+    if re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end) or text[end_before - 1 : end_before] == ",":
+        start = end_before
     else:  # more follows on this line
         end += len(text[end:]) - len(text[end:].lstrip(" \t"))
     result = text[:start] + text[end:]
@@ -315,24 +315,24 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
     newline = _newline(text)
-    written = _table(f"[{section}.{NAME}]", entry, newline)
+    table = _table(f"[{section}.{NAME}]", entry, newline)
     tables = list(_tables(text, section)) if replace else []
     if tables:
         for start, end in reversed(tables[1:]):
             text = text[:start] + text[end:]
-        return text[: tables[0][0]] + written + text[tables[0][1] :]
+        return text[: tables[0][0]] + table + text[tables[0][1] :]
     if text.strip(_BOM) and not text.endswith("\n"):
         text += newline
-    return f"{text}{newline if text.strip(_BOM) else ''}{written}"
+    return f"{text}{newline if text.strip(_BOM) else ''}{table}"
 
 
 def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
     """Return the text without some places, and without the blank line before each."""
     for start, end in reversed(list(places)):
-        before = text[:start]
-        if before.endswith(("\n\n", "\n\r\n")):
-            before = before.removesuffix("\n").removesuffix("\r")
-        text = before + text[end:]
+        head = text[:start]
+        if head.endswith(("\n\n", "\n\r\n")):
+            head = head.removesuffix("\n").removesuffix("\r")
+        text = head + text[end:]
     return text
 
 
@@ -343,8 +343,8 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
     header inside a string of several lines would be taken for one; the check of the result refuses that.
     """
     ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
-    found = [one.start() for one in _HEADER.finditer(text)] + [len(text)]
-    for start, following in pairwise(found):
+    starts = [one.start() for one in _HEADER.finditer(text)] + [len(text)]
+    for start, following in pairwise(starts):
         if ours.match(text, start):
             yield start, _end_of_table(text, start, following)
 
@@ -363,9 +363,9 @@ def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
     newline = _newline(text)
     for event in sorted(hooks):
         for group in hooks[event]:
-            own = {key: value for key, value in group.items() if key != HOOKS}
+            values = {key: value for key, value in group.items() if key != HOOKS}
             handlers = [_table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline) for handler in group[HOOKS]]
-            text += "".join([newline, _table(f"[[{HOOKS}.{event}]]", own, newline), *handlers])
+            text += "".join([newline, _table(f"[[{HOOKS}.{event}]]", values, newline), *handlers])
     return text
 
 
@@ -375,9 +375,9 @@ def _table(header: str, values: Entry, newline: str) -> str:
 
 def _our_groups(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of Folklore's groups of hooks: an array table of an event with the tables in it."""
-    found = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [(len(text), "")]
+    headers = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [(len(text), "")]
     start: int | None = None
-    for place, header in found:
+    for place, header in headers:
         if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.[^.\]]*\.", header):
             continue  # a table in the group
         if start is not None:
@@ -401,8 +401,8 @@ def _our_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     return {event: groups for event, groups in ours.items() if groups}
 
 
-def _without_hooks(document: dict[str, Any], left: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a document without Folklore's groups of hooks; an empty table is where `left` has one."""
+def _without_hooks(document: dict[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a document without Folklore's groups of hooks; an empty table is where `result` has one."""
     ours = _our_hooks(document)
     if not ours:
         return document
@@ -411,7 +411,7 @@ def _without_hooks(document: dict[str, Any], left: Mapping[str, Any]) -> dict[st
         others = [group for group in hooks[event] if group not in groups]
         hooks = {**hooks, event: others} if others else {key: one for key, one in hooks.items() if key != event}
     rest = {key: value for key, value in document.items() if key != HOOKS}
-    return {**rest, HOOKS: hooks} if hooks or HOOKS in left else rest
+    return {**rest, HOOKS: hooks} if hooks or HOOKS in result else rest
 
 
 def _is_our_group(group: object) -> bool:

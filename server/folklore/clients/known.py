@@ -102,13 +102,13 @@ class Client:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
         path, files = machine.environ.get("PATH"), self.files(machine)
         folders = [file.parent for file in files] if self.folders is None else self.folders(machine)
-        found = any(shutil.which(command, path=path) for command in self.commands)
-        return found or any(one.exists() for one in (*folders, *files))
+        has_command = any(shutil.which(command, path=path) for command in self.commands)
+        return has_command or any(one.exists() for one in (*folders, *files))
 
     def file(self, machine: Machine, project: Path | None) -> Path:
         """Return the settings file of the user, or of a project, for which the client must have one."""
-        found = self.files(machine) if project is None else [project / name for name in self.project_files]
-        return next((path for path in found if path.exists()), found[0])
+        files = self.files(machine) if project is None else [project / name for name in self.project_files]
+        return next((path for path in files if path.exists()), files[0])
 
 
 def _typed(command: Sequence[str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class FolderChange:
     path: Path
     action: Action
     files: Sequence[Change]
-    left: Sequence[Path] = ()
+    remaining: Sequence[Path] = ()
 
     @property
     def writes(self) -> bool:
@@ -48,10 +48,10 @@ def files_of(parts: Mapping[str, str], command: Sequence[str]) -> dict[str, byte
 
 def hooks_of(parts: Sequence[str], command: Sequence[str]) -> dict[str, Any]:
     """Return the groups of hooks by event that these files of the plugin hold."""
-    found: dict[str, Any] = {}
+    hooks: dict[str, Any] = {}
     for part in parts:
-        found |= json.loads(_rendered(_tree() / part, command))[HOOKS]
-    return found
+        hooks |= json.loads(_rendered(_tree() / part, command))[HOOKS]
+    return hooks
 
 
 def install_folder(
@@ -65,20 +65,20 @@ def install_folder(
     record = _record(path)
     if record is None and not force:
         _check_empty(path)
-    known = record or {}
-    wanted = dict(files)
+    digests = record or {}
+    texts = dict(files)
     if server_in is not None:
-        wanted[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
-    left = [] if force else [name for name in wanted if name != server_in and _is_changed(path, name, wanted, known)]
-    changes = [_change(path / name, content) for name, content in wanted.items() if name not in left]
-    changes += [_removal(path / name) for name in known.keys() - files.keys() if _is_as_recorded(path, name, known)]
-    written = {name: _digest(content) for name, content in wanted.items()} | {
-        name: known.get(name, "") for name in left
+        texts[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
+    changed = [] if force else [name for name in texts if name != server_in and _is_changed(path, name, texts, digests)]
+    changes = [_change(path / name, content) for name, content in texts.items() if name not in changed]
+    changes += [_removal(path / name) for name in digests.keys() - files.keys() if _is_as_recorded(path, name, digests)]
+    new_record = {name: _digest(content) for name, content in texts.items()} | {
+        name: digests.get(name, "") for name in changed
     }
-    changes.append(_change(path / _RECORD, f"{json.dumps(written, indent=2)}\n".encode()))
+    changes.append(_change(path / _RECORD, f"{json.dumps(new_record, indent=2)}\n".encode()))
     action: Action = "added" if record is None else "updated"
     writes = any(one.writes for one in changes)
-    return FolderChange(path, action if writes else "unchanged", changes, [path / name for name in left])
+    return FolderChange(path, action if writes else "unchanged", changes, [path / name for name in changed])
 
 
 def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
@@ -87,9 +87,9 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     if record is None:
         return FolderChange(path, "absent", [])
     ours = [name for name in record if name == server_in or _is_as_recorded(path, name, record)]
-    left = [path / name for name in record if name not in ours and (path / name).exists()]
+    remaining = [path / name for name in record if name not in ours and (path / name).exists()]
     changes = [_removal(path / name) for name in [*ours, _RECORD]]
-    return FolderChange(path, "removed", [one for one in changes if one.before is not None], left)
+    return FolderChange(path, "removed", [one for one in changes if one.previous is not None], remaining)
 
 
 def is_installed(client: Client, machine: Machine) -> bool:
@@ -135,11 +135,11 @@ def _with_command(value: Any, command: Sequence[str]) -> Any:
     return {**value, "command": f"{line} {words}"}
 
 
-def _with_server(content: bytes, before: bytes | None, former: Mapping[str, Any]) -> bytes:
+def _with_server(content: bytes, previous: bytes | None, former: Mapping[str, Any]) -> bytes:
     """Return a file with what the owner added to the server in it, or to its former entry."""
     document = json.loads(content)
     with suppress(ValueError, KeyError, TypeError):
-        former = json.loads(before or b"")[_SERVERS][NAME]
+        former = json.loads(previous or b"")[_SERVERS][NAME]
     document[_SERVERS][NAME] = merged(former, document[_SERVERS][NAME])
     return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
 
@@ -150,10 +150,10 @@ def _record(path: Path) -> dict[str, str] | None:
     if content is None:
         return None
     with suppress(ValueError):
-        found = json.loads(content)
-        if isinstance(found, dict):
+        record = json.loads(content)
+        if isinstance(record, dict):
             # A record that someone wrote names no file outside the folder.
-            return {name: str(digest) for name, digest in found.items() if _is_inside(Path(name))}
+            return {name: str(digest) for name, digest in record.items() if _is_inside(Path(name))}
     return {}
 
 
@@ -168,14 +168,14 @@ def _check_empty(path: Path) -> None:
 
 
 def _change(path: Path, content: bytes) -> Change:
-    before = read_bytes(path)
-    return Change(path, "unchanged" if before == content else "updated" if before else "added", before, content)
+    previous = read_bytes(path)
+    return Change(path, "unchanged" if previous == content else "updated" if previous else "added", previous, content)
 
 
-def _is_changed(path: Path, name: str, wanted: Mapping[str, bytes], record: Mapping[str, str]) -> bool:
+def _is_changed(path: Path, name: str, contents: Mapping[str, bytes], record: Mapping[str, str]) -> bool:
     """Return whether the owner changed a file since it was installed, and not to what is wanted."""
-    before = read_bytes(path / name)
-    return before not in (None, wanted[name]) and _digest(before) != record.get(name)
+    present = read_bytes(path / name)
+    return present not in (None, contents[name]) and _digest(present) != record.get(name)
 
 
 def _is_as_recorded(path: Path, name: str, record: Mapping[str, str]) -> bool:

@@ -31,7 +31,7 @@ _JOINS_PER_MINUTE = 60
 _FAILURES_PER_MINUTE, _PAUSE = 300, 1.0
 _REMEMBERED = 10_000
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
-KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
+PREFIXES = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
 
 class FailedTokens:
@@ -48,8 +48,8 @@ class FailedTokens:
 
     def wait(self, address: str, token: str) -> float:
         """Return 0, or in how many seconds the next unknown token of an address is looked up."""
-        left = self._refused_until.get(address, 0.0) - self._clock()
-        return left if left > 0 and _digest(token) not in self._right else 0.0
+        seconds = self._refused_until.get(address, 0.0) - self._clock()
+        return seconds if seconds > 0 and _digest(token) not in self._right else 0.0
 
     def failed(self, address: str) -> None:
         """Count a wrong token."""
@@ -113,7 +113,7 @@ class AuthenticationMiddleware:
         except Unauthenticated as error:
             if token is not None:
                 self._failures.failed(address)
-            action = f"http {next((known for known in KNOWN if scope['path'].startswith(known)), 'other')}"
+            action = f"http {next((prefix for prefix in PREFIXES if scope['path'].startswith(prefix)), 'other')}"
             self._team.denied(Caller(author=error.principal or "unknown"), action, error, error.reason)
             return self._unauthenticated(error)
         except FolkloreError as error:
@@ -135,8 +135,8 @@ class AuthenticationMiddleware:
         # RFC 6750: a request without a token learns only that one is needed.
         parts = ['realm="folklore"']
         if error.reason != "missing":
-            shown = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
-            parts += ['error="invalid_token"', f'error_description="{shown}"']
+            message = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
+            parts += ['error="invalid_token"', f'error_description="{message}"']
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
@@ -161,10 +161,10 @@ def _is_open(method: str, path: str, token: str | None) -> bool:
 
 def _bearer(scope: Scope) -> str | None:
     """Return the token of a request; "" for an Authorization that holds none, or for several of them."""
-    given = [value for name, value in scope["headers"] if name == b"authorization"]
-    if not given:
+    headers = [value for name, value in scope["headers"] if name == b"authorization"]
+    if not headers:
         return None
-    scheme, _, token = given[0].decode("latin-1").strip().partition(" ")
-    if len(given) > 1 or scheme.lower() != "bearer":
+    scheme, _, token = headers[0].decode("latin-1").strip().partition(" ")
+    if len(headers) > 1 or scheme.lower() != "bearer":
         return ""
     return str(token.strip())

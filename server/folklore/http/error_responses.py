@@ -33,8 +33,8 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
 def failure(error: errors.FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return an error as a response."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    shown = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})
-    return JSONResponse({"error": shown}, status, headers)
+    content = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})
+    return JSONResponse({"error": content}, status, headers)
 
 
 class Path(Route):

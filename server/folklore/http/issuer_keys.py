@@ -16,7 +16,7 @@ from folklore.log import get_logger
 log = get_logger(__name__)
 
 # Seconds after which known keys are fetched again, in the background; after which they are no longer used.
-_FRESH, _KEPT = 300.0, 3600.0
+_FRESH, _LIFETIME = 300.0, 3600.0
 # The least seconds between two fetches: for unknown keys, and after a failure.
 _PAUSE, _PAUSE_AFTER_FAILURE = 30.0, 5.0
 # Seconds that a token with an unknown key waits for a fetch.
@@ -42,10 +42,10 @@ class IssuerKeys:
 
         Raises Unavailable.
         """
-        if (known := self._known(kid)) is not None:
+        if (key := self._known(kid)) is not None:
             if self._clock() - self._fetched_at > _FRESH and self._may_fetch():
                 self._start()
-            return known
+            return key
         if self._may_fetch():
             self._start()
         if self._fetching is not None:
@@ -54,12 +54,12 @@ class IssuerKeys:
                     await asyncio.shield(self._fetching)
             except TimeoutError:
                 raise self._unavailable() from None
-        if (known := self._known(kid)) is None and self._failed:
+        if (key := self._known(kid)) is None and self._failed:
             raise self._unavailable()
-        return known
+        return key
 
     def _known(self, kid: str | None) -> jwt.PyJWK | None:
-        if self._clock() - self._fetched_at > _KEPT:
+        if self._clock() - self._fetched_at > _LIFETIME:
             return None
         if kid is None:
             return self._keys[0] if len(self._keys) == 1 else None

@@ -124,9 +124,9 @@ def _discover(issuer: str) -> str:
     parts = urlsplit(issuer)
     base = issuer.rstrip("/")
     path = parts.path.rstrip("/")
-    known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{path}"
+    metadata_url = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{path}"
     problem: Exception | None = None
-    for url in (f"{base}/.well-known/openid-configuration", known):
+    for url in (f"{base}/.well-known/openid-configuration", metadata_url):
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - checked by _is_safe
                 metadata = json.loads(answer.read(1_000_000))
@@ -135,8 +135,8 @@ def _discover(issuer: str) -> str:
                 error.close()  # it is the response too, and holds its connection
             problem = error
             continue
-        named, keys = (metadata.get("issuer"), metadata.get("jwks_uri")) if isinstance(metadata, dict) else (None, None)
-        if named != issuer or not isinstance(keys, str) or not _is_safe(keys):
+        name, keys = (metadata.get("issuer"), metadata.get("jwks_uri")) if isinstance(metadata, dict) else (None, None)
+        if name != issuer or not isinstance(keys, str) or not _is_safe(keys):
             raise ValueError(f"{url} is not of this issuer, or names no keys")
         return keys
     assert problem is not None

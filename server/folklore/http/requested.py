@@ -83,8 +83,8 @@ def _only(field: str, values: list[str]) -> str | None:
 def _namespaces(scope: Scope) -> tuple[str, list[str]]:
     """Return the namespaces that a request names, and where. An empty one names nothing, as an empty argument does."""
     in_header = [unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)]
-    if given := [value for value in in_header if value.strip()]:
-        return NAMESPACE, given
+    if values := [value for value in in_header if value.strip()]:
+        return NAMESPACE, values
     query = parse_qsl(scope.get("query_string", b"").decode(errors="replace"))
     return f"?{PARAMETER}", [value for name, value in query if name == PARAMETER and value.strip()]
 
@@ -96,14 +96,14 @@ def _headers(scope: Scope, name: str) -> list[bytes]:
 def _with_endpoint(namespaces: list[str], send: Send) -> Send:
     """Return a `send` that adds the namespace to the address for messages."""
     added = "".join(f"&{PARAMETER}={quote(value, safe='')}" for value in namespaces).encode("ascii")
-    waiting = True
+    pending = True
 
     async def sending(message: Message) -> None:
-        nonlocal waiting
-        if waiting and message["type"] == "http.response.body":
-            body, changed = _ENDPOINT.subn(lambda found: found[0] + added, message.get("body", b""), count=1)
+        nonlocal pending
+        if pending and message["type"] == "http.response.body":
+            body, changed = _ENDPOINT.subn(lambda match: match[0] + added, message.get("body", b""), count=1)
             if changed:
-                waiting = False
+                pending = False
                 message = dict(message, body=body)
         await send(message)
 

@@ -93,8 +93,8 @@ def _identified(caller: Caller) -> Caller:
 
 def current_namespace(caller: Caller, setting: str | None) -> str:
     """Return the namespace of a request whose arguments name none. Raises InvalidInput that names the ways."""
-    if (named := named_namespace(caller, setting)) is not None:
-        return named
+    if (namespace := named_namespace(caller, setting)) is not None:
+        return namespace
     raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
 
 

@@ -61,12 +61,12 @@ class TrustedHosts:
             answer = refusal(400, "ambiguous_length", message, "Send one of them.")
             answer.headers["connection"] = "close"
             return await answer(scope, receive, send)
-        refused = await self._rule.validate_request(Request(scope))
-        if refused is None:
+        response = await self._rule.validate_request(Request(scope))
+        if response is None:
             return await self.app(scope, receive, send)
-        name = "Host" if refused.status_code == 421 else "Origin"
+        name = "Host" if response.status_code == 421 else "Origin"
         answer = refusal(
-            refused.status_code,
+            response.status_code,
             f"wrong_{name.lower()}",
             f"The request's {name} is not one of this server's.",
             "Call it by a name in http.allowed_hosts, or add the name there.",

@@ -58,7 +58,7 @@ class Plan:
     considered: int
     make: tuple[Cluster, ...]
     withdraw: tuple[UUID, ...]
-    kept: int
+    unchanged: int
 
 
 async def consolidate(run: JobRun) -> None:
@@ -75,13 +75,13 @@ async def consolidate(run: JobRun) -> None:
             continue
         sources = await reflections.sources(namespace.id, model.id, _MOST_COMPARED)
         plan = await plan_changes(sources, await reflections.existing(namespace=namespace.id), pause=run.pause)
-        run.count(considered=plan.considered, kept=plan.kept)
+        run.count(considered=plan.considered, kept=plan.unchanged)
         if run.dry_run:
             run.count(to_make=len(plan.make), to_withdraw=len(plan.withdraw))
             continue
-        made, withdrawn = await apply_plan(run, namespace, plan)
-        run.count(made=made, withdrawn=withdrawn)
-        if made == len(plan.make):  # otherwise a member changed meanwhile, and the next run tries again
+        count, withdrawn = await apply_plan(run, namespace, plan)
+        run.count(made=count, withdrawn=withdrawn)
+        if count == len(plan.make):  # otherwise a member changed meanwhile, and the next run tries again
             run.notes[str(namespace.id)] = fingerprint
 
 
@@ -92,7 +92,7 @@ async def plan_changes(
     clusters = await _clusters(sources, pause)
     settled = set()
     withdraw = []
-    kept = 0
+    unchanged = 0
     for one in existing:
         # A reflection that a person forgot is not made again; one of which a member changed is.
         if one.forgotten or one.whole:
@@ -100,11 +100,11 @@ async def plan_changes(
         if one.forgotten:
             continue
         if one.whole and one.key in clusters:
-            kept += 1
+            unchanged += 1
         else:
             withdraw.append(one.id)
     make = tuple(cluster for key, cluster in clusters.items() if key not in settled)
-    return Plan(considered=len(sources.ids), make=make, withdraw=tuple(withdraw), kept=kept)
+    return Plan(considered=len(sources.ids), make=make, withdraw=tuple(withdraw), unchanged=unchanged)
 
 
 async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> dict[str, Cluster]:
@@ -114,17 +114,17 @@ async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> d
     while (block := await asyncio.to_thread(next, blocks, None)) is not None:
         neighbours += block
         await pause()
-    found = {}
+    clusters = {}
     for rows in stars(neighbours, _RULES):
         cluster = Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
-        found[cluster.key] = cluster
-    return found
+        clusters[cluster.key] = cluster
+    return clusters
 
 
 async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple[int, int]:
     """Withdraw and store reflections, each batch in its transaction; return how many were stored and withdrawn."""
     reflections = Reflections(run.database)
-    made = withdrawn = 0
+    count = withdrawn = 0
     for ids in _batches(plan.withdraw):
         withdrawn += await reflections.withdraw(namespace.id, ids)
         await run.pause()
@@ -133,18 +133,18 @@ async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple
         if batch:
             vectors = await embed(run.context, [one.prepared.draft.content for one in batch])
             language = next(iter(namespace.languages), DEFAULT_LANGUAGE)
-            made += await reflections.store(
+            count += await reflections.store(
                 namespace.id, batch, vectors, caller=AUTHOR, language=language, now=run.now()
             )
         await run.pause()
-    return made, withdrawn
+    return count, withdrawn
 
 
 async def _compose(run: JobRun, namespace: NamespaceInfo, clusters: Sequence[Cluster]) -> list[Reflection]:
     """Compose the reflections of clusters whose members all still exist."""
     ids = [id_ for cluster in clusters for id_ in cluster.ids]
-    found = await Reflections(run.database).members(namespace=namespace.id, ids=ids)
-    members = {member.id: member for member in found}
+    rows = await Reflections(run.database).members(namespace=namespace.id, ids=ids)
+    members = {member.id: member for member in rows}
     return [
         await _reflection(run, namespace, cluster, [members[id_] for id_ in cluster.ids])
         for cluster in clusters

@@ -127,9 +127,9 @@ async def score_quality(run: JobRun) -> None:
     """Write the quality of every memory that was recalled or confirmed, if it has changed noticeably."""
     maintenance = Maintenance(run.database)
     for namespace in await run.namespaces():
-        after = FIRST
-        while used := await maintenance.used_memories(namespace=namespace.id, after=after, batch=_BATCH):
-            after = used[-1].id
+        cursor = FIRST
+        while used := await maintenance.used_memories(namespace=namespace.id, after=cursor, batch=_BATCH):
+            cursor = used[-1].id
             changed = _changed_qualities(used, run.now())
             run.count(seen=len(used))
             if run.dry_run:
@@ -161,12 +161,12 @@ def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[Used
 async def pack_postings(run: JobRun) -> None:
     """Pack the words of new memories, and delete the entries of removed ones where they are many."""
     postings = PostingStore(run.database)
-    due, dead = await postings.due()
+    growing, dead = await postings.due()
     if run.dry_run:
-        run.count(namespaces_to_pack=len(due), namespaces_to_clean=len(dead))
+        run.count(namespaces_to_pack=len(growing), namespaces_to_clean=len(dead))
         return
     run.count(packed=0, cleaned=0)
-    for namespace in due:
+    for namespace in growing:
         while packed := await postings.pack(namespace):
             run.count(packed=packed)
             await run.pause()

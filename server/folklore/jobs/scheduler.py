@@ -120,8 +120,8 @@ class Runner:
         now = self._now()
         text = None if error is None else _error_text(error)
         outcome: JobOutcome = "done" if error is None else "failed"
-        due = now + (job.every if error is None else min(job.every, _RETRY))
-        record = RunRecord(outcome, seconds, run.done, due, run.notes, text)
+        next_run = now + (job.every if error is None else min(job.every, _RETRY))
+        record = RunRecord(outcome, seconds, run.done, next_run, run.notes, text)
         recorded = await self._jobs.finish(job.name, self._holder, record, now=now)
         return RunReport(job.name, outcome if recorded else "lost", run.done, seconds, text)
 

@@ -33,8 +33,8 @@ HookArguments = arguments_of(HookRequest, {"directory", "source"}, {"cwd": (str,
 
 async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
     """Answer a hook of an assistant in the form that clients read, or with nothing."""
-    given = arguments.model_dump(exclude={"cwd"})
-    answer = await service.call(HookRequest(**given, directory=arguments.cwd))
+    fields = arguments.model_dump(exclude={"cwd"})
+    answer = await service.call(HookRequest(**fields, directory=arguments.cwd))
     if not answer.text:
         return {"text": _SILENCE} if arguments.event in _READ_AS_JSON else {}
     return {"text": _output(arguments.event, answer)}

@@ -21,8 +21,8 @@ async def answer(server: Server[Any], requests: Sequence[dict[str, Any]]) -> dic
         serving = asyncio.create_task(server.run(reading, writing, server.create_initialization_options()))
         try:
             for request in requests:
-                sent = [request, *([_INITIALIZED] if request["method"] == "initialize" else [])]
-                for message in sent:
+                messages = [request, *([_INITIALIZED] if request["method"] == "initialize" else [])]
+                for message in messages:
                     parsed = jsonrpc_message_adapter.validate_python(message, by_name=False)
                     await leaving.send(SessionMessage(parsed))
                     if message is request:

@@ -52,29 +52,29 @@ _TEXTS: Mapping[str, str] = {
 }
 
 
-def render(service: Service, name: str, given: Mapping[str, str]) -> GetPromptResult:
+def render(service: Service, name: str, values: Mapping[str, str]) -> GetPromptResult:
     """Return a prompt with its arguments. Raises MCPError: invalid params."""
     prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if prompt is None:
-        known = ", ".join(prompt.name for prompt in PROMPTS)
-        raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {known}.")
-    _check_arguments(prompt, given)
+        names = ", ".join(prompt.name for prompt in PROMPTS)
+        raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {names}.")
+    _check_arguments(prompt, values)
     text = _TEXTS[name].format(
-        topic=given.get("topic"),
-        about=f" about: {given['what']}" if given.get("what") else " of this conversation",
-        where=_where(service, given.get("namespace", "")),
+        topic=values.get("topic"),
+        about=f" about: {values['what']}" if values.get("what") else " of this conversation",
+        where=_where(service, values.get("namespace", "")),
     )
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=prompt.description, messages=[message])
 
 
-def _check_arguments(prompt: Prompt, given: Mapping[str, str]) -> None:
+def _check_arguments(prompt: Prompt, values: Mapping[str, str]) -> None:
     arguments = {argument.name: argument for argument in prompt.arguments or ()}
-    if unknown := [argument for argument in given if argument not in arguments]:
+    if unknown := [argument for argument in values if argument not in arguments]:
         hint = f"It takes {', '.join(arguments)}."
         raise MCPError(INVALID_PARAMS, f"{unknown[0][:60]}: the prompt {prompt.name!r} has no such argument. {hint}")
     for name, argument in arguments.items():
-        if argument.required and name not in given:
+        if argument.required and name not in values:
             raise MCPError(INVALID_PARAMS, f"{name}: is missing; the prompt {prompt.name!r} needs it.")
 
 

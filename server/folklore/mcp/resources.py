@@ -67,9 +67,9 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
     """List the pinned memories, then the newest others, 20 in all."""
     namespace = names.normalise(namespace)
     pinned = await service.call(_listed(namespace, _RECENT, pinned=True))
-    if (left := _RECENT - len(pinned.memories)) == 0:
+    if (remaining := _RECENT - len(pinned.memories)) == 0:
         return serializers.answer(pinned, "concise")
-    others = await service.call(_listed(namespace, left, pinned=False))
+    others = await service.call(_listed(namespace, remaining, pinned=False))
     memories = pinned.memories + others.memories
     note = None if memories else others.note
     return serializers.answer(replace(others, memories=memories, cursor=None, note=note), "concise")

@@ -91,8 +91,8 @@ class _Handlers:
         try:
             arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
             meta = ctx.meta or {}
-            kept = _Kept(self._service)
-            value = await tool.run(kept if ANCHORS in meta else self._service, arguments, meta)
+            operations = _ResultKeeper(self._service)
+            value = await tool.run(operations if ANCHORS in meta else self._service, arguments, meta)
             outcome = "ok"
         except ValidationError as error:
             outcome = "invalid_input"
@@ -109,7 +109,7 @@ class _Handlers:
         if params.name in self._hidden:  # no content is silence
             return types.CallToolResult(content=[types.TextContent(type="text", text=value["text"])] if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        anchors = {ANCHORS: anchors_json(memories_of(kept.result))} if kept.result is not None else None
+        anchors = {ANCHORS: anchors_json(memories_of(operations.result))} if operations.result is not None else None
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=value, _meta=anchors
         )
@@ -135,7 +135,7 @@ class _Handlers:
         return prompts.render(self._service, params.name, params.arguments or {})
 
 
-class _Kept:
+class _ResultKeeper:
     """Operations that keep their last result, for a bridge that asks for more than the assistant sees of it."""
 
     def __init__(self, inner: Operations) -> None:
@@ -153,9 +153,9 @@ def _error(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
 
 
-def _parsed(tool: ToolSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+def _parsed(tool: ToolSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Parse lists and objects that a client sent as JSON in a text, for arguments that cannot be a text."""
-    arguments = dict(given)
+    arguments = dict(raw)
     for name, value in arguments.items():
         if isinstance(value, str) and name not in tool.takes_text:
             try:

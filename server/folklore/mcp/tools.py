@@ -40,11 +40,11 @@ Ids = Annotated[tuple[UUID, ...], Field(min_length=1, max_length=100)]
 
 
 def arguments_of(
-    request: type[requests.Request], left_out: Set[str], own: Fields | None = None, base: type[Part] = Part
+    request: type[requests.Request], left_out: Set[str], extra: Fields | None = None, base: type[Part] = Part
 ) -> Any:
     """Return the arguments of a tool: the fields of its request, but for those left out, and its own."""
     fields = {name: (field.annotation, field) for name, field in request.model_fields.items() if name not in left_out}
-    return _arguments(request.operation, fields | (own or {}), base)
+    return _arguments(request.operation, fields | (extra or {}), base)
 
 
 def _arguments(operation: str, fields: Fields, base: type[Part] = Part) -> Any:
@@ -150,9 +150,9 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     revision. If the fact itself changed, store the new one with supersedes instead. If a stale one is still true, give
     its paths again.
     """
-    given = _given(arguments)
-    changes = {name: given.pop(name) for name in requests.CHANGEABLE if name in given}
-    return serializers.record(await service.call(requests.UpdateRequest(**given, changes=changes)))
+    fields = _given(arguments)
+    changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
+    return serializers.record(await service.call(requests.UpdateRequest(**fields, changes=changes)))
 
 
 async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -180,8 +180,8 @@ async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> J
 async def _answer(service: Operations, request: Callable[..., requests.Returns[Answer]], arguments: Any) -> JsonDict:
     """Return an answer within the budget of its format, or the one given."""
     budget = serializers.budget(arguments.format, arguments.max_tokens)
-    found = await service.call(request(**_given(arguments) | {"max_tokens": budget}))
-    return serializers.fitted(serializers.answer(found, arguments.format), arguments.max_tokens)
+    answer = await service.call(request(**_given(arguments) | {"max_tokens": budget}))
+    return serializers.fitted(serializers.answer(answer, arguments.format), arguments.max_tokens)
 
 
 def _given(arguments: Part) -> dict[str, Any]:

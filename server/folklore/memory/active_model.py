@@ -41,11 +41,11 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """
     model = await model_of(embedder)
     ranges = [passages(text, *passage_rule(model.name, len(text))) for text in texts]
-    parts = [text[begin:end] for text, found in zip(texts, ranges, strict=True) for begin, end in found]
+    parts = [text[begin:end] for text, spans in zip(texts, ranges, strict=True) for begin, end in spans]
     vectors = await embedder.embed([*texts, *parts])
     following = iter(vectors[len(texts) :])
-    made = [_embedded(vector, found, following) for vector, found in zip(vectors, ranges, strict=False)]
-    return Vectors(by=model, vectors=made)
+    items = [_embedded(vector, spans, following) for vector, spans in zip(vectors, ranges, strict=False)]
+    return Vectors(by=model, vectors=items)
 
 
 def _embedded(
@@ -53,10 +53,10 @@ def _embedded(
 ) -> Embedded | None:
     """Return a text's vector with those of its passages, the next ones."""
     # A zero vector has no direction and so no cosine with any other.
-    kept = [(range_, passage) for range_ in ranges if (passage := next(following)).any()]
+    passages = [(range_, passage) for range_ in ranges if (passage := next(following)).any()]
     if not vector.any():
         return None
-    return Embedded(vector, [range_ for range_, _ in kept], [passage for _, passage in kept])
+    return Embedded(vector, [range_ for range_, _ in passages], [passage for _, passage in passages])
 
 
 async def model_of(embedder: Embedder) -> KnownModel:
@@ -241,8 +241,8 @@ class VerifiedEmbedder:
             vector = await embedder.embed_question(pieces, weights)
         else:
             if question not in self._asked:
-                asked = self._asked[question] = asyncio.ensure_future(embedder.embed_question(pieces, weights))
-                asked.add_done_callback(lambda _done: self._asked.pop(question, None))
+                task = self._asked[question] = asyncio.ensure_future(embedder.embed_question(pieces, weights))
+                task.add_done_callback(lambda _done: self._asked.pop(question, None))
             # A search that is cancelled leaves the request to the other.
             vector = await asyncio.shield(self._asked[question])
         await self._verify()

@@ -27,29 +27,29 @@ def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: st
     if max_tokens is None:
         return list(results), False
     room = int(max_tokens * _OF_RESULTS)
-    left, kept = room, 0
+    remaining, count = room, 0
     for result in results:
-        left -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
-        if left < 0 and kept:
+        remaining -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
+        if remaining < 0 and count:
             break
-        kept += 1
-    texts = [_cost(result.memory.content) for result in results[:kept]]
-    share = _share(texts, room - sum(map(_envelope, results[:kept])))
+        count += 1
+    texts = [_cost(result.memory.content) for result in results[:count]]
+    share = _share(texts, room - sum(map(_envelope, results[:count])))
     words = QuestionWords.of(query.split()) if max(texts, default=0) > share else None
-    shown = [
+    fitting = [
         result if words is None or cost <= share else _shortened(result, words, share)
         for result, cost in zip(results, texts, strict=False)
     ]
-    return shown, kept < len(results)
+    return fitting, count < len(results)
 
 
 def _share(costs: Sequence[int], room: int) -> int:
     """Return the greatest cost that each text may have: short ones leave theirs to the others, and one has 20."""
-    left = max(room, _SHORTEST_TEXT // 2)
+    remaining = max(room, _SHORTEST_TEXT // 2)
     for place, cost in enumerate(ordered := sorted(costs)):
-        if cost * (len(ordered) - place) > left:
-            return max(left // (len(ordered) - place), 1)
-        left -= cost
+        if cost * (len(ordered) - place) > remaining:
+            return max(remaining // (len(ordered) - place), 1)
+        remaining -= cost
     return max(costs, default=0)
 
 
@@ -74,11 +74,11 @@ def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:
     memory = result.memory
     room = share * tokens.CHARACTERS_PER_TOKEN
     text, passage = (memory.content, result.passage) if memory.summary is None else (memory.summary, None)
-    shown = snippet(text, words, room, passage)
-    while _cost(shown) > share and len(shown) > 1:
-        room -= (_cost(shown) - share) * tokens.CHARACTERS_PER_TOKEN
-        shown = snippet(text, words, max(room, 1), passage)
-    return replace(result, memory=replace(memory, content=shown))
+    excerpt = snippet(text, words, room, passage)
+    while _cost(excerpt) > share and len(excerpt) > 1:
+        room -= (_cost(excerpt) - share) * tokens.CHARACTERS_PER_TOKEN
+        excerpt = snippet(text, words, max(room, 1), passage)
+    return replace(result, memory=replace(memory, content=excerpt))
 
 
 def result_tokens(result: Recalled) -> int:

@@ -180,28 +180,28 @@ class MemoryContext:
         if (cached := self.known_namespaces.get(key)) is not None:
             return cached
         requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in key))
-        found = await self.namespaces.find(requested or None)
-        existing = {names.key(namespace.name) for namespace in found} if requested else set()
+        namespaces = await self.namespaces.find(requested or None)
+        existing = {names.key(namespace.name) for namespace in namespaces} if requested else set()
         if missing := [name for name in requested if names.key(name) not in existing]:
             raise await self._unknown(missing[0])
-        if found:
-            await self.active_model.observe(found[0].model)
-        if self._cacheable(key, found):
-            self.known_namespaces[key] = found
-        return found
+        if namespaces:
+            await self.active_model.observe(namespaces[0].model)
+        if self._cacheable(key, namespaces):
+            self.known_namespaces[key] = namespaces
+        return namespaces
 
     async def find_namespace(self, name: str, field: str = "namespace") -> NamespaceInfo:
         """Return the namespace of one name, in which * has no meaning. Raises InvalidInput, NotFound."""
-        [found] = await self.find_namespaces([names.normalise(name, field=field)])
-        return found
+        [namespace] = await self.find_namespaces([names.normalise(name, field=field)])
+        return namespace
 
-    def _cacheable(self, requested_names: Sequence[str], found: Sequence[NamespaceInfo]) -> bool:
+    def _cacheable(self, requested_names: Sequence[str], namespaces: Sequence[NamespaceInfo]) -> bool:
         """Return False if another process may change the list: without a token by creating one, or by a first store."""
-        return (bool(requested_names) or self.whole is not None) and not any(namespace.empty for namespace in found)
+        return (bool(requested_names) or self.whole is not None) and not any(one.empty for one in namespaces)
 
     async def _unknown(self, name: str) -> NotFound:
-        known = [namespace.name for namespace in await self.namespaces.find(None)]
-        near = names.nearest(name, known) or tuple(known[:5])
+        existing = [namespace.name for namespace in await self.namespaces.find(None)]
+        near = names.nearest(name, existing) or tuple(existing[:5])
         return NotFound(
             f"There is no namespace {name!r}.",
             hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
@@ -259,15 +259,15 @@ async def locate(
     that an import brought into several namespaces.
     """
     searched = {namespace.id: namespace for namespace in await memory.find_namespaces(namespaces)}
-    found = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
-    for id_, places in found.items():
+    known = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
+    for id_, places in known.items():
         if len(places) > 1:
             names = ", ".join(sorted(searched[place].name for place in places))
             raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Name one of them.")
-    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in found]
+    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
     if missing and not unforgotten:
         raise unknown_memories(missing)
-    return {id_: searched[place] for id_, (place,) in found.items()}
+    return {id_: searched[place] for id_, (place,) in known.items()}
 
 
 async def namespace_of(
@@ -281,5 +281,5 @@ async def namespace_of(
 
 def unknown_memories(ids: Sequence[UUID]) -> NotFound:
     """Make the error for ids that no readable namespace holds."""
-    shown = ", ".join(str(id_) for id_ in ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
-    return NotFound(f"There is no memory {shown}.", hint="Ids come from recall, search or list.")
+    listing = ", ".join(str(id_) for id_ in ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+    return NotFound(f"There is no memory {listing}.", hint="Ids come from recall, search or list.")

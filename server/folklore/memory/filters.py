@@ -67,11 +67,11 @@ def _times(request: FiltersRequest, now: datetime, zone: tzinfo) -> tuple[dateti
     since, until = with_zone(request.since, zone, "filters.since"), with_zone(request.until, zone, "filters.until")
     if request.time is not None:
         try:
-            named = expressions.parse_time(request.time, now=now, zone=zone)
+            period = expressions.parse_time(request.time, now=now, zone=zone)
         except InvalidInput as error:
             raise InvalidInput("filters.time", error.message.removeprefix("time: "), hint=error.hint) from None
-        since = max(filter(None, (since, named.since)), default=None)
-        until = min(filter(None, (until, named.until)), default=None)
+        since = max(filter(None, (since, period.since)), default=None)
+        until = min(filter(None, (until, period.until)), default=None)
     if since is not None and until is not None and since > until:
         raise InvalidInput("filters.until", "is before since, so nothing can match.", hint="Swap them.")
     return since, until

@@ -9,7 +9,7 @@ from uuid import UUID
 
 _TAIL_BITS = 74
 # An id ends at random; its beginning is a time, which memories stored on one day share.
-_SHOWN = 8
+_DIGITS = 8
 # Milliseconds. After a clock was set back by more, ids follow it; by less, they continue from the last one.
 _SET_BACK = 10_000
 
@@ -53,4 +53,4 @@ def new_id() -> UUID:
 
 def short(id_: UUID) -> str:
     """Return the end of an id, which commands and the console show, and commands take in place of the whole."""
-    return id_.hex[-_SHOWN:]
+    return id_.hex[-_DIGITS:]

@@ -53,12 +53,12 @@ def _mark(id_: UUID) -> bytes:
     return hashlib.blake2b(id_.bytes, digest_size=_MARK).digest()
 
 
-def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: object) -> str:
+def given_cursor(ids: Collection[UUID], marks_before: frozenset[bytes], question: object) -> str:
     """Return the cursor of a ranked answer: three bytes for each result given so far.
 
     A ranking depends on its length, and memories are stored meanwhile: an offset would repeat or skip results.
     """
-    marks = b"".join(sorted(before | {_mark(id_) for id_ in given}))
+    marks = b"".join(sorted(marks_before | {_mark(id_) for id_ in ids}))
     return _encode([urlsafe_b64encode(marks).decode(), _fingerprint(question)])
 
 
@@ -78,9 +78,9 @@ def _split(marks: bytes, size: int) -> frozenset[bytes]:
     return frozenset(marks[start : start + size] for start in range(0, len(marks), size))
 
 
-def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
+def is_given(id_: UUID, marks: frozenset[bytes]) -> bool:
     """Return True if a result was given before (with one false positive in sixteen million)."""
-    return bool(before) and _mark(id_) in before
+    return bool(marks) and _mark(id_) in marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +92,16 @@ class Feed:
     """
 
     since: datetime
-    given: frozenset[bytes]
+    marks: frozenset[bytes]
 
     def holds(self, place: Place) -> bool:
         """Return True if an event was given (with one false positive in 4 billion for each mark)."""
-        return _event_mark(place) in self.given
+        return _event_mark(place) in self.marks
 
     @classmethod
-    def of(cls, since: datetime, given: Iterable[Place]) -> Feed:
+    def of(cls, since: datetime, places: Iterable[Place]) -> Feed:
         """Make a feed of the events that were given."""
-        return cls(since, frozenset(_event_mark(place) for place in given if place.at >= since))
+        return cls(since, frozenset(_event_mark(place) for place in places if place.at >= since))
 
 
 def _event_mark(place: Place) -> bytes:
@@ -110,7 +110,7 @@ def _event_mark(place: Place) -> bytes:
 
 def feed_cursor(feed: Feed, question: object) -> str:
     """Return the cursor of a feed."""
-    marks = urlsafe_b64encode(b"".join(sorted(feed.given))).decode()
+    marks = urlsafe_b64encode(b"".join(sorted(feed.marks))).decode()
     return _encode([feed.since.isoformat(), marks, _fingerprint(question)])
 
 

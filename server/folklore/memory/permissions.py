@@ -37,8 +37,8 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
         return
     granted = _granted(caller.access, namespace)
     if granted is None:
-        own = granted_names(caller.access, role)
-        near = names.nearest(namespace, own) or tuple(own[:5])
+        namespaces = granted_names(caller.access, role)
+        near = names.nearest(namespace, namespaces) or tuple(namespaces[:5])
         raise NotFound(
             f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
             hint=f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none.",
@@ -97,8 +97,8 @@ def default_namespace(caller: Caller) -> str | None:
     """Return the default namespace of the caller's token, else the only one that it may write to."""
     if caller.home is not None or caller.access is None:
         return caller.home
-    own = granted_names(caller.access, "writer")
-    return own[0] if len(own) == 1 and not own[0].endswith("*") else None
+    namespaces = granted_names(caller.access, "writer")
+    return namespaces[0] if len(namespaces) == 1 and not namespaces[0].endswith("*") else None
 
 
 def granted_names(access: Access, role: Role) -> list[str]:

@@ -104,9 +104,9 @@ def _redacted(value: object, kinds: list[str], name: str = "") -> object:
 
 
 def _redacted_text(value: str, kinds: list[str], name: str) -> str:
-    text, found = redact(value)
-    if not found and name:  # {"password": "…"}: the name marks the value as secret
-        found = tuple(secret.kind for secret in find(json.dumps({name: value}, ensure_ascii=False)))
-        text = f"[redacted: {found[0]}]" if found else text
-    kinds.extend(found)
+    text, secrets = redact(value)
+    if not secrets and name:  # {"password": "…"}: the name marks the value as secret
+        secrets = tuple(secret.kind for secret in find(json.dumps({name: value}, ensure_ascii=False)))
+        text = f"[redacted: {secrets[0]}]" if secrets else text
+    kinds.extend(secrets)
     return text

@@ -42,21 +42,21 @@ _COMMIT = 12
 # Characters by which a text is recognised.
 _BEGINNING = 200
 # Searched namespaces that are named.
-_NAMED = 12
+_NAME_LIMIT = 12
 # Near-duplicates that are shown by themselves.
 _VARIANTS = 5
 
 
-def answer(found: Answer, form: Format) -> JsonDict:
+def answer(source: Answer, form: Format) -> JsonDict:
     """Serialize an answer; empty parts are left out."""
     return _set(
-        memories=[recalled(result, form) for result in found.memories],
-        searched=_searched(found.searched),
-        degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
-        truncated=found.truncated or None,
-        cursor=found.cursor,
-        note=found.note,
-        explain=None if found.explain is None else dict(found.explain),
+        memories=[recalled(source, form) for source in source.memories],
+        searched=_searched(source.searched),
+        degraded=[_fields(item, "branch reason") for item in source.degraded] or None,
+        truncated=source.truncated or None,
+        cursor=source.cursor,
+        note=source.note,
+        explain=None if source.explain is None else dict(source.explain),
     )
 
 
@@ -70,13 +70,13 @@ def fitted(value: JsonDict, max_tokens: int | None) -> JsonDict:
 
     The default is below what clients cut off. Other characters than ASCII count as a token each.
     """
-    left = max_tokens or _MOST_TOKENS
+    remaining = max_tokens or _MOST_TOKENS
     memories: list[JsonDict] = []
     for memory in value["memories"]:
         text = json.dumps(memory, ensure_ascii=False)
-        left -= -(-sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text) // CHARACTERS_PER_TOKEN)
-        memories.append(memory if left >= 0 or not memories else {"id": memory["id"]})
-    if len(memories) > 1 and left < 0:
+        remaining -= -(-sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text) // CHARACTERS_PER_TOKEN)
+        memories.append(memory if remaining >= 0 or not memories else {"id": memory["id"]})
+    if len(memories) > 1 and remaining < 0:
         note = "The last memories are ids alone, since all would be too long: read them by memory_get, a few at once."
         return value | {"memories": memories, "truncated": True, "note": note}
     return value
@@ -84,9 +84,9 @@ def fitted(value: JsonDict, max_tokens: int | None) -> JsonDict:
 
 def _searched(names: Sequence[str]) -> list[str]:
     """Return the names of the namespaces, the last of very many as their number."""
-    if len(names) <= _NAMED:
+    if len(names) <= _NAME_LIMIT:
         return list(names)
-    return [*names[: _NAMED - 1], f"and {len(names) - _NAMED + 1:,} more"]
+    return [*names[: _NAME_LIMIT - 1], f"and {len(names) - _NAME_LIMIT + 1:,} more"]
 
 
 def recalled(result: Recalled, form: Format) -> JsonDict:
@@ -117,14 +117,14 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
 
 def _variants(result: Recalled) -> list[JsonDict]:
     """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
-    shown = [
+    rows = [
         _fields(item, "id when author")
         | _set(namespace=item.namespace if item.namespace != result.memory.namespace else None)
         | _set(differs=item.differs or None)
         for item in result.variants[:_VARIANTS]
     ]
-    more = len(result.variants) - len(shown)
-    return [*shown, {"more": more}] if more else shown
+    more = len(result.variants) - len(rows)
+    return [*rows, {"more": more}] if more else rows
 
 
 def stale(files: Sequence[Stale]) -> JsonDict | None:
@@ -168,8 +168,8 @@ def stored(result: StoreResult) -> JsonDict:
         _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
         for item in result.stored
     ]
-    refused = [_fields(item, "index field reason") for item in result.refused] or None
-    return _set(namespace=result.namespace, stored=items, refused=refused, note=result.note)
+    refusals = [_fields(item, "index field reason") for item in result.refused] or None
+    return _set(namespace=result.namespace, stored=items, refused=refusals, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:
@@ -250,16 +250,16 @@ def _shared(item: Namespace | NamespaceStatus) -> str | None:
     return None if item.shared == "never" else item.shared
 
 
-def status(found: Status) -> JsonDict:
+def status(state: Status) -> JsonDict:
     """Serialize the state of the memory."""
-    model = found.model
+    model = state.model
     return _set(
-        version=found.version,
-        engine=found.engine,
+        version=state.version,
+        engine=state.engine,
         model=model and _fields(model, "provider name dimensions"),
-        namespaces=[_fields(item, "name memories role") | _set(shared=_shared(item)) for item in found.namespaces],
-        embedding_debt=None if model is None else found.pending_embeddings,
-        degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
+        namespaces=[_fields(item, "name memories role") | _set(shared=_shared(item)) for item in state.namespaces],
+        embedding_debt=None if model is None else state.pending_embeddings,
+        degraded=[_fields(item, "branch reason") for item in state.degraded] or None,
     )
 
 

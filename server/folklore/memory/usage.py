@@ -125,7 +125,7 @@ class UsageQueue:
 
     async def _write_batch(self, batch: list[tuple[UsageEntry, int]]) -> None:
         try:
-            left = set(await self._write([entry for entry, _ in batch]))
+            remaining = set(await self._write([entry for entry, _ in batch]))
         except FolkloreError as error:
             self.dropped += len(batch)
             log.warning("usage_not_written", entries=len(batch), reason=error.message)
@@ -133,9 +133,9 @@ class UsageQueue:
         except asyncio.CancelledError:
             self.dropped += len(batch)
             raise
-        self.written += len(batch) - len(left)
-        repeated = [(entry, tries + 1) for entry, tries in batch if entry in left and tries + 1 < _TRIES]
-        self.dropped += len(left) - len(repeated)
+        self.written += len(batch) - len(remaining)
+        repeated = [(entry, tries + 1) for entry, tries in batch if entry in remaining and tries + 1 < _TRIES]
+        self.dropped += len(remaining) - len(repeated)
         self._entries.extend(repeated)
 
 

@@ -52,7 +52,7 @@ class ValidBatch:
     """Checked drafts by place in the batch, the errors of the others, and notes on what was changed before storing."""
 
     drafts: dict[int, Draft]
-    refused: dict[int, FolkloreError]
+    errors: dict[int, FolkloreError]
     notes: list[str]
 
 
@@ -75,30 +75,30 @@ def check_batch(
         problem = f"must hold at most {MAX_BATCH} memories, got {len(drafts)}."
         raise InvalidInput("memories", problem, hint="Split them over several calls.")
     checked: dict[int, Draft] = {}
-    refused: dict[int, FolkloreError] = {}
+    errors: dict[int, FolkloreError] = {}
     removed: list[str] = []
     redacted: list[str] = []
     injected: list[str] = []
-    for place, given in enumerate(drafts):
+    for place, item in enumerate(drafts):
         prefix = prefix_of(place, single=single)
         try:
-            stated = _stated(given, prefix)
+            stated = _stated(item, prefix)
             _check_lengths(stated, prefix)
-            own = _without_injected(stated, prefix)
-            draft, invisible = clean_draft(own, prefix)
+            cleaned = _without_injected(stated, prefix)
+            draft, invisible = clean_draft(cleaned, prefix)
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
             checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
         except FolkloreError as error:
-            refused[place] = error
+            errors[place] = error
         else:
             removed += invisible
             redacted += replaced
-            injected += [] if own is stated else [f"{prefix}content"]
+            injected += [] if cleaned is stated else [f"{prefix}content"]
     if not checked:
-        raise refused[min(refused)]
+        raise errors[min(errors)]
     return ValidBatch(
         checked,
-        refused,
+        errors,
         [
             *_note("Secrets were replaced by a marker before storing", redacted),
             *_note("Invisible characters were removed before storing", removed),
@@ -112,11 +112,11 @@ def prefix_of(place: int, *, single: bool) -> str:
     return "" if single else f"memories[{place}]."
 
 
-def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
+def _stated(draft: Draft | Unreadable, prefix: str) -> Draft:
     """Return a memory that could be read. Raises InvalidInput."""
-    if isinstance(given, Unreadable):
-        raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
-    return given
+    if isinstance(draft, Unreadable):
+        raise InvalidInput(f"{prefix}{draft.field}".removesuffix("."), draft.reason)
+    return draft
 
 
 def _check_lengths(draft: Draft, prefix: str) -> None:
@@ -141,10 +141,10 @@ def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
     notes = []
     for name in _TEXTS:
         if (text := getattr(draft, name)) is not None:
-            found = clean(text)
-            values[name] = found.text
-            if found.removed:
-                notes.append(f"{prefix}{name}: {found.removed} character{'s' if found.removed > 1 else ''}")
+            result = clean(text)
+            values[name] = result.text
+            if result.removed:
+                notes.append(f"{prefix}{name}: {result.removed} character{'s' if result.removed > 1 else ''}")
     for name in _WITH_TEXT:
         try:
             values[name] = cleaned(getattr(draft, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from folklore.db.stores.events.audit import WRITES
-from folklore.http.auth import KNOWN
+from folklore.http.auth import PREFIXES
 from folklore.memory.requests import OPERATIONS, AuditRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import Person
@@ -52,7 +52,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
 
 
 async def test_the_audit_log_can_be_filtered_by_every_action_of_a_denied_access(person: Person) -> None:
-    paths = [f"http {path}" for path in (*KNOWN, "other")]
+    paths = [f"http {path}" for path in (*PREFIXES, "other")]
 
     for action in (*OPERATIONS, "export", "api", *paths):
         assert await person.call(AuditRequest(action=action, denied=True)) == ()

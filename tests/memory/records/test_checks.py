@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
     """The drafts as they will be stored."""
     valid = check_batch(drafts, now=NOON, zone=zone)
-    for error in valid.refused.values():
+    for error in valid.errors.values():
         raise error
     return list(valid.drafts.values())
 
@@ -89,7 +89,7 @@ def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong
 
     assert alone.value.field == field
     assert list(valid.drafts) == [0, 1, 2]
-    assert str(valid.refused[3]).startswith(f"memories[3].{field}: ")
+    assert str(valid.errors[3]).startswith(f"memories[3].{field}: ")
 
 
 async def test_a_batch_of_wrong_values_only_writes_nothing(person: Person, connection: asyncpg.Connection) -> None:

@@ -36,11 +36,11 @@ def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     sessions: dict[tuple[str, str], list[InjectedText]] = {}
     for text in texts:
         sessions.setdefault((text.session, text.author), []).append(text)
-    for (session, author), given in sessions.items():
-        print_line(f"session {session} of {author}: {_summary(given)}", bold=True)
-        for text in given:
+    for (session, author), injected_texts in sessions.items():
+        print_line(f"session {session} of {author}: {_summary(injected_texts)}", bold=True)
+        for text in injected_texts:
             _print_text(text, zone)
-    keep_list(ctx, [memory.id for given in sessions.values() for text in given for memory in text.memories])
+    keep_list(ctx, [memory.id for texts in sessions.values() for text in texts for memory in text.memories])
 
 
 @click.command()
@@ -63,15 +63,15 @@ def pause(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 
 def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:
     memories = (row_of(memory, _MEMORY, zone) for memory in text.memories)
-    kept = [{name: value for name, value in row.items() if value is not None} for row in memories]
-    return row_of(text, _TEXT, zone) | {"memories": kept}
+    rows = [{name: value for name, value in row.items() if value is not None} for row in memories]
+    return row_of(text, _TEXT, zone) | {"memories": rows}
 
 
-def _summary(given: Sequence[InjectedText]) -> str:
-    memories = [memory for text in given for memory in text.memories]
+def _summary(texts: Sequence[InjectedText]) -> str:
+    memories = [memory for text in texts for memory in text.memories]
     used = sum(memory.used is not None for memory in memories)
     notes = "1 note" if len(memories) == 1 else f"{len(memories)} notes"
-    return f"{notes}, {sum(text.tokens for text in given):,} tokens, {used} used"
+    return f"{notes}, {sum(text.tokens for text in texts):,} tokens, {used} used"
 
 
 def _print_text(text: InjectedText, zone: tzinfo) -> None:

@@ -9,8 +9,8 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import call_with_ids, keep_list
 from folklore.cli.options import (
-    Given,
     Names,
+    Values,
     context_and_json,
     filter_options,
     filters_from,
@@ -48,15 +48,17 @@ from folklore.model import Answer
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json
-def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, as_json: bool, **options: Any) -> None:
+def recall(
+    ctx: click.Context, /, filters: Values, ranking: Values, form: Format, as_json: bool, **options: Any
+) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
     """
     query, also = " ".join(options.pop("query")), options.pop("also")
-    asked: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
+    terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
-    request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
+    request = requests.RecallRequest(**terms, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
     with paged():
         _print_listed(ctx, answer, form, as_json=as_json, question=" ".join((query, *also)))
@@ -74,7 +76,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @context_and_json
 def search(
-    ctx: click.Context, /, query: tuple[str, ...], filters: Given, form: Format, as_json: bool, **options: object
+    ctx: click.Context, /, query: tuple[str, ...], filters: Values, form: Format, as_json: bool, **options: object
 ) -> None:
     """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
 
@@ -102,7 +104,7 @@ def search(
 @click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")
 @click.option("--cursor", help="Continue a list; repeat its other options.")
 @context_and_json
-def list_(ctx: click.Context, /, filters: Given, form: Format, faded: bool, as_json: bool, **options: object) -> None:
+def list_(ctx: click.Context, /, filters: Values, form: Format, faded: bool, as_json: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
     conditions = filters_from(filters | ({"faded": True} if faded else {}))
     answer = call(ctx, requests.ListRequest(filters=conditions, **options))
@@ -124,7 +126,7 @@ def _print_listed(
 @context_and_json
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
-    result = call_with_ids(ctx, ids, lambda found: requests.GetRequest(ids=tuple(dict.fromkeys(found)), forgotten=True))
+    result = call_with_ids(ctx, ids, lambda uuids: requests.GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True))
     zone = zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
@@ -151,10 +153,10 @@ def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -
         revisions = [serializers.revision(item) for item in result.revisions]
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
-    after: dict[str, Any] = serializers.record(now)
+    following: dict[str, Any] = serializers.record(now)
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
         for item in result.revisions:  # the last change first, so that each former value is the next one's new value
-            print_revision(item, after, zone)
-            after |= item.before
+            print_revision(item, following, zone)
+            following |= item.before
         print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)

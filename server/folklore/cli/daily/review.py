@@ -137,10 +137,10 @@ class _Session:
         """Return an item with its memories as they are now; None if one is no longer in force."""
         ids = tuple(memory.id for memory in item.memories)
         try:
-            found = (await self.operations.call(requests.GetRequest(ids=ids))).found
+            memories = (await self.operations.call(requests.GetRequest(ids=ids))).found
         except NotFound:
             return None
-        now = {one.memory.id: one.memory for one in found if one.memory.namespace == self.namespace}
+        now = {one.memory.id: one.memory for one in memories if one.memory.namespace == self.namespace}
         if any(id_ not in now or now[id_].superseded_at is not None for id_ in ids):
             return None
         return replace(item, memories=tuple(now[id_] for id_ in ids))
@@ -167,11 +167,11 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, as_json: bool
     async def work(operations: Operations) -> None:
         items = _items(operations, copy, only or _REASONS, limit, options)
         stated = StatementsRequest(namespace=options["namespace"])
-        said = await operations.call(stated) if _STATED in (only or _REASONS) else ()
+        statements = await operations.call(stated) if _STATED in (only or _REASONS) else ()
         if as_json:
-            rows = [{"reason": _STATED, **row_of(one, _STATEMENT, zone)} for one in said]
+            rows = [{"reason": _STATED, **row_of(one, _STATEMENT, zone)} for one in statements]
             print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
-        elif await _store(operations, stated, said, zone):
+        elif await _store(operations, stated, statements, zone):
             await _walk(operations, copy, items, zone)
 
     copy = working_copy(settings_of(ctx))
@@ -182,28 +182,28 @@ async def _items(
     operations: Operations, copy: WorkingCopy, reasons: Sequence[str], limit: int, options: Mapping[str, Any]
 ) -> AsyncIterator[ReviewItem]:
     """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
-    seen: set[frozenset[UUID]] = set()
+    pairs: set[frozenset[UUID]] = set()
     for reason in reasons:
         if reason == _STATED:
             continue
         if reason == _STALE:
             for item in await _stale(operations, copy, options["namespace"]):
-                if len(seen) < limit:
-                    seen.add(frozenset((item.memories[0].id,)))
+                if len(pairs) < limit:
+                    pairs.add(frozenset((item.memories[0].id,)))
                     yield item
             continue
         request = ReviewRequest(reason=reason, limit=limit, **options)
         while True:
             with phase(f"Looking for memories: {reason}"):
-                found = await operations.call(request)
-            for item in found.items:
+                page = await operations.call(request)
+            for item in page.items:
                 ids = frozenset(memory.id for memory in item.memories)
-                if ids not in seen and len(seen) < limit:
-                    seen.add(ids)
+                if ids not in pairs and len(pairs) < limit:
+                    pairs.add(ids)
                     yield item
-            if found.after is None or len(seen) >= limit:
+            if page.after is None or len(pairs) >= limit:
                 break
-            request = request.model_copy(update={"after": found.after})
+            request = request.model_copy(update={"after": page.after})
 
 
 async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | None) -> list[ReviewItem]:
@@ -211,16 +211,16 @@ async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | Non
     if not copy.found or not copy.holds(namespace):
         return []
     with phase("Looking for memories: stale"), suppress(NotFound):  # nothing was stored in this project
-        found = await stale_memories(copy, operations.call)
-        return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in found]
+        items = await stale_memories(copy, operations.call)
+        return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in items]
     return []
 
 
-async def _store(operations: Operations, stated: StatementsRequest, said: Sequence[Statement], zone: tzinfo) -> bool:
+async def _store(operations: Operations, stated: StatementsRequest, items: Sequence[Statement], zone: tzinfo) -> bool:
     """Show what was said and was not stored, store or drop what is decided; return False for `q`."""
-    if said:
-        print_line(f"{len(said)} {'thing was' if len(said) == 1 else 'things were'} said, store them?", bold=True)
-    for one in said:
+    if items:
+        print_line(f"{len(items)} {'thing was' if len(items) == 1 else 'things were'} said, store them?", bold=True)
+    for one in items:
         print_line(f"said {time_text(one.said_at, zone)} in session {one.session}", dim=True)
         print_line(one.sentence)
         print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
@@ -240,9 +240,9 @@ async def _store(operations: Operations, stated: StatementsRequest, said: Sequen
 async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:
     """Show the items one after the other and write what is decided, until the end or `q`."""
     session: _Session | None = None
-    async for found in items:
-        session = session or _Session(operations, found.memories[0].namespace, zone, copy)
-        item: ReviewItem | None = await session.current(found)
+    async for row in items:
+        session = session or _Session(operations, row.memories[0].namespace, zone, copy)
+        item: ReviewItem | None = await session.current(row)
         while item is not None:
             _show(item, zone)
             key = click.getchar().lower()

@@ -38,16 +38,16 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...], as_json: bool) -> None
     if confirmed:
         _confirm(ctx, copy, confirmed, as_json=as_json)
         return
-    found = with_operations(ctx, lambda operations: _found(operations, copy))
+    items = with_operations(ctx, lambda operations: _found(operations, copy))
     if as_json:
-        print_json({"namespace": copy.namespace, "stale": [_row(item) for item in found]})
+        print_json({"namespace": copy.namespace, "stale": [_row(item) for item in items]})
         return
     zone = zone_of(ctx)
-    for place, item in enumerate(found, start=1):
+    for place, item in enumerate(items, start=1):
         print_line(one_line(place, item.memory, zone))
         print_stale(item.stale, zone)
-    keep_list(ctx, [item.memory.id for item in found])
-    if not found:
+    keep_list(ctx, [item.memory.id for item in items])
+    if not items:
         print_line(f"{copy.namespace}: no memory is stale.")
         return
     print_line()

@@ -28,8 +28,8 @@ from folklore.project import project_namespace, working_directory
 from folklore.text import names
 
 _NEWEST = 5
-_SHOWN = 3  # memories of one write
-_COUNTED = 50_000  # where the counts of a status stop
+_MEMORIES = 3  # memories of one write
+_COUNT_LIMIT = 50_000  # where the counts of a status stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Overview:
     status: Status
     newest: Sequence[Memory] = ()
     failed: Sequence[JobState] = ()
-    held: NamespaceStatus | None = field(default=None)
+    namespace: NamespaceStatus | None = field(default=None)
 
 
 @click.command()
@@ -86,16 +86,16 @@ def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> No
     for entry in entries:
         at = entry.at.astimezone(zone)
         if at.date() != day:
-            named = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - at.date()).days, "")
-            print_line(("\n" if day else "") + f"{at:%A}, {at:%Y-%m-%d}{named}", bold=True)
+            day_name = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - at.date()).days, "")
+            print_line(("\n" if day else "") + f"{at:%A}, {at:%Y-%m-%d}{day_name}", bold=True)
             day = at.date()
         amount = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
         print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {amount} in {entry.namespace}")
-        for memory in entry.memories[:_SHOWN]:
+        for memory in entry.memories[:_MEMORIES]:
             listed.append(memory.id)
             print_line(one_line(len(listed), memory, None))
-        if len(entry.memories) > _SHOWN:
-            print_line(f"    and {entry.amount - _SHOWN:,} more", dim=True)
+        if len(entry.memories) > _MEMORIES:
+            print_line(f"    and {entry.amount - _MEMORIES:,} more", dim=True)
 
 
 def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
@@ -116,22 +116,22 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
     # A model of this machine needs no check, and loading it takes longer than everything else here.
     check = not here or settings.embedding.provider not in ("auto", "bundled")
     state = await operations.call(StatusRequest(check_model=check))
-    held = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
+    namespace = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
     newest: Sequence[Memory] = ()
-    if held is not None:
+    if namespace is not None:
         try:
-            answer = await operations.call(ListRequest(namespaces=(held.name,), limit=_NEWEST))
+            answer = await operations.call(ListRequest(namespaces=(namespace.name,), limit=_NEWEST))
             newest = [result.memory for result in answer.memories]
         except NotFound:  # renamed or deleted since
-            held = None
-    return Overview(project, where, state, newest, failed, held)
+            namespace = None
+    return Overview(project, where, state, newest, failed, namespace)
 
 
 def _print(overview: Overview, zone: tzinfo) -> None:
-    state, held = overview.status, overview.held
-    counted = "no memories yet" if held is None else _memories(held.memories)
-    print_line(f"{overview.project}: {counted}", bold=True)
-    others = [item for item in state.namespaces if item is not held]
+    state, namespace = overview.status, overview.namespace
+    amount = "no memories yet" if namespace is None else _memories(namespace.memories)
+    print_line(f"{overview.project}: {amount}", bold=True)
+    others = [item for item in state.namespaces if item is not namespace]
     if others:
         total = sum(item.memories for item in others)
         shared = [item.name for item in others if item.shared == "always"]
@@ -148,7 +148,7 @@ def _print(overview: Overview, zone: tzinfo) -> None:
         print_line()
     for line in attention:
         print_line(f"{paint('!', fg='yellow')} {line}")
-    if held is None:
+    if namespace is None:
         print_line()
         print_line('Store the first one: folklore store "…"; `folklore --help` lists all commands.')
 
@@ -171,17 +171,17 @@ def _memories(number: int) -> str:
 
 
 def _count(number: int) -> str:
-    return f"{number:,}" if number < _COUNTED else f"over {_COUNTED:,}"
+    return f"{number:,}" if number < _COUNT_LIMIT else f"over {_COUNT_LIMIT:,}"
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:
-    state, held = overview.status, overview.held
+    state, namespace = overview.status, overview.namespace
     model = state.model
     return {
         "project": overview.project,
         "where": overview.where,
         "version": state.version,
-        "memories": 0 if held is None else held.memories,
+        "memories": 0 if namespace is None else namespace.memories,
         "namespaces": len(state.namespaces),
         "model": None if model is None else f"{model.provider}/{model.name}/{model.dimensions}",
         "pending_embeddings": state.pending_embeddings,

@@ -70,8 +70,8 @@ def _run(
         return
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
-        wanted = [requests.UndoRequest(id=id_, namespaces=namespaces, **options) for id_ in dict.fromkeys(ids)]
-        await _undo_all(operations, wanted, as_json=as_json)
+        undos = [requests.UndoRequest(id=id_, namespaces=namespaces, **options) for id_ in dict.fromkeys(ids)]
+        await _undo_all(operations, undos, as_json=as_json)
 
     with_ids(ctx, memories, work)
 
@@ -119,9 +119,9 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as
             text = serializers.beginning(memory.content).replace("\n", " ")
             click.echo(f"{memory.id}  {text}", err=True)
         noun = "this memory" if len(ids) == 1 else f"these {len(ids):,} memories"
-        asked = f"{'Redo' if redo else 'Undo'} the {write.action} of {noun}, done"
-        asked = f"Forget {noun}, stored" if forgets else asked
-        click.confirm(f"{asked} {time_text(write.at, zone_of(ctx))}?", abort=True, err=True)
+        question = f"{'Redo' if redo else 'Undo'} the {write.action} of {noun}, done"
+        question = f"Forget {noun}, stored" if forgets else question
+        click.confirm(f"{question} {time_text(write.at, zone_of(ctx))}?", abort=True, err=True)
     only: dict[str, Any] = {"namespaces": (write.namespace,)}
     if forgets:
         result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))
@@ -137,8 +137,8 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as
 
 async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[Event, list[History]]]:
     """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
-    written = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
-    entries = [entry for entry in written if entry.action in _ORDER]
+    log = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
+    entries = [entry for entry in log if entry.action in _ORDER]
     for entry in sorted(entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))):
         histories = []
         for id_ in entry.ids:
@@ -155,20 +155,21 @@ async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) ->
     raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
 
 
-def _in_force(found: History, entry: Event) -> bool:
+def _in_force(history: History, entry: Event) -> bool:
     """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
-    undone = {item.undoes for item in found.revisions if item.action == "undo"}
-    rest = [item for item in found.revisions if item.action not in ("undo", "move") and item.revision not in undone]
+    memory = history.memory
+    undone = {item.undoes for item in history.revisions if item.action == "undo"}
+    rest = [item for item in history.revisions if item.action not in ("undo", "move") and item.revision not in undone]
     if entry.action == "store":
-        if found.memory.created_at != entry.at or found.memory.forgotten_at is not None:
+        if memory.created_at != entry.at or memory.forgotten_at is not None:
             return False
     elif not any(item.changed_at == entry.at and item.undoes != 0 for item in rest):
         return False
     followed = next((item for item in rest if item.changed_at > entry.at), None)
     if followed is not None:
         raise Conflict(
-            f"After your last change, {followed.author} changed the memory {found.memory.id}.",
-            hint=f"`folklore history {found.memory.id}` shows it; `folklore undo {found.memory.id}` undoes that first.",
+            f"After your last change, {followed.author} changed the memory {memory.id}.",
+            hint=f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first.",
         )
     return True
 
@@ -178,33 +179,33 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _
     write: _Write | None = None
     redone_at: datetime | None = None
     async for entry, histories in writes:
-        for found in histories:
-            change = next((item for item in found.revisions if item.changed_at == entry.at), None)
-            if entry.at == redone_at or (change is None and found.memory.created_at != entry.at):
+        for history in histories:
+            change = next((item for item in history.revisions if item.changed_at == entry.at), None)
+            if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
                 continue
             if change is None or change.undoes is None:
                 return write or _nothing()
             if change.action != "undo" and change.undoes:
                 redone_at = entry.at  # what a redo superseded or restored belongs to it
                 continue
-            action, at = _taken_back(found, change)
+            action, at = _taken_back(history, change)
             if action not in _ORDER:
                 continue
             if write is None or (at == write.at and _ORDER.index(action) < _ORDER.index(write.action)):
-                write = _Write(entry.namespace, at, action, [found.memory])
+                write = _Write(entry.namespace, at, action, [history.memory])
             elif at != write.at:
                 return write
             elif action == write.action:
-                write.memories.append(found.memory)
+                write.memories.append(history.memory)
     return write or _nothing()
 
 
-def _taken_back(found: History, change: Revision) -> tuple[str, datetime]:
+def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
     """Return the action and the time of the write that an undo took back; no action if that was redone."""
-    original = next((item for item in found.revisions if item.revision == change.undoes), None)
-    if any(item.undoes == change.revision for item in found.revisions) or (original and original.undoes == 0):
+    original = next((item for item in history.revisions if item.revision == change.undoes), None)
+    if any(item.undoes == change.revision for item in history.revisions) or (original and original.undoes == 0):
         return "", change.changed_at
-    return ("store", found.memory.created_at) if original is None else (original.action, original.changed_at)
+    return ("store", history.memory.created_at) if original is None else (original.action, original.changed_at)
 
 
 def _nothing() -> NoReturn:

@@ -16,9 +16,9 @@ import yaml
 from folklore.cli.context import call
 from folklore.cli.ids import call_with_ids, ids_of, with_ids
 from folklore.cli.options import (
-    Given,
     Names,
     Share,
+    Values,
     changes_from,
     context_and_json,
     field_options,
@@ -53,7 +53,7 @@ _EDITED = [name for name in requests.CHANGEABLE if name != "content" and FIELDS[
 @click.option("--supersedes", metavar="ID", help="The memory that this one replaces; recall leaves the old one out.")
 @click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
 @context_and_json
-def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities: bool, **options: Any) -> None:
+def store(ctx: click.Context, /, text: tuple[str, ...], fields: Values, entities: bool, **options: Any) -> None:
     """Store TEXT as one memory; - reads it from stdin. Without TEXT, your editor opens ($VISUAL, $EDITOR).
 
     A known text is not stored twice.
@@ -62,11 +62,11 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
     content = _stdin() if text == ("-",) else " ".join(text) or _written()
     stated = fields_from(fields)
     tags = stated.pop("tags", ())
-    named = _entity_tags(content, tags)
+    names = _entity_tags(content, tags)
 
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
         draft = Draft(
-            content, **stated, **options, tags=(*tags, *named) if entities else tags, supersedes=old[0] if old else None
+            content, **stated, **options, tags=(*tags, *names) if entities else tags, supersedes=old[0] if old else None
         )
         return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
@@ -80,16 +80,16 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
         print_json(serializers.stored(result))
     else:
         _print_stored(result)
-        if named and not entities:
-            print_line(f"  names {', '.join(named)}: --entities adds these tags", dim=True)
+        if names and not entities:
+            print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
         if result.note:
             click.echo(result.note, err=True)
 
 
 def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
     """Return the tags of the entities in a text that it does not have yet, as many as it may have."""
-    named = [entity.tag for entity in find_entities(text) if entity.tag not in tags]
-    return named[: max(MAX_TAGS - len(tags), 0)]
+    names = [entity.tag for entity in find_entities(text) if entity.tag not in tags]
+    return names[: max(MAX_TAGS - len(tags), 0)]
 
 
 def _print_stored(result: StoreResult) -> None:
@@ -130,21 +130,21 @@ def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> N
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
-    before = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
-    id_ = before.id
-    text = as_text(before)
+    former = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
+    id_ = former.id
+    text = as_text(former)
     edited = click.edit(text, extension=".md")
-    now = before
+    now = former
     if edited is not None and edited.strip() not in ("", text.strip()):
         try:
-            request = edit_request(before, edited)
+            request = edit_request(former, edited)
             if namespaces:
                 request = request.model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept(str(id_), edited)}.".lstrip()
             raise
-    changed = f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING
+    changed = f"changed {id_}, revision {now.revision}" if now.revision != former.revision else _NOTHING
     print_either(serializers.record(now), changed, as_json=as_json)
 
 
@@ -209,7 +209,7 @@ def _kept(name: str, text: str) -> Path:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
 def forget(
-    ctx: click.Context, /, memories: tuple[str, ...], filters: Given, yes: bool, as_json: bool, **options: Any
+    ctx: click.Context, /, memories: tuple[str, ...], filters: Values, yes: bool, as_json: bool, **options: Any
 ) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
@@ -291,8 +291,8 @@ def pin(
     changes = changes_from({"pinned": not remove})
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
-        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
-        return [await operations.call(request) for request in wanted]
+        updates = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
+        return [await operations.call(request) for request in updates]
 
     pinned = with_ids(ctx, memories, work)
     if as_json:

@@ -101,9 +101,9 @@ def backups() -> None:
 @context_and_json
 def list_(ctx: click.Context, as_json: bool) -> None:
     """List the backups, newest first."""
-    found = archives(backup_folder(local_settings(ctx)))
+    backups = archives(backup_folder(local_settings(ctx)))
     if as_json:
-        print_json([_document(archive) for archive in found])
+        print_json([_document(archive) for archive in backups])
         return
     zone = zone_of(ctx)
     rows = [
@@ -116,7 +116,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
             else _UNVERIFIED[archive.changed],
             "file": str(archive.path),
         }
-        for archive in found
+        for archive in backups
     ]
     print_rows(rows, ["created", "memories", "MB", "verified", "file"])
 

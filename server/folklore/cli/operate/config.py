@@ -53,12 +53,12 @@ def show(ctx: click.Context, as_json: bool) -> None:
 @context_and_json
 def path(ctx: click.Context, as_json: bool) -> None:
     """Print the path of the settings file, existing or not."""
-    given = ctx.find_root().obj
-    home = given["flags"]["home"]
+    root = ctx.find_root().obj
+    home = root["flags"]["home"]
     environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
-    found = config_path(given["config"], environ)
+    existing = config_path(root["config"], environ)
     standard = Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser() / "config.yaml"
-    place = found or standard
+    place = existing or standard
     print_either({"path": str(place), "exists": place.exists()}, str(place), as_json=as_json)
     if not as_json and not place.exists():
         click.echo("There is no such file yet; `folklore config example` prints one.", err=True)
@@ -95,10 +95,10 @@ def masked(url: str) -> str:
     if not parts.scheme:
         return _MASK
     user = f"{parts.username}{':' + _MASK if parts.password else ''}@" if parts.username else ""
-    kept = "&".join(f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query)
-    return urlunsplit((parts.scheme, f"{user}{where}", parts.path, kept, ""))
+    parameters = "&".join(f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query)
+    return urlunsplit((parts.scheme, f"{user}{where}", parts.path, parameters, ""))
 
 
 def _host(host: str, port: int | None) -> str:
-    named = f"[{host}]" if ":" in host else host
-    return f"{named}:{port}" if port else named
+    address = f"[{host}]" if ":" in host else host
+    return f"{address}:{port}" if port else address

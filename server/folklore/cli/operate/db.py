@@ -75,13 +75,13 @@ def upgrade(ctx: click.Context, /, drop_old: bool, as_json: bool) -> None:
     running engine of the older version is stopped for all its clients.
     """
     engine = _engine(local_settings(ctx))
-    kept = upgrade_engine(engine)
+    old_data = upgrade_engine(engine)
     lines = [f"The data is of Postgres {MAJOR}."]
-    if kept is not None:
-        lines.append(f"The old data is kept in {kept}; `folklore db upgrade --drop-old` deletes it.")
+    if old_data is not None:
+        lines.append(f"The old data is kept in {old_data}; `folklore db upgrade --drop-old` deletes it.")
     dropped = engine.drop_old() if drop_old else {}
     lines += [f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()]
-    value = {"postgres": MAJOR, "upgraded": kept is not None, "kept": [str(path) for path in engine.old_data()]}
+    value = {"postgres": MAJOR, "upgraded": old_data is not None, "kept": [str(path) for path in engine.old_data()]}
     print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines), as_json=as_json)
 
 
@@ -150,18 +150,18 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
     if settings.database_url is not None:
         address = settings.database_url.get_secret_value()
         return {"engine": "server", "running": True, "url": masked(address)}, address
-    found = _engine(settings).status()
-    value = {"engine": "embedded", "running": found.running, "data_directory": str(found.data_directory)}
+    status = _engine(settings).status()
+    value = {"engine": "embedded", "running": status.running, "data_directory": str(status.data_directory)}
     if (free := free_space(settings.home)) < LEAST_FREE:
         value |= {"disk": f"full: {free / 2**20:,.0f} MB free"}
-    value |= {"log": str(found.log), "version": found.version, "pid": found.pid}
+    value |= {"log": str(status.log), "version": status.version, "pid": status.pid}
     value |= {"old_data": [str(path) for path in old] if (old := _engine(settings).old_data()) else None}
-    value |= {"sessions": found.sessions if found.running else None, "url": found.dsn and masked(found.dsn)}
-    return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
+    value |= {"sessions": status.sessions if status.running else None, "url": status.dsn and masked(status.dsn)}
+    return {name: entry for name, entry in value.items() if entry is not None}, status.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:
-    found = await server_info(address)
-    shown = {name: value for name, value in asdict(found).items() if name not in ("major", "offered")}
-    shown |= {"pgvector": found.pgvector or "missing", "pending_migrations": await pending(address)}
-    return shown | {f"  {table}": place for table, place in (await placed(address)).items()}
+    info = await server_info(address)
+    values = {name: value for name, value in asdict(info).items() if name not in ("major", "offered")}
+    values |= {"pgvector": info.pgvector or "missing", "pending_migrations": await pending(address)}
+    return values | {f"  {table}": place for table, place in (await placed(address)).items()}

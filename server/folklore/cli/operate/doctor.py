@@ -71,68 +71,68 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     except ConfigInvalid as error:
         checks, code = [Check("settings", "failed", error.message, error.hint)], 1
     else:
-        found = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
-        checks, code = found.checks, found.exit_code
+        exam = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
+        checks, code = exam.checks, exam.exit_code
     print_checks(checks, as_json=as_json, ok=code == 0)
     if code:
         ctx.exit(code)
 
 
 async def _examine(settings: Settings) -> Examination:
-    found = Examination(settings=settings)
-    await found.check("settings", lambda: _settings(found))
+    exam = Examination(settings=settings)
+    await exam.check("settings", lambda: _settings(exam))
     embedded = settings.database_url is None
-    await found.check("engine", lambda: _engine(found))
-    await found.check("database", lambda: _database(found), needs=not embedded or not found.failed)
-    await found.check("schema", lambda: _schema(found), needs=found.address is not None)
-    await found.check("model", lambda: _model(found))
-    await found.check("memory", lambda: _memory(found), needs=found.migrated)
+    await exam.check("engine", lambda: _engine(exam))
+    await exam.check("database", lambda: _database(exam), needs=not embedded or not exam.failed)
+    await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
+    await exam.check("model", lambda: _model(exam))
+    await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
     if embedded:
-        await found.check("disk", lambda: _disk(found))
-        await found.check("backup", lambda: _backup(found))
-    return found
+        await exam.check("disk", lambda: _disk(exam))
+        await exam.check("backup", lambda: _backup(exam))
+    return exam
 
 
-async def _settings(found: Examination) -> str:
-    settings = found.settings
+async def _settings(exam: Examination) -> str:
+    settings = exam.settings
     app = App(settings)  # raises ConfigInvalid for settings that are checked on use
     reading = ", read-only" if settings.read_only else ""
     return f"home {settings.home}, writing as {settings.author} to {app.namespace()}{reading}"
 
 
-async def _engine(found: Examination) -> str:
-    if found.settings.database_url is not None:
+async def _engine(exam: Examination) -> str:
+    if exam.settings.database_url is not None:
         return "not needed: database_url names a Postgres"
     binaries = await asyncio.to_thread(find_binaries)
     return f"Postgres {MAJOR} programs in {binaries.folder}"
 
 
-async def _database(found: Examination) -> str:
-    address, where = await database_address(found.settings)
+async def _database(exam: Examination) -> str:
+    address, where = await database_address(exam.settings)
     server = await server_info(address)
     if server.pgvector is None and server.offered is None:
         hint = "Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
         raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
-    found.address = address
+    exam.address = address
     vector = f"pgvector {server.pgvector}" if server.pgvector else f"pgvector {server.offered} to be created"
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
 
 
-async def _schema(found: Examination) -> str:
-    assert found.address is not None
-    missing = ", ".join(await pending(found.address))
-    if missing and found.settings.database_url is not None:  # a check does not change a server
+async def _schema(exam: Examination) -> str:
+    assert exam.address is not None
+    missing = ", ".join(await pending(exam.address))
+    if missing and exam.settings.database_url is not None:  # a check does not change a server
         return f"{missing} not applied yet: any other command applies it, or `folklore db migrate`"
     if missing:
-        await migrate(found.address)
-    found.migrated = True
-    if left := await undistributed(found.address):
-        raise FolkloreError(f"Not distributed: {', '.join(left)}.", hint="Run `folklore db distribute`.")
+        await migrate(exam.address)
+    exam.migrated = True
+    if tables := await undistributed(exam.address):
+        raise FolkloreError(f"Not distributed: {', '.join(tables)}.", hint="Run `folklore db distribute`.")
     return f"up to date, {missing} just applied" if missing else "up to date"
 
 
-async def _model(found: Examination) -> str:
-    embedder = configured_embedder(found.settings.embedding, found.settings.home)
+async def _model(exam: Examination) -> str:
+    embedder = configured_embedder(exam.settings.embedding, exam.settings.home)
     if embedder is None:
         return "none: memories are found by keyword only"
     began = monotonic()
@@ -140,24 +140,24 @@ async def _model(found: Examination) -> str:
         await embedder.embed(["Folklore"])
         model = await embedder.model()
         waited = monotonic() - began
-        active = await _active_model(found, embedder)
+        active = await _active_model(exam, embedder)
     finally:
         await embedder.close()
     configured = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
     if active is None or active == model:
         return configured
-    named = f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model"
-    if found.settings.embedding.provider == "auto":
-        return f"{named}; `folklore embeddings switch` would switch to {configured}"
-    return f"{named}; the settings name {configured}"
+    description = f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model"
+    if exam.settings.embedding.provider == "auto":
+        return f"{description}; `folklore embeddings switch` would switch to {configured}"
+    return f"{description}; the settings name {configured}"
 
 
-async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
+async def _active_model(exam: Examination, embedder: Embedder) -> Model | None:
     """Return the active model; None if it is unknown. Raises FolkloreError if its vectors have changed."""
-    if not found.migrated or found.address is None:
+    if not exam.migrated or exam.address is None:
         return None
-    settings = found.settings
-    database = Database(found.address, PoolLimits(minimum=0, maximum=2))
+    settings = exam.settings
+    database = Database(exam.address, PoolLimits(minimum=0, maximum=2))
     await database.open()
     try:
         to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
@@ -178,11 +178,11 @@ async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
         await database.close()
 
 
-async def _memory(found: Examination) -> str:
+async def _memory(exam: Examination) -> str:
     """Store and recall in a transaction that is rolled back."""
-    assert found.address is not None
-    embedder = configured_embedder(found.settings.embedding, found.settings.home)
-    database = DryRun(found.address)
+    assert exam.address is not None
+    embedder = configured_embedder(exam.settings.embedding, exam.settings.home)
+    database = DryRun(exam.address)
     began = monotonic()
     try:
         async with asyncio.timeout(_TIMEOUT), database.running():
@@ -255,18 +255,18 @@ async def _call(context: RequestContext, request: Any) -> Any:
     return await operation_of(request).use_case()(context, request)
 
 
-async def _disk(found: Examination) -> str:
+async def _disk(exam: Examination) -> str:
     """Report the free space. Raises DiskFull if nothing can be written."""
-    home = found.settings.home
+    home = exam.settings.home
     require_space(home)
     free = free_space(home)
     little = "only " if free < LITTLE_FREE else ""
     return f"{little}{free / 2**20:,.0f} MB free; below {LEAST_FREE >> 20} MB nothing is written"
 
 
-async def _backup(found: Examination) -> str:
+async def _backup(exam: Examination) -> str:
     """Report the newest verified backup. An old one is no failure: a server that is not used makes none."""
-    settings = found.settings
+    settings = exam.settings
     folder = backup_folder(settings)
     newest = await asyncio.to_thread(latest_verified, folder)
     if newest is None:

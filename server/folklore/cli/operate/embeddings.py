@@ -94,7 +94,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
 @rate_option
 @context_and_json
 def switch(
-    ctx: click.Context, /, to: str | None, force: bool, rate: float | None, as_json: bool, **named: str | None
+    ctx: click.Context, /, to: str | None, force: bool, rate: float | None, as_json: bool, **properties: str | None
 ) -> None:
     """Switch to another model: that of PROVIDER (bundled, minilm) and the options, or else of the settings.
 
@@ -103,8 +103,8 @@ def switch(
     to continue. `folklore embeddings rollback` switches back.
     """
     settings = local_settings(ctx)
-    named["provider"] = to or named["provider"]
-    target_settings = settings.model_copy(update={"embedding": _target_settings(settings.embedding, named)})
+    properties["provider"] = to or properties["provider"]
+    target_settings = settings.model_copy(update={"embedding": _target_settings(settings.embedding, properties)})
 
     async def work(app: App, running: Runtime) -> Switched:
         choice = factory.configured_choice(target_settings.embedding, target_settings.home)
@@ -137,20 +137,20 @@ def recommend(ctx: click.Context, sample: int, seconds: float, as_json: bool) ->
 
     async def work(app: App, running: Runtime) -> Recommendation:
         memory, models = running.memory, Models(running.database)
-        known = await memory.active_model.known()
-        if known is None or memory.embedder is None:
+        active = await memory.active_model.known()
+        if active is None or memory.embedder is None:
             raise NotFound("There is no active model to compare with.", hint="Store something first.")
-        to = EmbeddingSettings(provider="bundled" if known.provider == "minilm" else "minilm")
+        to = EmbeddingSettings(provider="bundled" if active.provider == "minilm" else "minilm")
         choice = factory.configured_choice(to)
         assert choice is not None
         other = await target_of(choice, models, partial(factory.build_embedder, settings=to, home=settings.home))
         namespaces = [namespace.id for namespace in await memory.namespaces.find(None)]
         try:
             with progress(f"Comparing with {choice.label}", sample) as report:
-                found = await measured_switch(
+                result = await measured_switch(
                     memory.embeddings,
                     namespaces,
-                    Target(known, memory.embedder),
+                    Target(active, memory.embedder),
                     other,
                     most=sample,
                     seconds=seconds,
@@ -158,20 +158,21 @@ def recommend(ctx: click.Context, sample: int, seconds: float, as_json: bool) ->
                 )
         finally:
             await other.embedder.close()
-        if found is None:
+        if result is None:
             raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
-        return found
+        return result
 
-    found = with_app(ctx, work)
+    result = with_app(ctx, work)
     if as_json:
-        print_json(asdict(found) | {"recommended": found.recommended})
+        print_json(asdict(result) | {"recommended": result.recommended})
         return
-    print_line(f"Of {found.sample} questions made of your memories, the right memory is among the first five for:")
-    for model in (found.active, found.other):
+    print_line(f"Of {result.sample} questions made of your memories, the right memory is among the first five for:")
+    for model in (result.active, result.other):
         print_line(f"  {model.model:<45}{model.hit_at_5:>6.0%}{model.milliseconds:>8.1f} ms a text")
-    print_line(f"A switch of {found.memories:,} memories takes {found.seconds:,.0f} s and {found.bytes / 1e6:,.1f} MB.")
-    provider = found.other.model.split("/")[0]
-    advice = f"Worth it: `folklore embeddings switch {provider}`." if found.recommended else "Not worth it."
+    megabytes = result.bytes / 1e6
+    print_line(f"A switch of {result.memories:,} memories takes {result.seconds:,.0f} s and {megabytes:,.1f} MB.")
+    provider = result.other.model.split("/")[0]
+    advice = f"Worth it: `folklore embeddings switch {provider}`." if result.recommended else "Not worth it."
     print_line(advice)
 
 
@@ -203,15 +204,15 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
 
     async def work(app: App, running: Runtime) -> dict[str, Any]:
         models = await Models(running.database).read()
-        found = [item for item in models if (item.role == role if role else model in (item.label, str(item.id)))]
-        if len(found) != 1:
+        matches = [item for item in models if (item.role == role if role else model in (item.label, str(item.id)))]
+        if len(matches) != 1:
             raise NotFound(
-                "Several models have this name; give the id." if found else "There is no such model.",
+                "Several models have this name; give the id." if matches else "There is no such model.",
                 hint="`folklore embeddings status --json` lists them.",
             )
         with progress("Dropping", None) as report:
-            dropped = await ModelSwitch(running.memory, now=app.now, report=report).drop(found[0])
-        return {"model": found[0].label, "dropped": dropped}
+            dropped = await ModelSwitch(running.memory, now=app.now, report=report).drop(matches[0])
+        return {"model": matches[0].label, "dropped": dropped}
 
     value = _write(ctx, work)
     print_either(value, f"{value['dropped']:,} embeddings of {value['model']} dropped.", as_json=as_json)
@@ -241,15 +242,15 @@ async def _fetch(settings: Settings, choice: ModelChoice) -> None:
         await asyncio.to_thread(fetch_minilm, factory.fetched_minilm(settings.home))
 
 
-def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]) -> EmbeddingSettings:
+def _target_settings(configured: EmbeddingSettings, properties: dict[str, str | None]) -> EmbeddingSettings:
     """Return the settings with the options applied; another model takes over no property of the configured one."""
-    given = {name: value for name, value in named.items() if value is not None}
-    if not given:
+    changes = {name: value for name, value in properties.items() if value is not None}
+    if not changes:
         return configured
-    kept = configured.model_dump(exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"})
-    if given.get("provider", configured.provider) != configured.provider:
-        kept |= {"url": None, "model": None}
-    target = EmbeddingSettings(**kept | given)
+    inherited = configured.model_dump(exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"})
+    if changes.get("provider", configured.provider) != configured.provider:
+        inherited |= {"url": None, "model": None}
+    target = EmbeddingSettings(**inherited | changes)
     # A key without an address was set for this call; a key for another address must not be sent to this one.
     if configured.url is not None and target.url is not None and target.url != configured.url:
         target = target.model_copy(update={"api_key": factory.key_for(target.url, configured)})
@@ -275,15 +276,15 @@ def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]
 
 
 def _print_switched(done: Switched, as_json: bool) -> None:
-    found = done.validation
+    validation = done.validation
     if as_json:
         models = {"from": None if done.old is None else done.old.label, "to": done.new.label}
-        print_json(models | {"made": done.made, "validation": None if found is None else asdict(found)})
+        print_json(models | {"made": done.made, "validation": None if validation is None else asdict(validation)})
         return
     print_line(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
-    if found is not None:
-        before = "" if found.old is None else f", the former model {found.old}"
-        print_line(f"Of {found.sample} memories it finds {found.new} by their first words{before}.")
+    if validation is not None:
+        former = "" if validation.old is None else f", the former model {validation.old}"
+        print_line(f"Of {validation.sample} memories it finds {validation.new} by their first words{former}.")
     if done.old is not None:
         back = "`folklore embeddings rollback` switches back to"
         print_line(f"{back} {done.old.label}, until its embeddings are dropped.")

@@ -81,7 +81,7 @@ class _Outcome:
     @property
     def left(self) -> Sequence[Path]:
         """The files of the folder that stay, since their owner changed them."""
-        return self.folder.left if self.folder is not None else ()
+        return self.folder.remaining if self.folder is not None else ()
 
 
 _Plan = Callable[[Client, Path], tuple[Change | None, plugin.FolderChange | None]]
@@ -117,10 +117,10 @@ def install(
     flags = ctx.find_root().obj
     command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
     remote = _remote(settings, project)
-    chosen, left_out = _usable(_chosen(clients, machine), named=_are_named(clients), project=project, remote=remote)
+    selected, left_out = _usable(_chosen(clients, machine), by_name=_are_named(clients), project=project, remote=remote)
     entry_of = partial(_entry, command=command, remote=remote, project=project)
     if only_print:
-        for client in chosen:
+        for client in selected:
             print_line(f"{client.title}: {_shown(client.file(machine, project))}", bold=True)
             print_line(client.section.put("", entry_of(client)))
         return 0
@@ -138,13 +138,13 @@ def install(
         place = client.folder(machine)
         return change, plugin.install_folder(place, files, server_in=client.in_folder, former=former, force=force)
 
-    kept = None if dry_run or project is not None else _keep_token(settings)
-    outcomes = [*_carry_out(chosen, machine, project, plan, dry_run=dry_run), *left_out]
+    token_place = None if dry_run or project is not None else _keep_token(settings)
+    outcomes = [*_carry_out(selected, machine, project, plan, dry_run=dry_run), *left_out]
     following = partial(_next, remote=remote, project=project)
     code = _report(outcomes, as_json=as_json, dry_run=dry_run, following=following)
     if not as_json:
         needs_database = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        _advise(settings, kept, project, needs_database_url=bool(needs_database))
+        _advise(settings, token_place, project, needs_database_url=bool(needs_database))
     return code
 
 
@@ -161,9 +161,9 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     settings, _ = quick_settings(ctx)
     machine = Machine()
     project = repository_root(Path.cwd()) if scope == "project" else None
-    named = _are_named(clients)
-    candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if named else list(CLIENTS.values())
-    chosen, _ = _usable(candidates, named=named, project=project, remote=None)
+    by_name = _are_named(clients)
+    candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if by_name else list(CLIENTS.values())
+    selected, _ = _usable(candidates, by_name=by_name, project=project, remote=None)
 
     def plan(client: Client, path: Path) -> tuple[Change, plugin.FolderChange | None]:
         change = planned_removal(path, client.section)
@@ -171,8 +171,8 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
             return change, None
         return change, plugin.uninstall_folder(client.folder(machine), client.in_folder)
 
-    outcomes = _carry_out(chosen, machine, project, plan, dry_run=dry_run)
-    if not named:
+    outcomes = _carry_out(selected, machine, project, plan, dry_run=dry_run)
+    if not by_name:
         outcomes = [one for one in outcomes if one.error or one.action != "absent"]
     code = _report(outcomes, as_json=as_json, dry_run=dry_run)
     if not as_json:
@@ -240,19 +240,19 @@ def _are_named(names: Sequence[str]) -> bool:
 def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
     if _are_named(names):
         return [CLIENTS[name] for name in dict.fromkeys(names)]
-    found = [client for client in CLIENTS.values() if client.is_here(machine)]
-    if not found:
+    present = [client for client in CLIENTS.values() if client.is_here(machine)]
+    if not present:
         raise NotFound("No assistant was found on this machine.", hint=f"Name one of {', '.join(CLIENTS)}.")
-    return found
+    return present
 
 
 def _usable(
-    clients: Sequence[Client], *, named: bool, project: Path | None, remote: Remote | None
+    clients: Sequence[Client], *, by_name: bool, project: Path | None, remote: Remote | None
 ) -> tuple[list[Client], list[_Outcome]]:
     """Return the assistants that can be used in this way, and those left out. Raises InvalidInput for named ones."""
     obstacles = [(client, _obstacle(client, project, remote)) for client in clients]
     errors = [error for _, error in obstacles if error is not None]
-    if named and errors:
+    if by_name and errors:
         raise errors[0]
     left_out = [_Outcome(client, left_out=str(error)) for client, error in obstacles if error is not None]
     return [client for client, error in obstacles if error is None], left_out
@@ -289,11 +289,11 @@ def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
 
 
 def _carry_out(
-    chosen: Sequence[Client], machine: Machine, project: Path | None, plan: _Plan, *, dry_run: bool
+    clients: Sequence[Client], machine: Machine, project: Path | None, plan: _Plan, *, dry_run: bool
 ) -> list[_Outcome]:
     """Change one assistant after the other; an error of one is its outcome, and does not hinder the others."""
     outcomes = []
-    for client in chosen:
+    for client in clients:
         path = client.file(machine, project)
         try:
             change, folder = plan(client, path)
@@ -303,7 +303,7 @@ def _carry_out(
                 plugin.write_folder(folder)
             outcomes.append(_Outcome(client, path, change, folder))
         except (FolkloreError, OSError) as error:
-            if len(chosen) == 1:
+            if len(clients) == 1:
                 raise
             words = f"{error.strerror or error}; nothing was changed." if isinstance(error, OSError) else str(error)
             outcomes.append(_Outcome(client, path, error=words))
@@ -319,9 +319,9 @@ def _report(
     else:
         for one in outcomes:
             changes = [*([one.change] if one.change else []), *(one.folder.files if one.folder else [])]
-            written = [change for change in changes if change.writes]
-            if dry_run and written:
-                _show_planned(one.client, written)
+            writes = [change for change in changes if change.writes]
+            if dry_run and writes:
+                _show_planned(one.client, writes)
             else:
                 _show(one, following)
         if dry_run:
@@ -346,8 +346,8 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     if change is None and folder is None:
         _say(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", "red" if outcome.error else "")
         return
-    shown = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
-    for part in shown:
+    parts = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
+    for part in parts:
         says = _SAYS_OF_FOLDER if part is folder else _SAYS
         text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
         _say(f"{title}: {text}", "green" if part.writes else "")
@@ -355,7 +355,7 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
     for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
-    if following is not None and any(part.writes for part in shown):
+    if following is not None and any(part.writes for part in parts):
         print_line(f"  Next: {following(outcome.client)}.")
 
 
@@ -400,10 +400,10 @@ def _next(client: Client, *, remote: Remote | None, project: Path | None) -> str
     return client.next_of_plugin or client.next
 
 
-def _advise(settings: Settings, kept: str | None, project: Path | None, *, needs_database_url: bool) -> None:
+def _advise(settings: Settings, token_place: str | None, project: Path | None, *, needs_database_url: bool) -> None:
     """Print where the token is, what the settings of assistants do not hold, and what to do about it."""
-    if kept is not None:
-        print_line(f"The token for {normalised(str(settings.server))} is kept in {kept}.")
+    if token_place is not None:
+        print_line(f"The token for {normalised(str(settings.server))} is kept in {token_place}.")
     elif settings.server is not None and project is None and not _has_token(settings):
         print_line(f"No token for {settings.server} is kept here.")
         print_line("  Next: if that server has tokens, run this again with --token fk_….")

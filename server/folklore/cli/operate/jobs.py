@@ -44,9 +44,9 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
     async def work(app: App, running: Runtime) -> int:
         if app.settings.read_only and not dry_run:
             raise Refused("read_only is set, and jobs write.", hint="Use --dry-run to count their work.")
-        chosen = _chosen(names) or app.scheduler.scheduled
+        jobs = _chosen(names) or app.scheduler.scheduled
         runner = app.scheduler.runner(running.database, running.memory)
-        reports = [await (runner.dry_run(job) if dry_run else runner.run(job)) for job in chosen]
+        reports = [await (runner.dry_run(job) if dry_run else runner.run(job)) for job in jobs]
         columns = ["job", "outcome", "done", "seconds", "error"]
         _print([_report_row(report) for report in reports], columns, as_json=as_json)
         return 1 if any(report.outcome == "failed" for report in reports) else 0
@@ -59,8 +59,8 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
 
-    found, zone = call(ctx, JobsRequest()), zone_of(ctx)
-    rows = [_row(job, found, zone) for job in JOBS]
+    info, zone = call(ctx, JobsRequest()), zone_of(ctx)
+    rows = [_row(job, info, zone) for job in JOBS]
     _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
 
@@ -77,10 +77,10 @@ def _report_row(report: RunReport) -> dict[str, Any]:
     return row | ({"error": report.error} if report.error else {})
 
 
-def _row(job: Job, found: JobsInfo, zone: tzinfo) -> dict[str, Any]:
-    state, scheduled = found.row(job.name), job.name in found.scheduled
+def _row(job: Job, info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
+    state, scheduled = info.row(job.name), job.name in info.scheduled
     row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
-    row |= {"scheduled": scheduled, "state": found.state(job.name)}
+    row |= {"scheduled": scheduled, "state": info.state(job.name)}
     if state is not None:
         seconds = None if state.seconds is None else round(state.seconds, 3)
         row |= row_of(state, _RUN, zone) | {"seconds": seconds, "done": dict(state.done)}

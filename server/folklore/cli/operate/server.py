@@ -26,22 +26,22 @@ def server() -> None:
 @context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show whether it runs, its process, socket and log."""
-    found = found_server(ctx, local_settings(ctx))
-    pid = found.pid()
+    server = found_server(ctx, local_settings(ctx))
+    pid = server.pid()
     if as_json:
-        print_json({"pid": pid, "socket": found.path, "log": found.log})
+        print_json({"pid": pid, "socket": server.path, "log": server.log})
     else:
         print_line("It does not run." if pid is None else f"It runs as process {pid}.", bold=True)
-        print_line(f"socket {found.path}\nlog    {found.log}", dim=True)
+        print_line(f"socket {server.path}\nlog    {server.log}", dim=True)
 
 
 @server.command()
 @click.pass_context
 def stop(ctx: click.Context) -> None:
     """Stop it when the requests that run are answered. The next session or command starts it again."""
-    found = found_server(ctx, local_settings(ctx))
-    pid = found.stop()
-    if not found.wait(_STOP_SECONDS):
+    server = found_server(ctx, local_settings(ctx))
+    pid = server.stop()
+    if not server.wait(_STOP_SECONDS):
         hint = "`folklore server restart` kills one that does not answer."
         raise Unavailable(f"Process {pid} has not ended in {_STOP_SECONDS:g} seconds.", hint=hint)
     print_line("It did not run." if pid is None else f"Process {pid} has ended.")
@@ -51,10 +51,10 @@ def stop(ctx: click.Context) -> None:
 @click.pass_context
 def restart(ctx: click.Context) -> None:
     """Stop it and start it again; one that does not answer is killed."""
-    found = found_server(ctx, local_settings(ctx))
-    found.replace_stuck()
+    server = found_server(ctx, local_settings(ctx))
+    server.replace_stuck()
     ctx.invoke(stop)
-    found.connect(CONNECT_SECONDS).close()
+    server.connect(CONNECT_SECONDS).close()
 
 
 @server.command()

@@ -50,52 +50,52 @@ class ServerExamination(Checks):
 
 async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
     """Check the server that the settings name, and what its caller may do."""
-    found = ServerExamination(settings=settings, zone=zone)
-    await found.check("settings", lambda: _settings(found))
-    if found.failed:
-        return found
+    exam = ServerExamination(settings=settings, zone=zone)
+    await exam.check("settings", lambda: _settings(exam))
+    if exam.failed:
+        return exam
     async with HttpClient(settings) as client:
-        await found.check("server", lambda: _server(found, client))
-        reached = not found.failed
-        await found.check("tls", lambda: _tls(found), needs=reached)
-        await found.check("token", lambda: _token(found, client), needs=reached)
-        known = found.caller is not None
-        await found.check("version", lambda: _version(found), needs=known)
-        await found.check("clock", lambda: _clock(found), needs=known)
-        await found.check("grants", lambda: _reported(found, "grants"), needs=known)
-        await found.check("project", lambda: _project(found), needs=known)
-        await found.check("memory", lambda: _reported(found, "memory"), needs=known)
-        found.checks += [check for check in found.reported if check.name not in _OWN_PLACES]
-    await found.check("assistants", lambda: _assistants(found))
-    return found
+        await exam.check("server", lambda: _server(exam, client))
+        reached = not exam.failed
+        await exam.check("tls", lambda: _tls(exam), needs=reached)
+        await exam.check("token", lambda: _token(exam, client), needs=reached)
+        has_caller = exam.caller is not None
+        await exam.check("version", lambda: _version(exam), needs=has_caller)
+        await exam.check("clock", lambda: _clock(exam), needs=has_caller)
+        await exam.check("grants", lambda: _reported(exam, "grants"), needs=has_caller)
+        await exam.check("project", lambda: _project(exam), needs=has_caller)
+        await exam.check("memory", lambda: _reported(exam, "memory"), needs=has_caller)
+        exam.checks += [check for check in exam.reported if check.name not in _OWN_PLACES]
+    await exam.check("assistants", lambda: _assistants(exam))
+    return exam
 
 
-async def _settings(found: ServerExamination) -> str:
-    token = "no token" if token_for(found.settings) is None else "a saved token"
-    if found.settings.token is not None:
+async def _settings(exam: ServerExamination) -> str:
+    token = "no token" if token_for(exam.settings) is None else "a saved token"
+    if exam.settings.token is not None:
         token = "the token of FOLKLORE_TOKEN" if "FOLKLORE_TOKEN" in os.environ else "the token of the settings"
-    return f"server {found.server}, with {token}"
+    return f"server {exam.server}, with {token}"
 
 
-async def _server(found: ServerExamination, client: HttpClient) -> str:
+async def _server(exam: ServerExamination, client: HttpClient) -> str:
     times = []
     for _ in range(_PROBES):
         reply = await client.send("GET", "/healthz")
-        found.certificate = reply.certificate
+        exam.certificate = reply.certificate
         times.append(reply.seconds)
         if reply.status != 200:
             raise Unavailable(
-                f"{found.server}/healthz answered {reply.status}.",
+                f"{exam.server}/healthz answered {reply.status}.",
                 hint="Is this the address of a Folklore server, with its path?",
             )
     ready = await client.send("GET", "/readyz")
     state = _member(ready, "status")
     if state not in ("ready", "degraded"):
         raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status}.")
-    shown = f"{found.server} answers in {1000 * median(times[1:]):.0f} ms"
+    text = f"{exam.server} answers in {1000 * median(times[1:]):.0f} ms"
     if state == "degraded":
-        raise Doubt(f"{shown}, and works without a part of it.", hint="Its operator sees which in its /readyz and log.")
-    return shown
+        raise Doubt(f"{text}, and works without a part of it.", hint="Its operator sees which in its /readyz and log.")
+    return text
 
 
 def _member(reply: Reply, name: str) -> str | None:
@@ -106,9 +106,9 @@ def _member(reply: Reply, name: str) -> str | None:
     return str(value[name]) if isinstance(value, dict) and name in value else None
 
 
-async def _tls(found: ServerExamination) -> str:
-    if found.certificate is None:
-        if is_loopback(urlsplit(found.server).hostname or ""):
+async def _tls(exam: ServerExamination) -> str:
+    if exam.certificate is None:
+        if is_loopback(urlsplit(exam.server).hostname or ""):
             return "not needed: the server is on this machine"
         raise Doubt(
             "The connection is not encrypted: tokens and memories can be read on the way.",
@@ -116,55 +116,55 @@ async def _tls(found: ServerExamination) -> str:
         )
     import ssl
 
-    ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(found.certificate["notAfter"]), UTC)
-    issuer = {name: value for ((name, value),) in found.certificate.get("issuer", ()) if name}
+    ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC)
+    issuer = {name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name}
     by = issuer.get("organizationName") or issuer.get("commonName") or "an unnamed authority"
-    shown = f"certificate by {by}, until {absolute_time(ends, found.zone)}"
+    text = f"certificate by {by}, until {absolute_time(ends, exam.zone)}"
     if ends - datetime.now(UTC) < _SOON:
-        raise Doubt(f"{shown}.", hint="Its operator should renew it.")
-    return shown
+        raise Doubt(f"{text}.", hint="Its operator should renew it.")
+    return text
 
 
-async def _token(found: ServerExamination, client: HttpClient) -> str:
+async def _token(exam: ServerExamination, client: HttpClient) -> str:
     began = datetime.now(UTC)
     caller = await client.call(CallerRequest())
-    found.offset = (caller.at - (began + (datetime.now(UTC) - began) / 2)).total_seconds()
-    found.reported = await client.call(ChecksRequest())
-    found.caller = caller
-    return await _reported(found, "token")
+    exam.offset = (caller.at - (began + (datetime.now(UTC) - began) / 2)).total_seconds()
+    exam.reported = await client.call(ChecksRequest())
+    exam.caller = caller
+    return await _reported(exam, "token")
 
 
-async def _reported(found: ServerExamination, name: str) -> str:
+async def _reported(exam: ServerExamination, name: str) -> str:
     """Return the detail of a check that the server made. Raises Doubt, FolkloreError."""
-    check = next(check for check in found.reported if check.name == name)
+    check = next(check for check in exam.reported if check.name == name)
     if check.status == "ok":
         return check.detail
     raise (Doubt if check.status == "warning" else FolkloreError)(check.detail, hint=check.hint)
 
 
-async def _version(found: ServerExamination) -> str:
-    assert found.caller is not None
-    if found.caller.version != __version__:
+async def _version(exam: ServerExamination) -> str:
+    assert exam.caller is not None
+    if exam.caller.version != __version__:
         raise Doubt(
-            f"The server has {found.caller.version}, this is {__version__}.",
+            f"The server has {exam.caller.version}, this is {__version__}.",
             hint="Bring both to one version if a command fails.",
         )
     return f"{__version__}, on both sides"
 
 
-async def _clock(found: ServerExamination) -> str:
-    if abs(found.offset) > _CLOCKS:
-        ahead = "ahead of" if found.offset > 0 else "behind"
+async def _clock(exam: ServerExamination) -> str:
+    if abs(exam.offset) > _CLOCKS:
+        ahead = "ahead of" if exam.offset > 0 else "behind"
         raise Doubt(
-            f"The server's clock is {abs(found.offset):,.0f} s {ahead} this one.",
+            f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.",
             hint="Let both follow a time server: relative times and the ends of tokens depend on it.",
         )
-    return "within a second of the server's" if abs(found.offset) < 1 else f"{abs(found.offset):.0f} s apart"
+    return "within a second of the server's" if abs(exam.offset) < 1 else f"{abs(exam.offset):.0f} s apart"
 
 
-async def _project(found: ServerExamination) -> str:
-    assert found.caller is not None
-    namespace, role = found.caller.namespace, found.caller.role
+async def _project(exam: ServerExamination) -> str:
+    assert exam.caller is not None
+    namespace, role = exam.caller.namespace, exam.caller.role
     if namespace is None:
         return "none"
     if role is None and namespace == names.DEFAULT:
@@ -174,11 +174,11 @@ async def _project(found: ServerExamination) -> str:
             f"{namespace}: your token does not open the namespace of this directory.",
             hint="Ask the owner of the server for a grant, or work in a directory of a project that it opens.",
         )
-    state = "" if found.caller.exists else "; nothing is stored there yet"
+    state = "" if exam.caller.exists else "; nothing is stored there yet"
     return f"{namespace}: {role}{state}"
 
 
-async def _assistants(found: ServerExamination) -> str:
+async def _assistants(exam: ServerExamination) -> str:
     here = [client for client in CLIENTS.values() if client.is_here(Machine())]
     if not here:
         return "none found on this machine"
@@ -186,7 +186,8 @@ async def _assistants(found: ServerExamination) -> str:
     missing = [client.title for client in here if client.title not in installed]
     if not installed:
         raise Doubt(
-            f"Folklore is not installed into {', '.join(missing)}.", hint=f"folklore install --server {found.server}"
+            f"Folklore is not installed into {', '.join(missing)}.",
+            hint=f"folklore install --server {exam.server}",
         )
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 

@@ -46,9 +46,9 @@ def namespaces() -> None:
 @context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
-    found, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
-    shown = _NAMESPACE | (_DELETION if deleted else {})
-    rows = [row_of(item, shown, zone) | {"memories": item.memories or 0} for item in found]
+    namespaces, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
+    columns = _NAMESPACE | (_DELETION if deleted else {})
+    rows = [row_of(item, columns, zone) | {"memories": item.memories or 0} for item in namespaces]
     if as_json:
         print_json({"namespaces": [without_nulls(row) for row in rows]})
     elif rows:
@@ -169,15 +169,15 @@ def restore(ctx: click.Context, name: str) -> None:
 @context_and_json
 def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
-    found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
+    result, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
-    counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]
+    counts = [count for count in _COUNTS if result.model is not None or count != "without_vector"]
     columns = ["name", *counts, "oldest", "newest"]
-    rows = [row_of(item, {name: name for name in columns}, zone) for item in found.namespaces]
-    total = {count: sum(getattr(item, count) for item in found.namespaces) for count in counts}
+    rows = [row_of(item, {name: name for name in columns}, zone) for item in result.namespaces]
+    total = {count: sum(getattr(item, count) for item in result.namespaces) for count in counts}
     if as_json:
-        shown = [without_nulls(row) for row in rows]
-        print_json(without_nulls({"namespaces": shown, "total": total, "model": found.model, "engine": found.engine}))
+        items = [without_nulls(row) for row in rows]
+        print_json(without_nulls({"namespaces": items, "total": total, "model": result.model, "engine": result.engine}))
     else:
         last = [{"name": "all", **total}] if len(rows) > 1 else []
         print_rows([*rows, *last], columns)
@@ -254,12 +254,12 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
-    found, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
+    tokens, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
     rows = [
         row_of(item, {"id": "id", "name": "principal"}, zone)
         | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
         | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_USE, zone)
-        for item in found
+        for item in tokens
     ]
     if as_json:
         print_json({"tokens": [without_nulls(row) for row in rows]})

@@ -32,7 +32,7 @@ _CWD = re.compile(rb'"cwd":\s?("(?:[^"\\]|\\.){1,4096}")')
 
 def encoded(path: str) -> str:
     """Return the name of the folder for a directory."""
-    name = _REPLACED.sub(lambda found: "-" * (len(found[0].encode("utf-16-le", "surrogatepass")) // 2), path)
+    name = _REPLACED.sub(lambda match: "-" * (len(match[0].encode("utf-16-le", "surrogatepass")) // 2), path)
     return name[:_NAME_CHARACTERS]
 
 
@@ -49,12 +49,12 @@ class ClaudeProjects:
         directories = set(self._recorded(folder, name)) or set(self._on_disk(name))
         existing = sorted(path for path in directories if path.is_dir())
         if not existing:
-            gone = min(map(str, directories), default="")
-            return None, f"{gone} does not exist" if gone else "no folder on this machine has this name"
-        found = {project_namespace(path): path for path in existing}
-        if len(found) > 1:
+            missing = min(map(str, directories), default="")
+            return None, f"{missing} does not exist" if missing else "no folder on this machine has this name"
+        projects = {project_namespace(path): path for path in existing}
+        if len(projects) > 1:
             return None, f"several folders have this name: {', '.join(map(str, existing))}"
-        [(namespace, path)] = found.items()
+        [(namespace, path)] = projects.items()
         return (None, f"{path} is in no git repository") if namespace == names.DEFAULT else (namespace, "")
 
     def _recorded(self, folder: Path, name: str) -> Iterator[Path]:
@@ -66,11 +66,11 @@ class ClaudeProjects:
     @cached_property
     def _known(self) -> dict[str, list[Path]]:
         """The directories in `.claude.json` and `history.jsonl`, by their names."""
-        found: dict[str, list[Path]] = {}
+        folders: dict[str, list[Path]] = {}
         for text in {*_settings_projects(self._root), *_history_projects(self._root)}:
             if text.startswith(Path(text).anchor or "\0"):  # absolute
-                found.setdefault(encoded(text), []).append(Path(text))
-        return found
+                folders.setdefault(encoded(text), []).append(Path(text))
+        return folders
 
     def _on_disk(self, name: str) -> Iterator[Path]:
         """Yield the directories on the disk whose path has this name."""
@@ -90,15 +90,15 @@ class ClaudeProjects:
 
 def _worked_in(folder: Path) -> set[str]:
     """Return the directories that the newest transcripts of a folder name."""
-    found: set[str] = set()
+    folders: set[str] = set()
     with suppress(OSError):
         files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
         for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRANSCRIPTS]:
             with suppress(OSError), path.open("rb") as transcript:
                 for match in _CWD.finditer(transcript.read(_TRANSCRIPT_BYTES)):
                     with suppress(ValueError):
-                        found.add(json.loads(match[1]))
-    return found
+                        folders.add(json.loads(match[1]))
+    return folders
 
 
 def _settings_projects(root: Path) -> Iterable[str]:
@@ -113,14 +113,14 @@ def _settings_projects(root: Path) -> Iterable[str]:
 
 def _history_projects(root: Path) -> set[str]:
     """Return the directories in which prompts were written."""
-    found: set[str] = set()
+    projects: set[str] = set()
     with suppress(OSError), (root / "history.jsonl").open("rb") as history:
         while line := history.readline(_LINE_BYTES):
             with suppress(ValueError, RecursionError, TypeError, KeyError):
                 project = json.loads(line)["project"]
                 if isinstance(project, str):
-                    found.add(project)
-    return found
+                    projects.add(project)
+    return projects
 
 
 def _children(folder: Path) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from folklore.project import project_namespace, repository_root
 from folklore.text import names
 
 # The user's own notes in the configuration of Claude Code, and files by which that folder is known.
-_OWN = ("CLAUDE.md", "CLAUDE.local.md", "rules", "agent-memory")
+_PERSONAL = ("CLAUDE.md", "CLAUDE.local.md", "rules", "agent-memory")
 _CLAUDE_FILES = ("history.jsonl", "settings.json", ".claude.json")
 
 
@@ -97,7 +97,7 @@ def found_format(file: str) -> str:
             return "rules"
         return "markdown" if path.name.lower().endswith(MARKDOWN) else "jsonl"
     top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in real.iterdir()]
-    ruled = any(top) and any(next(rule_files(real, personal=own), None) for own in (False, True))
+    ruled = any(top) and any(next(rule_files(real, personal=personal), None) for personal in (False, True))
     return "rules" if ruled else "markdown"
 
 
@@ -119,17 +119,17 @@ def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Targ
         pages = Pages("markdown", origin, markdown_files(real, base), _below(real, base))
         return [_target(path, options.namespace or options.project, pages)]
     readers = {"rules": _rules, "git": _git, "claude-memory": _claude}
-    found = list(readers[form](real, private, options))
-    if not found:
+    targets = list(readers[form](real, private, options))
+    if not targets:
         raise InvalidInput("FILE", f"{path} has no files of the format {form}.", hint="--format names another one.")
-    return [replace(target, namespace=options.namespace or target.namespace) for target in found]
+    return [replace(target, namespace=options.namespace or target.namespace) for target in targets]
 
 
 def _target(source: object, namespace: str | None, pages: Pages, reason: str = "") -> Target:
-    shown = str(source)
+    name = str(source)
     home = f"{Path.home()}{os.sep}"
-    shown = f"~{os.sep}{shown.removeprefix(home)}" if shown.startswith(home) else shown
-    return Target(shown, namespace, pages.lines(), pages, reason)
+    name = f"~{os.sep}{name.removeprefix(home)}" if name.startswith(home) else name
+    return Target(name, namespace, pages.lines(), pages, reason)
 
 
 def _below(path: Path, base: Path) -> tuple[str, ...]:
@@ -137,14 +137,14 @@ def _below(path: Path, base: Path) -> tuple[str, ...]:
     return () if path == base else (path.relative_to(base).as_posix(),)
 
 
-def _origin(form: PageFormat, path: Path, author: str, *, own: bool = False) -> tuple[Path, str]:
+def _origin(form: PageFormat, path: Path, author: str, *, personal: bool = False) -> tuple[Path, str]:
     """Return the folder that names of pages are relative to, and what the pages are from, the same for each import.
 
-    That is the repository, for every clone of it; else, and for a user's `own` pages, the folder on this machine.
+    That is the repository, for every clone of it; else, and for a user's `personal` pages, the folder on this machine.
     """
     folder = path if path.is_dir() else path.parent
     namespace, root = project_namespace(folder), repository_root(folder)
-    if own or namespace == names.DEFAULT or not path.is_relative_to(root):
+    if personal or namespace == names.DEFAULT or not path.is_relative_to(root):
         # As a digest: others who read the memories need not know the names of this machine and its folders.
         place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[:8]
         return folder, f"{form} {author}:{place}"
@@ -164,7 +164,7 @@ def _rules(path: Path, private: str, options: Options) -> Iterator[Target]:
         if not files:
             continue
         if personal:
-            base, origin = _origin("rules", path, options.author, own=True)
+            base, origin = _origin("rules", path, options.author, personal=True)
         files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
         pages = Pages("rules", origin, files, _below(path, base))
         if personal:
@@ -198,10 +198,11 @@ def _git(path: Path, _private: str, _options: Options) -> Iterator[Target]:
 def _claude_root(path: Path) -> Path | None:
     """Return the configuration folder of Claude Code that a path is, or that holds the user's notes there."""
     for folder in (path, *path.parents):
-        named = folder.name == ".claude" and (folder.parent == Path.home().resolve() or (folder / "projects").is_dir())
-        if named or ((folder / "projects").is_dir() and any((folder / name).is_file() for name in _CLAUDE_FILES)):
+        projects = (folder / "projects").is_dir()
+        is_root = folder.name == ".claude" and (folder.parent == Path.home().resolve() or projects)
+        if is_root or (projects and any((folder / name).is_file() for name in _CLAUDE_FILES)):
             below = path.relative_to(folder).parts
-            return folder if not below or below[0] in ("projects", *_OWN) else None
+            return folder if not below or below[0] in ("projects", *_PERSONAL) else None
     return None
 
 
@@ -209,17 +210,17 @@ def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
     """Yield the user's own notes, and those on each project."""
     root = _claude_root(path)
     if root is None:
-        base, origin = _origin("claude-memory", path, options.author, own=True)
+        base, origin = _origin("claude-memory", path, options.author, personal=True)
         pages = Pages("claude-memory", origin, claude_files(path, base), _below(path, base))
         yield _target(path, None, pages, "it is not in a configuration folder of Claude Code")
         return
     # The folder on this machine: two people, or two machines, may have projects of the same name.
-    _, origin = _origin("claude-memory", root, options.author, own=True)
+    _, origin = _origin("claude-memory", root, options.author, personal=True)
     below = path.relative_to(root).parts
     if below[:1] != ("projects",):
-        chosen = [path] if below else [root / name for name in _OWN if (root / name).exists()]
-        if files := [file for own in chosen for file in claude_files(own, root)]:
-            yield _target(path, private, Pages("claude-memory", origin, files, _below(path, root) or _OWN))
+        places = [path] if below else [root / name for name in _PERSONAL if (root / name).exists()]
+        if files := [file for place in places for file in claude_files(place, root)]:
+            yield _target(path, private, Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL))
     if not below or below[0] == "projects":
         yield from _project_notes(path, root, origin, options)
 
@@ -252,7 +253,7 @@ async def described(targets: Sequence[Target], operations: Operations, author: s
     """Add to each target what is stored in its namespace, and who can read it."""
     namespaces = await operations.call(ListNamespacesRequest())
     tokens = await operations.call(ListTokensRequest())
-    stored = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
+    counts = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
     others = [token for token in tokens if token.principal.lower() != author.lower()]
     owners = tuple(sorted({token.principal for token in others if token.owner}))
     return [
@@ -260,7 +261,7 @@ async def described(targets: Sequence[Target], operations: Operations, author: s
         if target.namespace is None
         else replace(
             target,
-            stored=stored.get(names.key(target.namespace)),
+            stored=counts.get(names.key(target.namespace)),
             readers=tuple(sorted({token.principal for token in others if _opens(token, target.namespace)})),
             owners=owners,
         )
@@ -270,5 +271,5 @@ async def described(targets: Sequence[Target], operations: Operations, author: s
 
 def _opens(token: Token, namespace: str) -> bool:
     key = names.key(namespace)
-    opened = [names.key(grant.rpartition(":")[0]) for grant in token.grants]
-    return any(key == name or (name.endswith("*") and key.startswith(name[:-1])) for name in opened)
+    patterns = [names.key(grant.rpartition(":")[0]) for grant in token.grants]
+    return any(key == name or (name.endswith("*") and key.startswith(name[:-1])) for name in patterns)

@@ -197,14 +197,14 @@ def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bo
     """
     if not as_json:
         _show(targets)
-    chosen = [target for target in targets if target.namespace is not None]
-    if not chosen:
+    selected = [target for target in targets if target.namespace is not None]
+    if not selected:
         hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
         raise InvalidInput("namespace", f"none is known for {targets[0].source}: {targets[0].reason}.", hint=hint)
     if yes or request.dry_run:
-        return chosen
-    shared = sorted({str(target.namespace) for target in chosen if target.readers})
-    several = sorted({str(target.namespace) for target in chosen})
+        return selected
+    shared = sorted({str(target.namespace) for target in selected if target.readers})
+    several = sorted({str(target.namespace) for target in selected})
     if sys.stdin.isatty() and sys.stderr.isatty():
         into = ", ".join(several[:5]) + (" …" if several[5:] else "")
         readable = f" Others can read {', '.join(shared)}." if shared else ""
@@ -212,7 +212,7 @@ def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bo
     elif shared or several[1:]:
         problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
         raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
-    return chosen
+    return selected
 
 
 def _values(report: Report) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
     """Return the targets as JSON, nothing for a format without."""
     if not targets:
         return {}
-    shown = ("source", "namespace", "memories", "stored", "readers", "owners")
+    columns = ("source", "namespace", "memories", "stored", "readers", "owners")
     return {
         "targets": [
-            {name: getattr(target, name) for name in shown} for target in targets if target.namespace is not None
+            {name: getattr(target, name) for name in columns} for target in targets if target.namespace is not None
         ],
         "titles": [title for target in targets for title in target.titles],
         "left_out": [
@@ -262,8 +262,8 @@ def _summary(report: Report) -> str:
     overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
     overwritten += f", {report.removed:,} forgotten" if report.removed else ""
     skipped = sum(report.skipped.values()) + report.refused
-    stored = f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates"
-    return f"{stored}, {skipped:,} skipped, {report.failed:,} failed"
+    counts = f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates"
+    return f"{counts}, {skipped:,} skipped, {report.failed:,} failed"
 
 
 def _print_report(report: Report, *, dry_run: bool, form: str) -> None:

@@ -68,11 +68,11 @@ def invite(
     The line has an address and a code. `folklore join` exchanges the code for a token; a code that was used opens
     nothing. `folklore tokens list` shows invitations, and `folklore tokens revoke` withdraws them.
     """
-    wanted = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
-    if not wanted:
+    full_grants = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
+    if not full_grants:
         raise InvalidInput("repo", "is missing.", hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer")
     address = _public_address(settings_of(ctx), url)
-    result = call(ctx, InviteRequest(name=name, grants=wanted, expires=expires, within=within))
+    result = call(ctx, InviteRequest(name=name, grants=full_grants, expires=expires, within=within))
     line = f"folklore join {address} {result.code}"
     if as_json:
         value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
@@ -81,7 +81,7 @@ def invite(
         return
     print_line(line)
     until = absolute_time(result.valid_until, zone_of(ctx))
-    _say(f"Send this line to {result.principal}. It works once, until {until}, for {', '.join(wanted)}.")
+    _say(f"Send this line to {result.principal}. It works once, until {until}, for {', '.join(full_grants)}.")
     _say(f"A machine without Folklore needs before it: {pip_install()}")
     if result.expires_at:
         _say(f"The token ends {absolute_time(result.expires_at, zone_of(ctx))}.")
@@ -116,23 +116,23 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
     if ca is not None:
         keep_authority(server, ca, settings.home)
     try:
-        joined, kept = asyncio.run(_exchange(settings, server, code))
+        caller, place = asyncio.run(_exchange(settings, server, code))
     except FolkloreError:
         if ca is not None and read_token(server, home=settings.home) is None:
             drop_authority(server, settings.home)
         raise
-    print_line(f"Joined {server} as {joined.principal}; the token is kept in {kept}.", fg="green")
-    given = ctx.find_root().obj
-    given["flags"] |= {"server": server, "token": None}
-    given["settings"] = None
+    print_line(f"Joined {server} as {caller.principal}; the token is kept in {place}.", fg="green")
+    root = ctx.find_root().obj
+    root["flags"] |= {"server": server, "token": None}
+    root["settings"] = None
     code_of_install = 0 if no_install else _install(ctx, server)
-    found = asyncio.run(examine_server(settings, zone_of(ctx)))
-    print_checks(found.checks, as_json=False, ok=not found.failed)
+    examination = asyncio.run(examine_server(settings, zone_of(ctx)))
+    print_checks(examination.checks, as_json=False, ok=not examination.failed)
     if os.environ.get("FOLKLORE_TOKEN"):
         print_line("FOLKLORE_TOKEN is set here: commands use that token and not the kept one.", fg="yellow")
     print_line("Next: start your assistant in a repository. For commands in a terminal:")
     print_line(f"  export FOLKLORE_SERVER={server}")
-    return found.exit_code or code_of_install
+    return examination.exit_code or code_of_install
 
 
 async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined, str]:
@@ -150,9 +150,9 @@ async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined,
             except Conflict:  # the kept token is that of another invitation
                 pass
         secret = new_secret()
-        kept = save_token(server, secret, home=home)
+        place = save_token(server, secret, home=home)
         try:
-            return await _redeem(client, code, secret), kept
+            return await _redeem(client, code, secret), place
         except FolkloreError as error:
             unknown = isinstance(error, Unavailable) and not isinstance(error, NotCarriedOut)
             if former is not None:
@@ -200,28 +200,28 @@ def _namespace_of(repo: str) -> str:
     if text.lower().startswith("repo:"):
         return text
     if "://" in text or "@" in text:
-        found = names.from_remote(text)
-        if found is None:
+        namespace = names.from_remote(text)
+        if namespace is None:
             raise InvalidInput("repo", f"{text!r} names no repository.", hint="For example: acme/shop")
-        return found
+        return namespace
     return f"repo:{text.removesuffix('.git')}"
 
 
 def _public_address(settings: Settings, url: str | None) -> str:
     """Return the address of the server for other machines. Raises InvalidInput if it is not known."""
-    known = url or settings.server
-    if known is None and settings.http.allowed_hosts:
+    address = url or settings.server
+    if address is None and settings.http.allowed_hosts:
         first = settings.http.allowed_hosts[0]
-        known = first if "://" in first else f"https://{first}"
-    if known is None and sys.stdin.isatty():
-        known = click.prompt("Address of this server for other machines (https://…)", err=True)
-    if known is None:
+        address = first if "://" in first else f"https://{first}"
+    if address is None and sys.stdin.isatty():
+        address = click.prompt("Address of this server for other machines (https://…)", err=True)
+    if address is None:
         raise InvalidInput(
             "url",
             "the address of this server is not known.",
             hint="Pass --url https://folklore.example.com, or name it in http.allowed_hosts.",
         )
-    return normalised(known)
+    return normalised(address)
 
 
 def _say(text: str) -> None:

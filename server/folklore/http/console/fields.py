@@ -45,7 +45,7 @@ class FormField:
 
 def form_fields(values: Mapping[str, str]) -> list[FormField]:
     """Return the inputs of all fields that people state, with these texts."""
-    found = []
+    fields = []
     for name in CHANGEABLE:
         field = FIELDS[name]
         if not field.stated:
@@ -53,8 +53,8 @@ def form_fields(values: Mapping[str, str]) -> list[FormField]:
         input_: Input = "textarea" if name == "content" or field.limit > _LONG else _INPUTS[field.type]
         help_ = " ".join(filter(None, (field.about and f"{field.about.rstrip('.')}.", _HELP.get(field.type, ""))))
         label = name.replace("_", " ").capitalize()
-        found.append(FormField(name, label, input_, help_, values.get(name, ""), name == "content"))
-    return found
+        fields.append(FormField(name, label, input_, help_, values.get(name, ""), name == "content"))
+    return fields
 
 
 def as_texts(memory: Memory) -> dict[str, str]:
@@ -74,8 +74,8 @@ def digests(texts: Mapping[str, str]) -> str:
 
 def untouched(form: Mapping[str, str], typed: Mapping[str, str]) -> set[str]:
     """Return the fields of a form whose texts are those that it was filled with."""
-    shown = set(_DIGEST.findall(form.get("shown", "")))
-    return {name for name, digest in _DIGEST.findall(digests(typed)) if (name, digest) in shown}
+    originals = set(_DIGEST.findall(form.get("shown", "")))
+    return {name for name, digest in _DIGEST.findall(digests(typed)) if (name, digest) in originals}
 
 
 def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
     return {name: getattr(checked, name) for name in values}
 
 
-def changed_values(before: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Changes, tuple[str, ...]]:
+def changed_values(originals: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Changes, tuple[str, ...]]:
     """Return the changes from the texts of a memory to those of a form, and the fields to be emptied.
 
     Raises InvalidInput that names the field.
     """
-    changed = {name: text for name, text in texts.items() if text.strip() != before[name].strip()}
+    changed = {name: text for name, text in texts.items() if text.strip() != originals[name].strip()}
     clear = tuple(name for name, text in changed.items() if not text.strip() and FIELDS[name].clearable)
     values = {
         name: _value(name, text)

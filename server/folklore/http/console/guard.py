@@ -44,7 +44,7 @@ _HEADERS: Mapping[str, str] = {
 }
 _STATIC = "/static/"
 # Bytes of a form without a session that are kept for the next one: a long text, and its encoding.
-_KEPT = 200_000
+_FORM_LIMIT = 200_000
 _OPEN = ("/sign-in", "/open")
 
 
@@ -82,11 +82,11 @@ class ConsoleGuard:
         visitor: Visitor | None = None
         try:
             visitor = await self._visitor(request)
-            refused = await self._refused(request, visitor)
+            refusal = await self._refused(request, visitor)
         except FolkloreError as error:
-            refused = error_page(request, error, None)
-        if refused is not None:
-            return await refused(scope, receive, send)
+            refusal = error_page(request, error, None)
+        if refusal is not None:
+            return await refusal(scope, receive, send)
         state = scope.setdefault("state", {})
         state["visitor"] = visitor
         scope["headers"] = [*scope["headers"], *self._zone(request)]
@@ -97,12 +97,12 @@ class ConsoleGuard:
 
     def _zone(self, request: Request) -> list[tuple[bytes, bytes]]:
         """Return the header of the visitor's time zone, which a script keeps in a cookie, else that of the setting."""
-        given = request.cookies.get("folklore_zone", "")
+        zone = request.cookies.get("folklore_zone", "")
         try:
-            zone_named(given, TIME_ZONE)
+            zone_named(zone, TIME_ZONE)
         except InvalidInput:
-            given = self._team.app.settings.time_zone or ""
-        return [] if TIME_ZONE in request.headers else [(TIME_ZONE.lower().encode(), given.encode())]
+            zone = self._team.app.settings.time_zone or ""
+        return [] if TIME_ZONE in request.headers else [(TIME_ZONE.lower().encode(), zone.encode())]
 
     async def _visitor(self, request: Request) -> Visitor | None:
         secret = request.cookies.get(cookie_name(request))
@@ -171,15 +171,15 @@ async def _sign_in(request: Request) -> Response:
         return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
     if request.method == "POST":
         length, type_ = request.headers.get("content-length", ""), request.headers.get("content-type", "")
-        kept = length.isdecimal() and int(length) <= _KEPT and not type_.startswith("multipart/")
-        return form_again(request, await read_form(request) if kept else ImmutableMultiDict(), 401)
+        keeps_form = length.isdecimal() and int(length) <= _FORM_LIMIT and not type_.startswith("multipart/")
+        return form_again(request, await read_form(request) if keeps_form else ImmutableMultiDict(), 401)
     path, query = request.scope["path"].lstrip("/"), request.url.query
     return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
 
 
-def next_address(given: str) -> str:
+def next_address(path: str) -> str:
     """Return the address of a page within the console, whatever the address of the sign-in page says."""
-    return "./" + quote(given.lstrip("/\\"), safe="/?&=%+,:")
+    return "./" + quote(path.lstrip("/\\"), safe="/?&=%+,:")
 
 
 def _with_headers(send: Send, *, keep: bool = False) -> Send:

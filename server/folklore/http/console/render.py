@@ -80,9 +80,9 @@ def ago(moment: datetime | None) -> Markup | str:
         return "never"
     at = moment.astimezone(zone := _zone())
     exact = absolute_time(at, zone)
-    shown = distance(at, datetime.now(UTC)) or exact
+    text = distance(at, datetime.now(UTC)) or exact
     return Markup('<time datetime="{}" title="{} {}">{}</time>').format(
-        at.isoformat(timespec="seconds"), exact, zone, shown
+        at.isoformat(timespec="seconds"), exact, zone, text
     )
 
 

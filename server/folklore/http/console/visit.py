@@ -109,8 +109,8 @@ def redirection(location: str) -> Response:
 
 def address(request: Request, path: str = "", **parameters: object) -> str:
     """Return the address of a page relative to the present one, so that it holds behind any prefix of a proxy."""
-    given = [(name.rstrip("_"), value) for name, value in parameters.items() if value not in (None, "", [], ())]
-    query = urlencode(given, doseq=True)
+    pairs = [(name.rstrip("_"), value) for name, value in parameters.items() if value not in (None, "", [], ())]
+    query = urlencode(pairs, doseq=True)
     return f"{'../' * _depth(request) or './'}{path}{'?' if query else ''}{query}"
 
 
@@ -132,9 +132,9 @@ def form_again(
     request: Request, form: ImmutableMultiDict[str, str], status: int, visit: Visit | None = None
 ) -> HTMLResponse:
     """Return a page that keeps what was typed into a form, to be sent again after signing in."""
-    kept = [(name, value) for name, value in form.multi_items() if name != TOKEN_FIELD]
+    inputs = [(name, value) for name, value in form.multi_items() if name != TOKEN_FIELD]
     here = address(request, request.scope["path"].lstrip("/"))
-    return open_page(request, "form_again.html", status, visit=visit, kept=kept, here=here)
+    return open_page(request, "form_again.html", status, visit=visit, kept=inputs, here=here)
 
 
 def is_from_script(request: Request) -> bool:

@@ -24,8 +24,8 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
     checks = TransportSecurityMiddleware(security)
 
     async def call(request: Request) -> Response:
-        if (refused := await checks.validate_request(request, is_post=True)) is not None:  # the content type
-            return refused
+        if (refusal := await checks.validate_request(request, is_post=True)) is not None:  # the content type
+            return refusal
         name = request.path_params["operation"]
         try:
             if name not in OPERATIONS:

@@ -185,10 +185,10 @@ def _metadata(oauth: OAuthSettings) -> list[Route]:
     nothing = Route("/.well-known/{rest:path}", _no_metadata, methods=["GET", "OPTIONS"])
     if _metadata_url(oauth) is None:
         return [nothing]
-    found = create_protected_resource_routes(
+    routes = create_protected_resource_routes(
         resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
     )
-    return [*found, nothing]
+    return [*routes, nothing]
 
 
 async def _no_metadata(_request: Request) -> Response:

@@ -69,11 +69,11 @@ def run(settings: Settings, server: LocalServer, listening: socket.socket) -> No
 
 
 class _Server(uvicorn.Server):
-    told = False
+    is_stopping = False
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End when the requests that run are answered."""
-        self.told = True
+        self.is_stopping = True
 
 
 class _Inner(uvicorn.Server):
@@ -131,11 +131,11 @@ class _Ending:
         for guard in self._guards:
             await guard.close_overdue()
         if self._released is None:
-            gone = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
-            over = self.serving.told or gone or self._is_idle(self._idle_seconds)
-            if over and (gone or self._inode is None or self._server.release(self._inode)):
+            is_removed = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
+            over = self.serving.is_stopping or is_removed or self._is_idle(self._idle_seconds)
+            if over and (is_removed or self._inode is None or self._server.release(self._inode)):
                 self._released = time.monotonic()
-                log.info("ending", told=self.serving.told, removed=gone)
+                log.info("ending", told=self.serving.is_stopping, removed=is_removed)
         elif self._is_idle(_QUIET_SECONDS) or time.monotonic() - self._released > _LAST_SECONDS:
             self.serving.should_exit = True
 
@@ -206,8 +206,8 @@ def _service(app: App) -> Service:
 
     async def project_at(directory: str) -> str:
         # With a namespace and without its directory, the client has one that is the same in all directories.
-        own = requested(DIRECTORY) in (None, directory) and requested_namespace() is not None
-        return namespace() if own else await app.project_at(directory)
+        is_session = requested(DIRECTORY) in (None, directory) and requested_namespace() is not None
+        return namespace() if is_session else await app.project_at(directory)
 
     async def context() -> Any:
         return await app.context(

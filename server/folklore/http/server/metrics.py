@@ -68,7 +68,7 @@ class Metrics(CallMetrics):
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._folder = Path(named) if (named := os.environ.get(_FOLDER)) else None
+        self._folder = Path(folder) if (folder := os.environ.get(_FOLDER)) else None
         self._registry = CollectorRegistry()
         counter, histogram = partial(Counter, registry=self._registry), partial(Histogram, registry=self._registry)
         gauge = partial(Gauge, registry=self._registry)

@@ -45,9 +45,9 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
+        id_ = Headers(scope=scope).get("x-request-id", "")
         scope.setdefault("state", {})
-        entry = _Entry(given if _REQUEST_ID.fullmatch(given) else uuid4().hex, self._route(scope), scope, self._metrics)
+        entry = _Entry(id_ if _REQUEST_ID.fullmatch(id_) else uuid4().hex, self._route(scope), scope, self._metrics)
 
         async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -99,9 +99,9 @@ class _Entry:
         method = self._scope["method"] if self._scope["method"] in _METHODS else "other"
         self._metrics.ended(method, self.route, status)
         principal = self._scope["state"].get("principal")
-        shown = {} if principal is None else {"principal": principal}
+        extra = {} if principal is None else {"principal": principal}
         ms = round((perf_counter() - self._began) * 1e3, 1)
-        log.log(self._level(), "request", method=method, route=self.route, status=self.status or status, ms=ms, **shown)
+        log.log(self._level(), "request", method=method, route=self.route, status=self.status or status, ms=ms, **extra)
 
     def _level(self) -> int:
         if self.status is None:

@@ -68,8 +68,8 @@ def run(
     tls = tls_context(http.tls_cert, http.tls_key) is not None
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
     sockets = bind(host, port)
-    named = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
+    address = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
     announce(url)
     if insecure and not is_loopback(host):
         log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
@@ -102,19 +102,19 @@ def bind(host: str, port: int) -> list[socket.socket]:
     Raises ConfigInvalid if there is no such address or the port is taken.
     """
     try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise ConfigInvalid("http.host", f"{host!r} is not an address ({error.strerror or error}).") from error
     sockets: list[socket.socket] = []
     failed: OSError | None = None
-    for family, _, _, _, address in dict.fromkeys(found):
-        chosen = sockets[0].getsockname()[1] if sockets else port
+    for family, _, _, _, address in dict.fromkeys(addresses):
+        free_port = sockets[0].getsockname()[1] if sockets else port
         try:
-            opened = socket.create_server((address[0], chosen), family=family, backlog=_BACKLOG)
+            listener = socket.create_server((address[0], free_port), family=family, backlog=_BACKLOG)
             # Accepted connections inherit it. asyncio sets it only if the protocol of the socket is stated; without it
             # the body of a response waits 40 ms for the client to confirm the head.
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sockets.append(opened)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sockets.append(listener)
         except OSError as error:  # e.g. `localhost` in a container without IPv6
             failed = error
     if sockets:

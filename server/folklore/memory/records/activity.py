@@ -52,8 +52,8 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     if request.after is not None:
         read = await log.later(feed_of(request.after, question), request.limit, context.now)
     else:
-        before = None if request.before is None else place_of(request.before, question)
-        read = await log.earlier(before, request.limit, context.now)
+        end = None if request.before is None else place_of(request.before, question)
+        read = await log.earlier(end, request.limit, context.now)
     ids = (id_ for event in read.events for id_ in event.memories)
     visible = await visible_memories(context, list(names), ids)
     events = (event_of(event, names[event.namespace], visible) for event in read.events)
@@ -120,32 +120,32 @@ class _Log:
     def _question(self, fetch: int) -> dict[str, object]:
         return {"namespaces": self.namespaces, "actions": self.actions, "author": self.author, "fetch": fetch}
 
-    async def earlier(self, before: Place | None, limit: int, now: datetime) -> _Read:
+    async def earlier(self, end: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
-        at, id_, namespace = before or _END
-        found = await self.statements.events(
+        at, id_, namespace = end or _END
+        rows = await self.statements.events(
             **self._question(limit + 1),
             before_at=at,
             before_id=id_,
             before_namespace=namespace,
             recalled_since=_BEGINNING if self.author is None else now - _RECALLED,
         )
-        events, more = found[:limit], len(found) > limit
-        if before is not None:
+        events, more = rows[:limit], len(rows) > limit
+        if end is not None:
             return _Read(events, None, more)
         since = max(now - _LATE, events[-1].at + _LEAST) if more else now - _LATE
         return _Read(events, Feed.of(since, [event.place for event in events]), more)
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
         """Return the events that a feed has not given, oldest first."""
-        found = await self.statements.events_since(**self._question(len(feed.given) + limit + 1), since=feed.since)
-        new = [event for event in found if not feed.holds(event.place)]
-        events, left = new[:limit], new[limit:]
-        given = [event.place for event in found if feed.holds(event.place)]
-        given = sorted(given + [event.place for event in events])
+        rows = await self.statements.events_since(**self._question(len(feed.marks) + limit + 1), since=feed.since)
+        new = [event for event in rows if not feed.holds(event.place)]
+        events, rest = new[:limit], new[limit:]
+        places = [event.place for event in rows if feed.holds(event.place)]
+        places = sorted(places + [event.place for event in events])
         since = max(feed.since, now - _LATE)
-        if len(given) > _REMEMBERED:
-            since = max(since, given[-_REMEMBERED - 1].at + _LEAST)
-        if left:
-            since = min(since, left[0].at)
-        return _Read(events, Feed.of(since, given), bool(left))
+        if len(places) > _REMEMBERED:
+            since = max(since, places[-_REMEMBERED - 1].at + _LEAST)
+        if rest:
+            since = min(since, rest[0].at)
+        return _Read(events, Feed.of(since, places), bool(rest))

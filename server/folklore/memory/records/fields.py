@@ -19,9 +19,9 @@ async def write_fields(
     change: NamespaceTransaction, state: State, fields: Mapping[str, Any], vectors: Vectors | None
 ) -> None:
     """Write columns of a memory, and its postings and vectors if they changed. Raises Conflict for a text in use."""
-    after = {**state.held, **fields}
-    alive = after["forgotten_at"] is None and after["superseded_at"] is None
-    text = digest(str(after["content"]))
+    values = {**state.held, **fields}
+    alive = values["forgotten_at"] is None and values["superseded_at"] is None
+    text = digest(str(values["content"]))
     if alive and (holder := await change.in_force(digests=[text])) not in (None, state.id):
         raise text_in_use(holder)
     if "language" in fields:

@@ -34,33 +34,33 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
         require_writable(context.caller)
     _check(request)
     namespaces, filters = await _select(context, request)
-    found: list[Memory] = []
-    already: list[UUID] = []
+    memories: list[Memory] = []
+    earlier: list[UUID] = []
     restored: list[Memory] = []
     more = False
     for namespace, ids in namespaces.items():
-        room = MAX_AT_ONCE - len(found)
+        room = MAX_AT_ONCE - len(memories)
         async with context.memory.changes.of(namespace, caller=context.caller, now=context.now) as change:
             if ids is None:
                 assert filters is not None
                 ids = await change.matching(filters, room + 1, request.only)
                 more = more or len(ids) > room
                 ids = ids[:room]
-            due, before = await _due(change, ids, erase=request.erase)
-            already += before
-            if due:
-                found += await change.read(due)
-                hidden = await _hidden(change, due, filters)
+            targets, old = await _due(change, ids, erase=request.erase)
+            earlier += old
+            if targets:
+                memories += await change.read(targets)
+                hidden = await _hidden(change, targets, filters)
                 if not request.dry_run:
-                    undoes = dict.fromkeys(due, 0) if request.undoes_store else None
-                    await _write(change, due, hidden, erase=request.erase, undoes=undoes)
+                    undoes = dict.fromkeys(targets, 0) if request.undoes_store else None
+                    await _write(change, targets, hidden, erase=request.erase, undoes=undoes)
                 restored += await change.read(list(hidden))
-    if not request.dry_run and found:
+    if not request.dry_run and memories:
         context.memory.changed()
         if request.erase:
             context.memory.namespaces.known.clear()  # one may be empty now
             await refresh_planner_samples(context.memory)
-    return ForgetResult(tuple(found), tuple(already), more, tuple(restored))
+    return ForgetResult(tuple(memories), tuple(earlier), more, tuple(restored))
 
 
 async def forget_again(change: NamespaceTransaction, id_: UUID, undone: Revision) -> None:
@@ -70,28 +70,28 @@ async def forget_again(change: NamespaceTransaction, id_: UUID, undone: Revision
 
 async def _write(
     change: NamespaceTransaction,
-    due: Sequence[UUID],
+    ids: Sequence[UUID],
     hidden: Mapping[UUID, UUID],
     *,
     erase: bool = False,
     undoes: Mapping[UUID, int] | None = None,
 ) -> None:
     if erase:
-        await change.erase(due)
+        await change.erase(ids)
     else:
-        await change.record(due, "forget", ["forgotten_at"], undoes=undoes)
-        await change.close(closings=[Closing(id_, forgotten_at=change.now) for id_ in due])
+        await change.record(ids, "forget", ["forgotten_at"], undoes=undoes)
+        await change.close(closings=[Closing(id_, forgotten_at=change.now) for id_ in ids])
     await restore(change, hidden, f"{'erased' if erase else 'forgot'} what superseded it")
 
 
-async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
+async def _hidden(change: NamespaceTransaction, ids: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
     """Return the memories that only these ones hide, each with the memory that superseded it.
 
     One that matches the filters itself stays superseded: forgetting a topic must not bring its older memories back.
     """
-    states = await change.states(due)
-    leading = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
-    hidden = dict(await change.superseded_by(leading=leading, leaving=due))
+    states = await change.states(ids)
+    successors = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
+    hidden = dict(await change.superseded_by(leading=successors, leaving=ids))
     if hidden and filters is not None:
         matching = replace(filters, include_superseded=True)
         for id_ in await change.matching(matching, len(hidden), list(hidden)):
@@ -134,11 +134,11 @@ async def _select(
             raise InvalidInput("filters", "exclude nothing: every memory would be forgotten.", hint=hint)
         memory = context.memory
         if request.namespaces:
-            found = await memory.find_namespaces(request.namespaces)
+            namespaces = await memory.find_namespaces(request.namespaces)
         else:
-            found = Listed([await memory.find_namespace(context.namespace())])
-        names = {namespace.name for namespace in found}
-        selected = dict.fromkeys(sorted(namespace.id for namespace in found))
+            namespaces = Listed([await memory.find_namespace(context.namespace())])
+        names = {namespace.name for namespace in namespaces}
+        selected = dict.fromkeys(sorted(namespace.id for namespace in namespaces))
     for name in sorted(names):
         require(context.caller, name, "admin" if request.erase else "writer", dry_run=request.dry_run)
     return selected, filters
@@ -150,5 +150,5 @@ async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool
     existing = [id_ for id_ in ids if id_ in states]
     if erase:
         return existing, []
-    due = [id_ for id_ in existing if states[id_].forgotten_at is None]
-    return due, [id_ for id_ in existing if states[id_].forgotten_at is not None]
+    targets = [id_ for id_ in existing if states[id_].forgotten_at is None]
+    return targets, [id_ for id_ in existing if states[id_].forgotten_at is not None]

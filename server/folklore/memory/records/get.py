@@ -43,11 +43,11 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     ids = list(dict.fromkeys(item.id for _, item in visible))
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
-    found = tuple(
+    details = tuple(
         MemoryDetails(item, _relations_of(item.id, place, relations), counts.get((place, item.id), 0))
         for place, item in visible
     )
-    return GetResult(found, tuple(id_ for id_ in requested if id_ not in ids))
+    return GetResult(details, tuple(id_ for id_ in requested if id_ not in ids))
 
 
 async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple[ResolvedId, ...]:
@@ -65,19 +65,19 @@ async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
     # As the owner within readable namespaces: row-level security would keep an expression out of the index conditions.
     limit = _READ * len(request.endings)
-    found = await memory.root.memories.ending(readable, request.endings, limit=limit)
-    read = await memory.memories.get(readable, sorted({id_ for ids in found.values() for id_ in ids}))
+    matches = await memory.root.memories.ending(readable, request.endings, limit=limit)
+    read = await memory.memories.get(readable, sorted({id_ for ids in matches.values() for id_ in ids}))
     visible = {item.id: item for _, item in read if item.forgotten_at is None or may_read_forgotten(context, item)}
     return tuple(
         ResolvedId(ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES])
-        for ending, ids in found.items()
+        for ending, ids in matches.items()
     )
 
 
 def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:
     """Return the relations of a memory in its namespace; an id in several namespaces has others in each."""
-    own = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
-    return tuple(own[:_RELATIONS])
+    matches = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
+    return tuple(matches[:_RELATIONS])
 
 
 def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:

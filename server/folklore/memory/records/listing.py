@@ -62,14 +62,14 @@ async def list_page(
         order=ListingOrder.of(page.sort),
         after=page_of(page.cursor, question),
     )
-    kept, left_out = [Recalled(memory) for memory in listing.memories], False
+    results, left_out = [Recalled(memory) for memory in listing.memories], False
     if page.max_tokens is not None:
-        kept, left_out = budget.within_budget(kept, page.max_tokens)
+        results, left_out = budget.within_budget(results, page.max_tokens)
     more = listing.more or left_out
     return Answer(
-        memories=tuple(kept),
+        memories=tuple(results),
         searched=tuple(names.values()),
         truncated=more,
-        cursor=page_cursor(listing.places[len(kept) - 1], question) if more else None,
+        cursor=page_cursor(listing.places[len(results) - 1], question) if more else None,
         note=None if listing.memories or page.cursor else "Nothing matches.",
     )

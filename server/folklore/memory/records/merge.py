@@ -44,15 +44,15 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
     namespace = await _namespace(context, request, others)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same states
         read = dict(await _read(context, namespace, [request.id, *others]))
-        due = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
-        fields = _united(read[request.id], due, values) if due else values
+        sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
+        fields = _united(read[request.id], sources, values) if sources else values
         content = fields.get("content", read[request.id].content)
         vectors = None if content == read[request.id].content else await embed(context.memory, [content])
         async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
             states = await change.states([request.id, *others], whole=True)
             if any(id_ not in states or states[id_].revision != item.revision for id_, item in read.items()):
                 continue
-            await _write(change, request, states, [item.id for item in due], fields, vectors)
+            await _write(change, request, states, [item.id for item in sources], fields, vectors)
         context.memory.changed()
         return namespace
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
@@ -108,8 +108,8 @@ async def _namespace(context: RequestContext, request: UpdateRequest, others: Se
 
 
 async def _read(context: RequestContext, namespace: NamespaceInfo, ids: Sequence[UUID]) -> list[tuple[UUID, Memory]]:
-    found = await context.memory.memories.get([namespace.id], ids)
-    read = [(memory.id, memory) for _, memory in found]
+    rows = await context.memory.memories.get([namespace.id], ids)
+    read = [(memory.id, memory) for _, memory in rows]
     if missing := [id_ for id_ in ids if id_ not in dict(read)]:
         raise unknown_memories(missing)
     return read
@@ -128,15 +128,15 @@ def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any])
         expires_at=newest.expires_at,
         pinned=any(memory.pinned for memory in everyone),
     )
-    kept = ("tags", "pinned") if newest is target or "content" in values else ("tags", "pinned", *_OF_TEXT)
-    return {**{name: value for name, value in columns_of(united).items() if name in kept}, **values}
+    names = ("tags", "pinned") if newest is target or "content" in values else ("tags", "pinned", *_OF_TEXT)
+    return {**{name: value for name, value in columns_of(united).items() if name in names}, **values}
 
 
 async def _write(
     change: NamespaceTransaction,
     request: UpdateRequest,
     states: Mapping[UUID, State],
-    due: Sequence[UUID],
+    sources: Sequence[UUID],
     fields: Mapping[str, Any],
     vectors: Vectors | None,
     undoes: Mapping[UUID, int] | None = None,
@@ -145,7 +145,7 @@ async def _write(
     require_in_force(target)
     if request.if_revision not in (None, target.revision):
         raise wrong_revision(target, request.if_revision)
-    replacements = [Replacement(id_, target.id, f"merge[{place}]", MERGED) for place, id_ in enumerate(due)]
+    replacements = [Replacement(id_, target.id, f"merge[{place}]", MERGED) for place, id_ in enumerate(sources)]
     for replacement in replacements:
         if (error := refusal(replacement, states)) is not None and not is_done(replacement, states):
             raise error
@@ -154,7 +154,7 @@ async def _write(
         return
     await change.record([target.id], MERGE if replacements else "update", revised(changed), undoes=undoes)
     await write_replacements(change, replacements, now=change.now)
-    await change.copy_relations(due, target.id)
+    await change.copy_relations(sources, target.id)
     await write_fields(change, target, changed, vectors)
 
 

@@ -21,7 +21,7 @@ MAX_DAYS = 365
 # Days of the changes by author.
 _WEEK = 7
 # New texts; the others change known ones.
-_STORED = ("store", "import")
+_STORING = ("store", "import")
 # A hundred and more look alike. The newest memories are compared with so many before each: 100,000 distances.
 _MOST, _NEWEST, _COMPARED = 100, 100, 1_000
 _UNUSED = timedelta(days=ReviewRequest.model_fields["unused_days"].default)
@@ -34,21 +34,21 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     """
     if not 1 <= request.days <= MAX_DAYS:
         raise InvalidInput("days", f"must be between 1 and {MAX_DAYS}, got {request.days}.")
-    found = await context.memory.find_namespaces(request.namespaces)
+    listed = await context.memory.find_namespaces(request.namespaces)
     # Without empty ones, of which there may be thousands.
-    namespaces = [namespace.id for namespace in found if not namespace.empty]
+    namespaces = [namespace.id for namespace in listed if not namespace.empty]
     starts = _beginnings(context, max(request.days, _WEEK))
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
-    written = await logs.written(namespaces=namespaces, actions=ACTIONS, starts=starts)
+    activity = await logs.written(namespaces=namespaces, actions=ACTIONS, starts=starts)
     recalled = dict(await logs.recalled(namespaces=namespaces, starts=starts))
-    stored: Counter[int] = Counter()
-    for item in written:
-        stored[item.day] += item.memories if item.action in _STORED else 0
-    days = (DayCounts(start.date(), stored[day], recalled.get(day, 0)) for day, start in enumerate(starts))
+    counts: Counter[int] = Counter()
+    for item in activity:
+        counts[item.day] += item.memories if item.action in _STORING else 0
+    days = (DayCounts(start.date(), counts[day], recalled.get(day, 0)) for day, start in enumerate(starts))
     return Overview(
         days=tuple(days)[-request.days :],
-        changes=_changes(item for item in written if item.day >= len(starts) - _WEEK),
+        changes=_changes(item for item in activity if item.day >= len(starts) - _WEEK),
         attention=await _attention(context, namespaces),
         failed_jobs=await _failed_jobs(context),
     )
@@ -60,10 +60,10 @@ def _beginnings(context: RequestContext, days: int) -> list[datetime]:
     return [datetime.combine(today - timedelta(days=ago), time(), context.zone) for ago in reversed(range(days))]
 
 
-def _changes(written: Iterable[Written]) -> tuple[AuthorChanges, ...]:
+def _changes(activity: Iterable[Written]) -> tuple[AuthorChanges, ...]:
     """Return the changes of a few days by author and action, most memories first."""
     counts: Counter[tuple[str, str]] = Counter()
-    for item in written:
+    for item in activity:
         counts[item.author, item.action] += item.memories
     return tuple(AuthorChanges(author, action, memories) for (author, action), memories in counts.most_common())
 
@@ -72,9 +72,9 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
     """Return what wants attention in the namespaces that have any. Two statements."""
     statements = ActivityStatements(context.memory.database)
     model = await comparing_model(context)
-    before = context.now - _UNUSED
-    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, before, before.date().isoformat(), _MOST)
-    counted = await statements.attention(Attention, namespaces, None if model is None else model.id, rules, context.now)
+    limit = context.now - _UNUSED
+    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, limit, limit.date().isoformat(), _MOST)
+    counts = await statements.attention(Attention, namespaces, None if model is None else model.id, rules, context.now)
     similar: dict[str, int] = {}
     if model is not None:
         numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
@@ -82,10 +82,10 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
             namespaces=namespaces, model=model.id, settled=SETTLED, now=context.now, **numbers
         )
         similar = dict(pairs)
-    found = (replace(item, similar=similar.get(item.namespace, 0)) for item in counted)
+    items = (replace(item, similar=similar.get(item.namespace, 0)) for item in counts)
     return tuple(
         item
-        for item in found
+        for item in items
         if item.contradictions or item.unused or item.similar or item.tied or item.pending_embeddings
     )
 

@@ -48,10 +48,10 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     for namespace, group in sorted(_by_namespace(changes, located, result).items()):
         async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
             await _remove(transaction, [change.relation for change in group if change.remove], result)
-            written = [change.relation for change in group if not change.remove]
-            superseding = [relation for relation in written if relation.type == SUPERSEDES]
+            relations = [change.relation for change in group if not change.remove]
+            superseding = [relation for relation in relations if relation.type == SUPERSEDES]
             await _supersede(transaction, superseding, result, context)
-            await _add(transaction, [relation for relation in written if relation.type != SUPERSEDES], result)
+            await _add(transaction, [relation for relation in relations if relation.type != SUPERSEDES], result)
     return result
 
 
@@ -133,7 +133,7 @@ async def _supersede(
     if not relations:
         return
     states = await transaction.states([id_ for relation in relations for id_ in (relation.from_id, relation.to_id)])
-    due: dict[UUID, Replacement] = {}
+    replacements: dict[UUID, Replacement] = {}
     new = {relation.from_id for relation in relations}
     for relation in relations:
         item = Replacement(old=relation.to_id, new=relation.from_id, field="to")
@@ -141,9 +141,9 @@ async def _supersede(
             _fail(result, relation, error)
         elif is_done(item, states):
             result.updated.append(relation)
-        elif item.old in due or item.old in new:
+        elif item.old in replacements or item.old in new:
             _fail(result, relation, InvalidInput("to", "takes part in two replacements.", hint="Use two calls."))
         else:
-            due[item.old] = item
+            replacements[item.old] = item
             result.created.append(relation)
-    await write_replacements(transaction, list(due.values()), now=context.now)
+    await write_replacements(transaction, list(replacements.values()), now=context.now)

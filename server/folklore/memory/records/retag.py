@@ -57,16 +57,16 @@ async def _rename(change: NamespaceTransaction, namespace: str, old: str, new: s
 
 
 async def _take_back(change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool) -> RenamedTag:
-    found = await change.retagged(reason=_reason(old, new))
-    if not found:
+    changes = await change.retagged(reason=_reason(old, new))
+    if not changes:
         hint = "`folklore audit --action retag` shows when tags were renamed."
         raise NotFound(f"In {namespace}, {old} was not renamed to {new}, or that was undone.", hint=hint)
-    due = {item.id: item.revision for item in found if item.unchanged}
-    for batch in () if dry_run else _batches(due):
-        undoes = {id_: due[id_] for id_ in batch}
+    revisions = {item.id: item.revision for item in changes if item.unchanged}
+    for batch in () if dry_run else _batches(revisions):
+        undoes = {id_: revisions[id_] for id_ in batch}
         await change.record(batch, "undo", ["tags"], undoes=undoes)
         await change.restore_tags(undoes)
-    return RenamedTag(namespace, {new: old}, len(due), kept=len(found) - len(due))
+    return RenamedTag(namespace, {new: old}, len(revisions), kept=len(changes) - len(revisions))
 
 
 def _batches(ids: Iterable[UUID]) -> Iterator[Sequence[UUID]]:

@@ -41,26 +41,26 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
         if not 1 <= getattr(request, name) <= most:
             raise InvalidInput(name, f"must be between 1 and {most}, got {getattr(request, name)}.")
     namespace = await context.memory.find_namespace(request.namespace or context.namespace())
-    found = await _FINDERS[request.reason](context, namespace.id, request)
-    wanted = dict.fromkeys(id_ for group in found.groups for id_ in group)
-    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(wanted))}
+    groups = await _FINDERS[request.reason](context, namespace.id, request)
+    ids = dict.fromkeys(id_ for group in groups.groups for id_ in group)
+    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(ids))}
     items = [
         ReviewItem(request.reason, tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))), similarity)
-        for group, similarity in found.groups.items()
+        for group, similarity in groups.groups.items()
         if read.keys() >= set(group)
     ]
-    return Review(namespace.name, tuple(items), found.after)
+    return Review(namespace.name, tuple(items), groups.after)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Groups:
     """Memories alone or in pairs, with their similarity, and the memory to continue after."""
 
     groups: Mapping[frozenset[UUID], float | None]
     after: UUID | None = None
 
 
-async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
     statements = ReviewStatements(context.memory.database)
     ids = await statements.page(namespace=namespace, after=request.after, most=_PAGE, now=context.now)
     pairs = await _similar(context, namespace, ids)
@@ -69,30 +69,30 @@ async def _near_duplicates(context: RequestContext, namespace: UUID, request: Re
         for pair in await statements.settled(namespace=namespace, ids=both, types=SETTLED):
             pairs.pop(frozenset(pair), None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
-    return _Found({pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
+    return _Groups({pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
 
 
-async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
     pairs = await ReviewStatements(context.memory.database).contradictions(
         namespace=namespace, contradicts=CONTRADICTS, kept=DISTINCT, most=request.limit
     )
-    return _Found({frozenset(pair): None for pair in pairs})
+    return _Groups({frozenset(pair): None for pair in pairs})
 
 
-async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
-    before = context.now - timedelta(days=request.unused_days)
+async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
+    limit = context.now - timedelta(days=request.unused_days)
     ids = await ReviewStatements(context.memory.database).unused(
         namespace=namespace,
-        before=before,
-        day=before.date().isoformat(),
+        before=limit,
+        day=limit.date().isoformat(),
         reviewed=REVIEWED,
         most=request.limit,
         now=context.now,
     )
-    return _Found({frozenset((id_,)): None for id_ in ids})
+    return _Groups({frozenset((id_,)): None for id_ in ids})
 
 
-_FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Found]]] = {
+_FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Groups]]] = {
     "similar": _near_duplicates, "contradiction": _contradictions, "unused": _unused,
 }  # fmt: skip
 
@@ -102,10 +102,10 @@ async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) ->
     model = await comparing_model(context)
     if model is None or not ids:
         return {}
-    found = await context.memory.embeddings.similar(
+    neighbours = await context.memory.embeddings.similar(
         namespace, ids, model.id, nearest=NEAREST, newest=_NEWEST, now=context.now
     )
-    return {frozenset((id_, near.id)): near.similarity for id_, others in found.items() for near in others}
+    return {frozenset((id_, near.id)): near.similarity for id_, others in neighbours.items() for near in others}
 
 
 async def comparing_model(context: RequestContext) -> KnownModel | Model | None:

@@ -43,7 +43,7 @@ _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 
 
 # Similar memories that one answer shows.
-_SHOWN = 20
+_MOST_SIMILAR = 20
 # Characters from which a batch is checked in a thread, while other calls go on.
 _LARGE = 10_000
 
@@ -61,14 +61,14 @@ class _Batch:
     """Memories to store by their place in the batch, their vectors in the same order, and the refused ones."""
 
     memories: dict[int, PreparedMemory]
-    refused: dict[int, FolkloreError]
+    errors: dict[int, FolkloreError]
     single: bool
     vectors: Vectors | None = None
 
     @classmethod
     def of(cls, valid: ValidBatch, *, single: bool) -> _Batch:
         """Give every checked draft an id and its digests."""
-        batch = cls({}, dict(valid.refused), single)
+        batch = cls({}, dict(valid.errors), single)
         first: dict[str, bytes] = {}
         for place, draft in valid.drafts.items():
             text = digest(draft.content)
@@ -77,19 +77,19 @@ class _Batch:
             )
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
-                batch.refused[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
+                batch.errors[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
             else:
                 batch.memories[place] = item
         return batch
 
     def refuse(self, errors: Mapping[int, FolkloreError]) -> None:
         """Take memories out of the batch. Raises the first error if none is left."""
-        left = [(row, place) for row, place in enumerate(self.memories) if place not in errors]
-        self.refused |= errors
-        self.vectors = self.vectors and self.vectors.select(row for row, _ in left)
-        self.memories = {place: self.memories[place] for _, place in left}
+        remaining = [(row, place) for row, place in enumerate(self.memories) if place not in errors]
+        self.errors |= errors
+        self.vectors = self.vectors and self.vectors.select(row for row, _ in remaining)
+        self.memories = {place: self.memories[place] for _, place in remaining}
         if not self.memories:
-            raise self.refused[min(self.refused)]
+            raise self.errors[min(self.errors)]
 
     def field(self, place: int, name: str) -> str:
         """Return the name of a field in errors."""
@@ -136,17 +136,17 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
     similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
-    stored = tuple(
+    outcomes = tuple(
         Stored(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
         for place, item in outcome.items()
     )
-    refused = tuple(RefusedMemory.of(place, batch.refused[place]) for place in sorted(batch.refused))
-    return StoreResult(name, stored, _note(valid.notes, notes, len(refused), len(request.memories)), refused)
+    refusals = tuple(RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors))
+    return StoreResult(name, outcomes, _note(valid.notes, notes, len(refusals), len(request.memories)), refusals)
 
 
-def _note(of_check: Sequence[str], of_similar: Sequence[str], refused: int, requested: int) -> str | None:
-    told = f"{refused} of {requested} memories were refused, see refused; the others are stored."
-    return " ".join([*of_check, *([told] if refused else []), *of_similar]) or None
+def _note(of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int) -> str | None:
+    warning = f"{refusals} of {requested} memories were refused, see refused; the others are stored."
+    return " ".join([*of_check, *([warning] if refusals else []), *of_similar]) or None
 
 
 def _status(draft: Draft, new: bool) -> StoreStatus:
@@ -194,13 +194,13 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
             zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
         )
         outcome = _answered(batch, answers)
-        stored = await _insert(change, batch, outcome)
-        errors = await supersede(change, _replacements(batch, stored), now=context.now)
-        if errors := errors | await _relate(change, batch, stored):
+        inserted_items = await _insert(change, batch, outcome)
+        errors = await supersede(change, _replacements(batch, inserted_items), now=context.now)
+        if errors := errors | await _relate(change, batch, inserted_items):
             raise _RefusedItems(errors)
-        outcome |= stored
+        outcome |= inserted_items
         ids = {item.id for item in outcome.values()}
-        await change.audit("store", [item.id for item in stored.values() if item.new], len(ids))
+        await change.audit("store", [item.id for item in inserted_items.values() if item.new], len(ids))
     return change.namespace, {place: outcome[place] for place in batch.memories}
 
 
@@ -211,35 +211,35 @@ def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemor
     return NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
 
 
-async def _insert(change: NamespaceTransaction, batch: _Batch, answered: Mapping[int, Inserted]) -> dict[int, Inserted]:
+async def _insert(change: NamespaceTransaction, batch: _Batch, answers: Mapping[int, Inserted]) -> dict[int, Inserted]:
     """Store the memories of requests that were not answered before, and record their keys."""
-    new = {place: row for row, place in enumerate(batch.memories) if place not in answered}
+    new = {place: row for row, place in enumerate(batch.memories) if place not in answers}
     vectors = batch.vectors and batch.vectors.select(new.values())
-    stored = dict(zip(new, await change.insert([batch.memories[place] for place in new], vectors), strict=True))
+    items = dict(zip(new, await change.insert([batch.memories[place] for place in new], vectors), strict=True))
     await change.remember_keys(
         {
             key: KeyAnswer(item.id, batch.memories[place].request)
-            for place, item in stored.items()
+            for place, item in items.items()
             if (key := batch.memories[place].draft.idempotency_key) is not None
         }
     )
-    return stored
+    return items
 
 
 def _answered(batch: _Batch, answers: Mapping[int, KeyAnswer | None]) -> dict[int, Inserted]:
     """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
-    found = {place: answer for place, answer in answers.items() if answer is not None}
+    repeats = {place: answer for place, answer in answers.items() if answer is not None}
     if errors := {
         place: batch.used_key(place, f"was used before for another request, which the memory {answer.id} answered.")
-        for place, answer in found.items()
+        for place, answer in repeats.items()
         if answer.request != batch.memories[place].request
     }:
         raise _RefusedItems(errors)
-    return {place: Inserted(answer.id, new=False) for place, answer in found.items()}
+    return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
 
 
-def _replacements(batch: _Batch, stored: Mapping[int, Inserted]) -> dict[int, Replacement]:
-    items = ((place, batch.memories[place].draft, item.id) for place, item in stored.items())
+def _replacements(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[int, Replacement]:
+    items = ((place, batch.memories[place].draft, item.id) for place, item in inserted.items())
     return {
         place: Replacement(draft.supersedes, id_, batch.field(place, "supersedes"), draft.supersede_reason)
         for place, draft, id_ in items
@@ -248,12 +248,12 @@ def _replacements(batch: _Batch, stored: Mapping[int, Inserted]) -> dict[int, Re
 
 
 async def _relate(
-    change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted]
+    change: NamespaceTransaction, batch: _Batch, items: Mapping[int, Inserted]
 ) -> dict[int, FolkloreError]:
     """Write the relations of new memories. Returns the errors of memories with a relation that is not possible."""
     errors: dict[int, FolkloreError] = {}
     related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
-    for place, item in stored.items():
+    for place, item in items.items():
         for link in batch.memories[place].draft.related:
             if link.id == item.id:
                 hint = "Leave it out."
@@ -261,8 +261,8 @@ async def _relate(
             related[item.id, link.type, link.id] = place, Relation(item.id, link.type, link.id, link.strength)
     if errors or not related:
         return errors
-    written = await change.relate([relation for _, relation in related.values()])
-    for key in related.keys() - written.keys():
+    relations = await change.relate([relation for _, relation in related.values()])
+    for key in related.keys() - relations.keys():
         place, relation = related[key]
         errors[place] = NotFound(
             f"{batch.field(place, 'related')}: there is no memory {relation.to_id} in this namespace.",
@@ -310,9 +310,9 @@ async def _embed_later(
         vectors = await making
         if vectors is None:
             return
-        kept = [(row, item) for row, item in enumerate(items) if item.id in new]
-        pending = [PendingMemory(item.id, item.draft.content, item.digest) for _, item in kept]
-        await memory.root.embeddings.backfill(namespace, pending, vectors.select(row for row, _ in kept), now)
+        pairs = [(row, item) for row, item in enumerate(items) if item.id in new]
+        pending = [PendingMemory(item.id, item.draft.content, item.digest) for _, item in pairs]
+        await memory.root.embeddings.backfill(namespace, pending, vectors.select(row for row, _ in pairs), now)
         memory.changed()
     except FolkloreError as error:
         log.warning("embeddings_left_pending", count=len(new), reason=error.message)
@@ -348,15 +348,15 @@ async def find_similar(
         reason = "the embeddings are made after this answer" if later else "the embedding model is unavailable"
         return {}, [f"{_UNKNOWN} {reason}."]
     try:
-        found = await memory.embeddings.similar(
+        neighbours = await memory.embeddings.similar(
             namespace, ids, model, nearest=_NEAREST, newest=_NEWEST, now=context.now
         )
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
         return {}, [f"{_UNKNOWN} {error.message}"]
-    pairs = [(rank, id_, near) for id_, others in found.items() for rank, near in enumerate(others)]
-    shown: dict[UUID, tuple[Similar, ...]] = {}
-    for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_SHOWN]:
-        shown[id_] = (*shown.get(id_, ()), near)
-    more = len(pairs) - _SHOWN
-    return shown, [f"{more:,} more similar memories are not shown."] if more > 0 else []
+    pairs = [(rank, id_, near) for id_, others in neighbours.items() for rank, near in enumerate(others)]
+    nearest: dict[UUID, tuple[Similar, ...]] = {}
+    for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_MOST_SIMILAR]:
+        nearest[id_] = (*nearest.get(id_, ()), near)
+    more = len(pairs) - _MOST_SIMILAR
+    return nearest, [f"{more:,} more similar memories are not shown."] if more > 0 else []

@@ -134,9 +134,9 @@ async def _take_back(
         await unmerge(change, state.id, last)
 
 
-async def _supersede_again(change: NamespaceTransaction, forgotten: Revision) -> tuple[UUID, ...]:
+async def _supersede_again(change: NamespaceTransaction, revision: Revision) -> tuple[UUID, ...]:
     """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
-    restored = await change.restored(successor=forgotten.memory_id, at=forgotten.changed_at)
+    restored = await change.restored(successor=revision.memory_id, at=revision.changed_at)
     states = await change.states([item.memory_id for item in restored], whole=True)
     for item in restored:
         await _take_back(change, states[item.memory_id], item)
@@ -170,53 +170,53 @@ async def _restorable(change: NamespaceTransaction, last: Revision) -> Mapping[s
 
     A successor that was erased cannot be named. What expired gets no expiry: with its old one it would expire again.
     """
-    before = last.before
+    values = last.before
     if last.action == "expire":
-        before = {**before, "expires_at": None}
-    by = before.get("superseded_by")
+        values = {**values, "expires_at": None}
+    by = values.get("superseded_by")
     if by is not None and UUID(str(by)) not in await change.states([UUID(str(by))]):
-        before = {**before, "superseded_by": None}
-    return before
+        values = {**values, "superseded_by": None}
+    return values
 
 
 def _detected(changed: Mapping[str, Any], state: State) -> dict[str, str]:
     """Return the language of a new text if it is clear, differs from that of the memory, and none is stated."""
     if "content" not in changed or "language" in changed:
         return {}
-    held = str(state.held["language"])
-    language = stored_language(detect(changed["content"]), held)
-    return {} if language in (None, held) else {"language": str(language)}
+    present = str(state.held["language"])
+    language = stored_language(detect(changed["content"]), present)
+    return {} if language in (None, present) else {"language": str(language)}
 
 
 def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     """Return the new columns, as JSON, checked like those of a new memory."""
-    given = {name: value for name, value in request.changes if value is not None}
-    _check_clear(request.clear, given)
-    redacted, _ = guard_fields(given, context.memory.secrets)
-    given |= redacted
-    if not given.keys().isdisjoint(("paths", "commit")):
-        given.setdefault("blobs", ())  # of other paths, or of another commit
-    if not given and not request.clear and not request.merge:
+    values = {name: value for name, value in request.changes if value is not None}
+    _check_clear(request.clear, values)
+    redacted, _ = guard_fields(values, context.memory.secrets)
+    values |= redacted
+    if not values.keys().isdisjoint(("paths", "commit")):
+        values.setdefault("blobs", ())  # of other paths, or of another commit
+    if not values and not request.clear and not request.merge:
         raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
-    draft = Draft(**{"content": "unchanged", **given})  # a draft needs content; it is not written unless given
+    draft = Draft(**{"content": "unchanged", **values})  # a draft needs content; it is not written unless given
     columns = columns_of(check_draft(draft, prefix="", now=context.now, zone=context.zone))
     empty = columns_of(Draft(content=""))
-    return {name: columns[name] for name in given} | {name: empty[name] for name in request.clear}
+    return {name: columns[name] for name in values} | {name: empty[name] for name in request.clear}
 
 
-def _check_clear(clear: Sequence[str], given: Mapping[str, Any]) -> None:
+def _check_clear(clear: Sequence[str], values: Mapping[str, Any]) -> None:
     for name in clear:
         if name not in CHANGEABLE:
             raise InvalidInput("clear", f"{name[:60]!r} is not a field.", hint=f"Fields are {', '.join(CLEARABLE)}.")
         if name not in CLEARABLE:
             raise InvalidInput("clear", f"{name} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
-        if name in given:
+        if name in values:
             raise InvalidInput("clear", f"{name} has a new value too.", hint="Give one of the two.")
 
 
 async def _read(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> Memory:
-    found = await context.memory.memories.get([namespace.id], [id_])
-    if not found:
+    rows = await context.memory.memories.get([namespace.id], [id_])
+    if not rows:
         raise unknown_memories([id_])
-    [(_, memory)] = found
+    [(_, memory)] = rows
     return memory

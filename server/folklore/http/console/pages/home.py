@@ -26,7 +26,7 @@ _PINNED = FiltersRequest.model_validate({"pinned": True})
 class Bar:
     """Bar of a chart: its corner, and its height."""
 
-    left: int
+    x: int
     top: float
     height: float
 

@@ -62,7 +62,7 @@ def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
     newest = {key: place for place, key in reversed(list(enumerate((text.author, text.session) for text in texts)))}
     ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
     grouped = groupby(ordered, key=lambda text: (text.author, text.session))
-    return [Session(session, author, list(found)) for (author, session), found in grouped]
+    return [Session(session, author, list(group)) for (author, session), group in grouped]
 
 
 def _limit(text: str | None) -> int:

@@ -80,8 +80,8 @@ class LiveFeed:
         return StreamingResponse(self._messages(visit, listener, request, first), 200, _HEADERS, _MEDIA_TYPE)
 
     def _is_full(self, visitor: Visitor) -> bool:
-        own = sum(listener.secret == visitor.secret for listener in self._listeners)
-        return own >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS
+        streams = sum(listener.secret == visitor.secret for listener in self._listeners)
+        return streams >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS
 
     async def _messages(
         self, visit: Visit, listener: _Listener, request: ActivityRequest, first: Activity

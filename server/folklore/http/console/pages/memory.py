@@ -89,8 +89,8 @@ async def read(visit: Visit) -> MemoryDetails:
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
     """Yield the fields that have a value, stated ones first, each with a text or a time."""
-    own = (field.name for field in fields(Memory) if field.name not in FIELDS and field.name != "id")
-    for name in (*SHOWN, *own):
+    others = (field.name for field in fields(Memory) if field.name not in FIELDS and field.name != "id")
+    for name in (*SHOWN, *others):
         value = getattr(memory, name)
         if name in _APART or value in (None, (), "", False) or (name in FIELDS and value == FIELDS[name].default):
             continue
@@ -106,13 +106,13 @@ def _plain(value: Any) -> str:
 async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
     id_ = details.memory.id
     others = [(item, item.from_id == id_) for item in details.relations]
-    known = await _known(visit, [item.to_id if outgoing else item.from_id for item, outgoing in others])
+    memories = await _known(visit, [item.to_id if outgoing else item.from_id for item, outgoing in others])
     drawn = min(len(others), _IN_GRAPH)
     neighbours = []
     for place, (relation, outgoing) in enumerate(others):
         other = relation.to_id if outgoing else relation.from_id
         angle = 2 * pi * place / max(drawn, 1) - pi / 2
-        memory = known.get(other)
+        memory = memories.get(other)
         label = "forgotten" if memory is None else _short(memory.summary or memory.content)
         x, y = round(_WIDTH / 2 + _RADIUS_X * cos(angle)), round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
         neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
@@ -137,17 +137,17 @@ def _short(text: str) -> str:
 
 def shown_changes(history: History) -> Iterator[Change]:
     """Yield the changes, the last one first: the values before each, compared with those after it."""
-    after: dict[str, Any] = serializers.record(history.memory)
+    following: dict[str, Any] = serializers.record(history.memory)
     for revision in history.revisions:
         changed = []
         for name, value in revision.before.items():
             if name not in SHOWN:
                 continue
-            old, new = ("" if side is None else _plain(side) for side in (value, after.get(name)))
+            old, new = ("" if side is None else _plain(side) for side in (value, following.get(name)))
             if lines := list(changed_lines(old, new)):
                 changed.append((name.replace("_", " "), lines))
         yield Change(revision, changed)
-        after |= revision.before
+        following |= revision.before
 
 
 ROUTES = [get("/memories/{id}", show)]

@@ -46,10 +46,10 @@ async def store(visit: Visit) -> Response:
         result = await visit.call(request)
     except FolkloreError as error:
         return await _new_form(visit, texts, project, error)
-    stored = result.stored[0]
-    if stored.similar or stored.status == "duplicate":
-        return await visit.render("stored.html", stored=stored, namespace=result.namespace, note=result.note)
-    return visit.redirect(f"memories/{stored.id}", notice="saved")
+    outcome = result.stored[0]
+    if outcome.similar or outcome.status == "duplicate":
+        return await visit.render("stored.html", stored=outcome, namespace=result.namespace, note=result.note)
+    return visit.redirect(f"memories/{outcome.id}", notice="saved")
 
 
 async def edit(visit: Visit) -> Response:
@@ -71,8 +71,8 @@ async def save(visit: Visit) -> Response:
     except FolkloreError as error:
         memory = (await read(visit)).memory
         # What another person changed and this one did not touch stays changed.
-        kept = untouched(visit.form, texts)
-        now = {name: text for name, text in as_texts(memory).items() if name in kept}
+        unchanged = untouched(visit.form, texts)
+        now = {name: text for name, text in as_texts(memory).items() if name in unchanged}
         return await _edit_form(visit, memory, texts | now, error, texts)
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -152,10 +152,10 @@ async def choose(visit: Visit) -> Response:
     question, where = visit.query.get("q", ""), (memory.namespace,)
     query = question.strip() or memory.content[:1_000]
     request = requests.RecallRequest(query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False)
-    found = [item.memory for item in (await visit.call(request)).memories if item.memory.id != memory.id]
-    shown: dict[str, Any] = {"memory": memory, "question": question, "candidates": found[:_CANDIDATES]}
+    candidates = [item.memory for item in (await visit.call(request)).memories if item.memory.id != memory.id]
+    values: dict[str, Any] = {"memory": memory, "question": question, "candidates": candidates[:_CANDIDATES]}
     merging = visit.request.url.path.endswith("/merge")
-    return await visit.render("memory_choose.html", merging=merging, **shown)
+    return await visit.render("memory_choose.html", merging=merging, **values)
 
 
 async def relate(visit: Visit) -> Response:

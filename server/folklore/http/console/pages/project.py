@@ -21,12 +21,12 @@ _ERASE = "erase"
 async def show(visit: Visit) -> Response:
     """Show a project with exact counts."""
     project = await _project(visit)
-    counted = await visit.call(requests.StatsRequest(namespaces=(project.name,)))
+    statistics = await visit.call(requests.StatsRequest(namespaces=(project.name,)))
     return await visit.render(
         "project.html",
         project=project,
         role=role_in(visit.caller, project.name) or "reader",
-        counts=counted.namespaces[0],
+        counts=statistics.namespaces[0],
     )
 
 
@@ -75,8 +75,8 @@ async def merge(visit: Visit) -> Response:
     """Move all memories into another project, or take that back."""
     request = _merge_request(visit)
     await visit.call(request)
-    notice, shown = ("undone", request.name) if request.undo else ("merged", request.into)
-    return visit.redirect("project", notice=notice, project=shown)
+    notice, target = ("undone", request.name) if request.undo else ("merged", request.into)
+    return visit.redirect("project", notice=notice, project=target)
 
 
 async def ask_delete(visit: Visit) -> Response:
@@ -118,9 +118,9 @@ async def _erase_form(visit: Visit, error: InvalidInput | None = None) -> Respon
 
 async def _project(visit: Visit) -> Namespace:
     """Return the project that the address names. Raises NotFound."""
-    wanted = names.key(names.normalise(_name(visit), field="project"))
+    key = names.key(names.normalise(_name(visit), field="project"))
     for item in await visit.call(requests.ListNamespacesRequest()):
-        if names.key(item.name) == wanted:
+        if names.key(item.name) == key:
             return item
     raise NotFound(f"There is no project {_name(visit)!r}.", hint="The page Projects has all that you may see.")
 
@@ -130,19 +130,19 @@ def _name(visit: Visit) -> str:
 
 
 def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRequest:
-    given = visit.form if visit.form else visit.query
+    values = visit.form if visit.form else visit.query
     return requests.RenameTagRequest(
-        tag=given.get("tag", ""),
-        to=given.get("to", ""),
+        tag=values.get("tag", ""),
+        to=values.get("to", ""),
         namespace=_name(visit),
-        undo=given.get("undo") == "1",
+        undo=values.get("undo") == "1",
         dry_run=dry_run,
     )
 
 
 def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
-    given = visit.form if visit.form else visit.query
-    return requests.MergeNamespacesRequest(name=_name(visit), into=given.get("into", ""), undo=given.get("undo") == "1")
+    form = visit.form if visit.form else visit.query
+    return requests.MergeNamespacesRequest(name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1")
 
 
 ROUTES = [

@@ -33,7 +33,7 @@ class Project:
 class Projects:
     """A page of the projects, those with most memories first; the pages begin with 1."""
 
-    shown: Sequence[Project]
+    rows: Sequence[Project]
     total: int
     memories: int
     page: int
@@ -43,8 +43,8 @@ class Projects:
     def of(cls, visit: Visit, namespaces: Sequence[Namespace], size: int) -> Projects:
         """Return the page that the address names, or the last one."""
         pages = max(1, -(-len(namespaces) // size))
-        named = visit.query.get("projects", "")
-        page = min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) < 7 else 1
+        number = visit.query.get("projects", "")
+        page = min(max(int(number), 1), pages) if number.isascii() and number.isdigit() and len(number) < 7 else 1
         sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
         return cls(
             [
@@ -63,9 +63,9 @@ async def show(visit: Visit) -> Response:
     words = visit.query.get("q", "").casefold().split()
     namespaces = await visit.call(requests.ListNamespacesRequest())
     deleted = await visit.call(requests.ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
-    named = [item for item in namespaces if all(word in item.name.casefold() for word in words)]
+    matches = [item for item in namespaces if all(word in item.name.casefold() for word in words)]
     return await visit.render(
-        "projects.html", projects=Projects.of(visit, named, _PROJECTS), deleted=deleted, words=" ".join(words)
+        "projects.html", projects=Projects.of(visit, matches, _PROJECTS), deleted=deleted, words=" ".join(words)
     )
 
 

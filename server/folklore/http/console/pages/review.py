@@ -21,7 +21,7 @@ from folklore.model import Draft, Memory
 from folklore.text.difference import Part, changed_lines
 
 # Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.
-_PAGE, _LIMIT, _CHOSEN, _COMPARED = 10, 100, 100, 4_000
+_PAGE, _LIMIT, _SELECTION, _COMPARED = 10, 100, 100, 4_000
 TITLES = {"contradiction": "Contradictions", "similar": "Near-duplicates", "unused": "Unused for 180 days"}
 # The button of each decision, and its key.
 BUTTONS: Mapping[Decision, tuple[str, str]] = {
@@ -32,7 +32,7 @@ BUTTONS: Mapping[Decision, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormItem:
     """Item of a review, as a form names it, with its decision as it was written and the changed memory, or an error."""
 
     item: ReviewItem
@@ -58,8 +58,8 @@ async def show(visit: Visit) -> Response:
     if not project:
         overview = await visit.call(requests.OverviewRequest())
         status = await visit.call(requests.StatusRequest(check_model=False))
-        counted = {item.namespace: item for item in overview.attention}
-        return await visit.render("review_projects.html", projects=status.namespaces, counted=counted)
+        attention = {item.namespace: item for item in overview.attention}
+        return await visit.render("review_projects.html", projects=status.namespaces, attention=attention)
     reason, skip = _reason(visit.query.get("reason", "similar")), _skip(visit.query.get("skip") or "0")
     result = await visit.call(
         requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
@@ -78,10 +78,10 @@ async def show(visit: Visit) -> Response:
 async def store_or_drop(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
     project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
-    if stored := "store" in visit.form:
+    if stores := "store" in visit.form:
         await visit.call(requests.StoreRequest(memories=(Draft(sentence),), namespace=project, single=True))
     await visit.call(requests.StatementsRequest(namespace=project, drop=(sentence,)))
-    return visit.redirect("review", notice="stored" if stored else "dropped", project=project, reason="similar")
+    return visit.redirect("review", notice="stored" if stores else "dropped", project=project, reason="similar")
 
 
 def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]:
@@ -131,7 +131,7 @@ async def undo(visit: Visit) -> Response:
     return await _answer(visit, reason, [await _read(visit, reason, name)])
 
 
-async def _answer(visit: Visit, reason: ReviewReason, items: Sequence[Shown]) -> Response:
+async def _answer(visit: Visit, reason: ReviewReason, items: Sequence[FormItem]) -> Response:
     """Return a page of decided items, or to the script the HTML of one."""
     values = {**_of_page(visit, visit.form.get("project", ""), reason), "items": items}
     if is_from_script(visit.request):
@@ -144,36 +144,36 @@ def _decided(item: ReviewItem, decision: Decision) -> Decided:
     return decide(item, decision, datetime.now(UTC).date())
 
 
-async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name: str) -> Shown:
-    shown = await _read(visit, reason, name)
-    if shown.name != name:
-        return replace(shown, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
-    decided = _decided(shown.item, decision)
+async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name: str) -> FormItem:
+    item = await _read(visit, reason, name)
+    if item.name != name:
+        return replace(item, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
+    decided = _decided(item.item, decision)
     try:
         result = await visit.call(cast("requests.Returns[object]", decided.request))
         if isinstance(result, RelateResult) and result.failed:
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
-        return replace(shown, error=error)
+        return replace(item, error=error)
     [changed] = (await visit.call(requests.GetRequest(ids=(decided.changed.id,), forgotten=True))).found
-    return replace(shown, decision=decision, changed=changed.memory)
+    return replace(item, decision=decision, changed=changed.memory)
 
 
-async def _read(visit: Visit, reason: ReviewReason, name: str) -> Shown:
+async def _read(visit: Visit, reason: ReviewReason, name: str) -> FormItem:
     """Return an item of a form as it is now: its name differs if a memory of it has changed. Raises NotFound."""
     try:
         ids = [UUID(part.partition(":")[0]) for part in name.split("|")]
     except ValueError:
         raise InvalidInput("item", "does not name memories.", hint="Reload the page.") from None
     request = requests.GetRequest(ids=tuple(ids), forgotten=True)
-    found = {item.memory.id: item.memory for item in (await visit.call(request)).found}
-    if missing := [id_ for id_ in ids if id_ not in found]:
+    memories = {item.memory.id: item.memory for item in (await visit.call(request)).found}
+    if missing := [id_ for id_ in ids if id_ not in memories]:
         raise NotFound(f"There is no memory {missing[0]}.", hint="Reload the page.")
-    return _shown(ReviewItem(reason, tuple(found[id_] for id_ in ids)))
+    return _shown(ReviewItem(reason, tuple(memories[id_] for id_ in ids)))
 
 
-def _shown(item: ReviewItem) -> Shown:
-    return Shown(item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories))
+def _shown(item: ReviewItem) -> FormItem:
+    return FormItem(item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories))
 
 
 def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
@@ -185,8 +185,8 @@ def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
     if one := visit.form.get("decide"):
         decision, _, name = one.partition(" ")
         return reason, _decision(reason, decision), [name]
-    if not 1 <= len(names) <= _CHOSEN:
-        raise InvalidInput("item", f"must be 1 to {_CHOSEN} chosen ones, got {len(names)}.", hint="Check the boxes.")
+    if not 1 <= len(names) <= _SELECTION:
+        raise InvalidInput("item", f"must be 1 to {_SELECTION} chosen ones, got {len(names)}.", hint="Check the boxes.")
     return reason, _decision(reason, visit.form.get("decision", "")), list(dict.fromkeys(names))
 
 

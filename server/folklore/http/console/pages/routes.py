@@ -56,7 +56,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 _MODULES = (home, injected, memory, memory_changes, operate, project, projects, review, search, team, timeline, why)
 PAGES: list[PageRoute] = [page for module in _MODULES for page in module.ROUTES]
-_KEPT = "public, max-age=31536000, immutable"
+_CACHING = "public, max-age=31536000, immutable"
 
 
 def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> list[BaseRoute]:
@@ -137,9 +137,9 @@ def _page(service: Service, handler: Handler) -> Endpoint:
         try:
             if request.method == "POST":
                 form = await read_form(request)
-                given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
+                token = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
                 visit = Visit(request, visitor.caller, visit.form_token, service, form)
-                if not compare_digest(given.encode(), visit.form_token.encode()):
+                if not compare_digest(token.encode(), visit.form_token.encode()):
                     return _sent_again(visit)
             return await handler(visit)
         except ValidationError as error:  # of a request that a page makes of its address or form
@@ -163,4 +163,4 @@ async def _static(request: Request) -> Response:
     file = static_files().get(request.path_params["name"])
     if file is None:
         return Response(status_code=404)
-    return Response(file.content, media_type=file.media_type, headers={"cache-control": _KEPT})
+    return Response(file.content, media_type=file.media_type, headers={"cache-control": _CACHING})

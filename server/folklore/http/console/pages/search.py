@@ -48,27 +48,27 @@ _FORM_FILTERS = ("file", "source", "as_of", "superseded", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """The question of an address: its text, its conditions by their names in the address, the number of results."""
 
     text: str = ""
     exact: bool = False
-    given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     limit: int = _PAGE
     cursor: str | None = None
 
     @classmethod
-    def of(cls, query: QueryParams) -> Asked:
+    def of(cls, query: QueryParams) -> Question:
         """Read an address. Raises InvalidInput."""
-        given: dict[str, tuple[str, ...]] = {}
+        filters: dict[str, tuple[str, ...]] = {}
         for name in (*_CHIP_FILTERS, *_FORM_FILTERS):
             values = tuple(dict.fromkeys(value for value in query.getlist(name) if value.strip()))
             if values:
-                given[name] = values if name in _SEVERAL else values[-1:]
+                filters[name] = values if name in _SEVERAL else values[-1:]
         return cls(
             query.get("q", ""),
             bool(query.get("exact")),
-            given,
+            filters,
             _limit(query.get("limit") or str(_PAGE)),
             query.get("cursor") or None,
         )
@@ -86,21 +86,21 @@ class Asked:
 
     def first(self, name: str) -> str | None:
         """Return the value of a condition, or None."""
-        return self.given[name][0] if name in self.given else None
+        return self.filters[name][0] if name in self.filters else None
 
     @property
     def has_form_filters(self) -> bool:
         """True with a condition that the form has among its further ones."""
-        return any(name in self.given for name in ("time", *_FORM_FILTERS))
+        return any(name in self.filters for name in ("time", *_FORM_FILTERS))
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of this question, without the number of its results."""
-        given = {name: self.given.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
-        return {"q": self.text, "exact": "1" if self.exact else None, **given}
+        values = {name: self.filters.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
+        return {"q": self.text, "exact": "1" if self.exact else None, **values}
 
     def toggled(self, name: str, value: str) -> dict[str, Any]:
         """Return the parameters with a condition added, or removed if it is on."""
-        values = self.given.get(name, ())
+        values = self.filters.get(name, ())
         if value in values:
             values = tuple(other for other in values if other != value)
         else:
@@ -122,19 +122,19 @@ class Asked:
             moment = None if as_of is None else datetime.fromisoformat(as_of.strip())
         except ValueError:
             raise InvalidInput("as_of", "must be a date such as 2025-06-30.") from None
-        tags = self.given.get("tag", ())
+        tags = self.filters.get("tag", ())
         values: dict[str, Any] = {
-            "kinds": self.given.get("kind", ()),
+            "kinds": self.filters.get("kind", ()),
             "tags": tags,
             # Without a tag the default: a recall without any condition takes a quarter of the time.
             "tag_mode": "all" if tags else "any",
             "author": self.first("author"),
             "time": self.first("time"),
-            "paths": self.given.get("file", ()),
+            "paths": self.filters.get("file", ()),
             "source_prefix": self.first("source"),
             "as_of": moment,
-            "include_superseded": "superseded" in self.given,
-            "pinned": True if "pinned" in self.given else None,
+            "include_superseded": "superseded" in self.filters,
+            "pinned": True if "pinned" in self.filters else None,
         }
         return FiltersRequest.model_validate(values)
 
@@ -150,7 +150,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ResultView:
     """A result: its head, which is the link, and the part of a longer text that matches most."""
 
     result: Recalled
@@ -158,70 +158,70 @@ class Shown:
     body: Markup | None
 
 
-def _limit(given: str) -> int:
-    if given.isascii() and given.isdecimal() and len(given) <= 9 and 1 <= int(given) <= _MOST:
-        return int(given)
-    raise InvalidInput("limit", f"must be between 1 and {_MOST}, got {given[:20]!r}.")
+def _limit(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= _MOST:
+        return int(text)
+    raise InvalidInput("limit", f"must be between 1 and {_MOST}, got {text[:20]!r}.")
 
 
 async def show(visit: Visit) -> Response:
     """Show the page, or to the script its answer alone: HTML of the same template, in JSON."""
-    asked = Asked.of(visit.query)
-    answer = await visit.call(asked.request())
+    question = Question.of(visit.query)
+    answer = await visit.call(question.request())
     values: dict[str, Any] = {
-        "asked": asked,
-        "groups": _groups(visit, asked, [item.memory for item in answer.memories], answer.searched),
-        "results": _shown(asked, answer.memories[: asked.limit]),
+        "question": question,
+        "groups": _groups(visit, question, [item.memory for item in answer.memories], answer.searched),
+        "results": _shown(question, answer.memories[: question.limit]),
         "counted": len(answer.memories),
-        "more": _more(visit, asked, answer),
+        "more": _more(visit, question, answer),
         "degraded": answer.degraded,
         "note": answer.note or "",
-        "summary": _summary(asked, answer),
+        "summary": _summary(question, answer),
     }
     if not is_from_script(visit.request):
         return await visit.render("search.html", **values)
     return JSONResponse({"html": await visit.fragment("search_answer.html", **values), "summary": values["summary"]})
 
 
-def _more(visit: Visit, asked: Asked, answer: Answer) -> tuple[str, str] | None:
+def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] | None:
     """Return the words and the address of a link to more: the rest of the ranking, then older ones of a list."""
-    if len(answer.memories) > asked.limit:
-        return "Show more", visit.url("search", **asked.parameters(), limit=_MOST, cursor=asked.cursor)
-    if asked.has_question or answer.cursor is None:
+    if len(answer.memories) > question.limit:
+        return "Show more", visit.url("search", **question.parameters(), limit=_MOST, cursor=question.cursor)
+    if question.has_question or answer.cursor is None:
         return None
-    return "Older", visit.url("search", **asked.parameters(), limit=_MOST, cursor=answer.cursor)
+    return "Older", visit.url("search", **question.parameters(), limit=_MOST, cursor=answer.cursor)
 
 
-def _summary(asked: Asked, answer: Answer) -> str:
+def _summary(question: Question, answer: Answer) -> str:
     """Return the number of results as a sentence."""
-    total, shown = len(answer.memories), min(len(answer.memories), asked.limit)
+    total, count = len(answer.memories), min(len(answer.memories), question.limit)
     if not total:
-        return "No memory matches." if asked.has_question or asked.given else "Nothing has been stored yet."
-    order = "best" if asked.has_question else "older" if asked.cursor else "newest"
+        return "No memory matches." if question.has_question or question.filters else "Nothing has been stored yet."
+    order = "best" if question.has_question else "older" if question.cursor else "newest"
     if answer.cursor is not None:
-        further = "a narrower question finds others" if asked.has_question else "there are older ones"
-        return f"The {order} {shown} memories; {further if shown == total else 'there are more'}."
-    if shown < total:
-        return f"The {order} {shown} of {total} memories."
-    return f"{total} {'memory' if total == 1 else 'memories'}, {'best' if asked.has_question else 'newest'} first."
+        further = "a narrower question finds others" if question.has_question else "there are older ones"
+        return f"The {order} {count} memories; {further if count == total else 'there are more'}."
+    if count < total:
+        return f"The {order} {count} of {total} memories."
+    return f"{total} {'memory' if total == 1 else 'memories'}, {'best' if question.has_question else 'newest'} first."
 
 
 # Results
 
 
-def _shown(asked: Asked, results: Iterable[Recalled]) -> Iterator[Shown]:
+def _shown(question: Question, results: Iterable[Recalled]) -> Iterator[ResultView]:
     """Yield results with the words of the question marked, when the template reads them."""
-    words = words_of(asked.text if asked.has_question else "")
-    pattern = highlight_pattern(asked.text) if asked.has_question else None
+    words = words_of(question.text if question.has_question else "")
+    pattern = highlight_pattern(question.text) if question.has_question else None
     return (_shown_result(item, words, pattern) for item in results)
 
 
-def _shown_result(result: Recalled, words: QuestionWords, pattern: re.Pattern[str] | None) -> Shown:
+def _shown_result(result: Recalled, words: QuestionWords, pattern: re.Pattern[str] | None) -> ResultView:
     text = result.memory.content
     if len(text) <= _WHOLE:
-        return Shown(result, marked(text, pattern), None)
+        return ResultView(result, marked(text, pattern), None)
     head = line(result.memory.summary or text[:_WHOLE], words, _LINE)
-    return Shown(result, marked(head, pattern), marked(snippet(text, words, _SNIPPET), pattern))
+    return ResultView(result, marked(head, pattern), marked(snippet(text, words, _SNIPPET), pattern))
 
 
 def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
@@ -238,7 +238,7 @@ def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
 
 
 def _groups(
-    visit: Visit, asked: Asked, memories: Sequence[Memory], searched: Sequence[str]
+    visit: Visit, question: Question, memories: Sequence[Memory], searched: Sequence[str]
 ) -> list[tuple[str, list[Chip]]]:
     """Return the groups of chips with counts among these memories; a searched project may have none of them."""
     now = datetime.now(UTC)
@@ -249,16 +249,16 @@ def _groups(
         "author": Counter(memory.author for memory in memories),
         "time": Counter(name for memory in memories for name, age in _TIMES.items() if memory.when >= now - age),
     }
-    return [(name, _chips(visit, asked, name, counts[name])) for name in _CHIP_FILTERS]
+    return [(name, _chips(visit, question, name, counts[name])) for name in _CHIP_FILTERS]
 
 
-def _chips(visit: Visit, asked: Asked, name: str, counts: Counter[str]) -> list[Chip]:
-    on = asked.given.get(name, ())
+def _chips(visit: Visit, question: Question, name: str, counts: Counter[str]) -> list[Chip]:
+    on = question.filters.get(name, ())
     off = [value for value, _ in counts.most_common(_CHIPS + len(on)) if value not in on][:_CHIPS]
     if name == "time":
         off = [value for value in _TIMES if value not in on]
     return [
-        Chip(value, counts.get(value, 0), visit.url("search", **asked.toggled(name, value)), value in on)
+        Chip(value, counts.get(value, 0), visit.url("search", **question.toggled(name, value)), value in on)
         for value in (*on, *off)
     ]
 

@@ -26,24 +26,24 @@ class SigningIn:
 
     async def show(self, request: Request) -> Response:
         """Show the sign-in page, or the way on to a visitor who is signed in."""
-        given = request.query_params.get("next", "")
+        next_page = request.query_params.get("next", "")
         if request.scope["state"].get("visitor") is not None:
-            return redirection(next_address(given))
-        return await self._page(request, given)
+            return redirection(next_address(next_page))
+        return await self._page(request, next_page)
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session for the caller of a token, always with a new secret."""
         form = await read_form(request)
-        token, given = form.get("token", "").strip(), form.get("next", "")
+        token, next_page = form.get("token", "").strip(), form.get("next", "")
         try:
             caller = await self._team.authenticator.admit(token or None, address_of(request.scope))
             secret = await self._sessions.begin(caller)
         except Unauthenticated as error:
             self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)
-            return await self._page(request, given, error, status=403)
+            return await self._page(request, next_page, error, status=403)
         except FolkloreError as error:
-            return await self._page(request, given, error, status=failure(error).status_code)
-        return self._begun(request, secret, given)
+            return await self._page(request, next_page, error, status=failure(error).status_code)
+        return self._begun(request, secret, next_page)
 
     async def open(self, request: Request) -> Response:
         """Exchange a one-time link, at once if the person followed it from outside of a browser's page."""
@@ -76,16 +76,16 @@ class SigningIn:
             return await self._page(request, "", Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK), status=403)
         return self._begun(request, secret, request.query_params.get("next", ""))
 
-    def _begun(self, request: Request, secret: str, given: str) -> Response:
-        response = redirection(next_address(given))
+    def _begun(self, request: Request, secret: str, next_page: str) -> Response:
+        response = redirection(next_address(next_page))
         set_cookie(request, response, secret)
         return response
 
     async def _page(
-        self, request: Request, given: str, error: FolkloreError | None = None, *, status: int = 200
+        self, request: Request, next_page: str, error: FolkloreError | None = None, *, status: int = 200
     ) -> Response:
         try:
             demanded = await self._team.authenticator.demands_token()
         except FolkloreError as unavailable:
             demanded, error, status = True, error or unavailable, max(status, 503)
-        return open_page(request, "sign_in.html", status, demanded=demanded, next=given, error=error)
+        return open_page(request, "sign_in.html", status, demanded=demanded, next=next_page, error=error)

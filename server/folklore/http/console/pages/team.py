@@ -28,7 +28,7 @@ async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
     tokens = await visit.call(requests.ListTokensRequest(all=every)) if visit.is_owner else ()
-    people = {principal: list(found) for principal, found in groupby(tokens, lambda token: token.principal)}
+    people = {principal: list(group) for principal, group in groupby(tokens, lambda token: token.principal)}
     caller = await visit.call(requests.CallerRequest())
     return await visit.render(
         "team.html",
@@ -68,8 +68,8 @@ async def invite(visit: Visit) -> Response:
         )
     )
     line = f"folklore join {_own_address(visit)} {invitation.code}"
-    shown: dict[str, Any] = {"invitation": invitation, "line": line, "install": pip_install()}
-    return await visit.render("team_secret.html", created=None, **shown)
+    values: dict[str, Any] = {"invitation": invitation, "line": line, "install": pip_install()}
+    return await visit.render("team_secret.html", created=None, **values)
 
 
 async def show_again(visit: Visit) -> Response:
@@ -94,17 +94,17 @@ async def revoke(visit: Visit) -> Response:
 async def show_audit(visit: Visit) -> Response:
     """Show a page of the audit log: all of it to the owner, that of their projects to administrators."""
     query = visit.query
-    after = query.get("after", "")
+    cursor = query.get("after", "")
     # An empty list of namespaces is an error, since it is often a mistake; the default means all.
-    named = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
+    scope = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
     entries = await visit.call(
         requests.AuditRequest(
-            **named,
+            **scope,
             principal=query.get("person") or None,
             denied=query.get("denied") == "1",
             action=query.get("action") or None,
             since=query.get("since") or None,
-            after=_id(after) if after else None,
+            after=_id(cursor) if cursor else None,
             limit=_ENTRIES + 1,
         )
     )
@@ -113,7 +113,7 @@ async def show_audit(visit: Visit) -> Response:
         "team_audit.html",
         entries=entries[:_ENTRIES],
         more=entries[_ENTRIES - 1].id if len(entries) > _ENTRIES else None,
-        later=bool(after),
+        later=bool(cursor),
         filters=filters,
         actions=WRITES,
         periods=_PERIODS,

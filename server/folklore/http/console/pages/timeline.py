@@ -28,17 +28,17 @@ KINDS: Mapping[str, tuple[Action, ...]] = {
 
 async def show(visit: Visit) -> Response:
     """Show a page of events, newest first."""
-    before = visit.query.get("before") or None
-    read = await visit.call(asked(visit, before=before))
-    chosen = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
+    end = visit.query.get("before") or None
+    read = await visit.call(asked(visit, before=end))
+    choices = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
     events = [row | {"moment": event.at} for row, event in zip(rows(read.events), read.events, strict=True)]
     days = [(name, list(group)) for name, group in groupby(events, key=lambda row: row["day"])]
     return await visit.render(
         "timeline.html",
         days=days,
         read=read,
-        is_latest=before is None,
-        chosen=chosen,
+        is_latest=end is None,
+        choices=choices,
         kinds=["", *KINDS],
         projects=sorted({event.namespace for event in read.events}),
         authors=sorted({event.author for event in read.events}),

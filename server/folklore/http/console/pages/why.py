@@ -69,8 +69,8 @@ async def show(visit: Visit) -> Response:
     question, project = visit.query.get("q", "").strip(), visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(requests.ListPresetsRequest())
-    given = _given(visit)
-    explanation = await _explained(visit, question, project, preset, given) if question else None
+    weights = _given(visit)
+    explanation = await _explained(visit, question, project, preset, weights) if question else None
     values = next((item.numbers for item in presets if item.name == preset), {})
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
@@ -79,19 +79,19 @@ async def show(visit: Visit) -> Response:
         preset=preset,
         presets=presets,
         sliders=[
-            Slider(name, label, given.get(name, values.get(name, 0.0)), most, name in given)
+            Slider(name, label, weights.get(name, values.get(name, 0.0)), most, name in weights)
             for name, most, label in SLIDERS
         ],
-        changed=given,
+        changed=weights,
         explanation=explanation,
         texts={} if explanation is None else {item.memory.id: item.memory for item in explanation.candidates},
         rows=[] if explanation is None else _rows(explanation),
     )
 
 
-async def _explained(visit: Visit, question: str, project: str, preset: str, given: Mapping[str, float]) -> Explanation:
-    weights = {name: value for name, value in given.items() if name != _DIVERSITY}
-    ranking = requests.RankingRequest(preset=preset, weights=weights, mmr_lambda=given.get(_DIVERSITY))
+async def _explained(visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]) -> Explanation:
+    weights = {name: value for name, value in knobs.items() if name != _DIVERSITY}
+    ranking = requests.RankingRequest(preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY))
     limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
     request = requests.ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
     return await visit.call(request)
