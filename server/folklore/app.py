@@ -136,8 +136,8 @@ class App:
         return context
 
     async def _backups(self) -> tuple[BackupInfo, ...]:
-        found: tuple[BackupInfo, ...] = await asyncio.to_thread(_heavy("runtime").backup_files, self.settings)
-        return found
+        files: tuple[BackupInfo, ...] = await asyncio.to_thread(_heavy("runtime").backup_files, self.settings)
+        return files
 
     @cached_property
     def usage(self) -> usage.UsageRecorder:
@@ -228,8 +228,8 @@ class App:
 
     @asynccontextmanager
     async def _job_database(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
-        async with _heavy("runtime").job_database(self.settings, await self.ready()) as opened:
-            yield opened
+        async with _heavy("runtime").job_database(self.settings, await self.ready()) as pair:
+            yield pair
 
     async def close(self) -> None:
         """Close everything, and stop what is starting."""

@@ -49,10 +49,10 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     parts = address.netloc.rpartition("@")[2].split(",")
     if len(parts) > 1 and "" in parts:
         raise ValueError("a comma without a host")
-    found = [(host.hostname or "", host.port) for host in (urlsplit(f"//{part}") for part in parts)]
-    if any(port == 0 for _, port in found):
+    addresses = [(host.hostname or "", host.port) for host in (urlsplit(f"//{part}") for part in parts)]
+    if any(port == 0 for _, port in addresses):
         raise ValueError("port 0 is not allowed")
-    return found
+    return addresses
 
 
 def is_loopback(host: str) -> bool:
@@ -79,8 +79,8 @@ def _default_home() -> Path:
 
 def home_directory(environ: Mapping[str, str]) -> Path:
     """Return the home that the environment names, else the default one."""
-    named = environ.get("FOLKLORE_HOME", "").strip()
-    return Path(named).expanduser() if named else _default_home()
+    path = environ.get("FOLKLORE_HOME", "").strip()
+    return Path(path).expanduser() if path else _default_home()
 
 
 def _word(value: object) -> object:
@@ -291,9 +291,9 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
     """
     _reject_misspelled(os.environ)
     values = _read_file(config_path(config, os.environ))
-    given = {name: value for name, value in flags.items() if value is not None}
+    overrides = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings.model_validate(_merged(_merged(values, _read_environment(os.environ)), given))
+        return Settings.model_validate(_merged(_merged(values, _read_environment(os.environ)), overrides))
     except ValidationError as error:
         raise _invalid(error) from None
 
@@ -351,7 +351,7 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
     name = ".".join(str(part) for part in first["loc"]) or "settings"
     unknown = first["type"] == "extra_forbidden"
     suggestion = ""
-    if unknown and (similar := get_close_matches(name, [known.replace("__", ".") for known in _names()], 1)):
+    if unknown and (similar := get_close_matches(name, [setting.replace("__", ".") for setting in _names()], 1)):
         suggestion = f"Did you mean {similar[0]}? "
     reason = "is not a setting" if unknown else first["msg"]
     more = f" ({len(others)} more)" if others else ""
@@ -381,13 +381,13 @@ def _reject_misspelled(environ: Mapping[str, str]) -> None:
     Other unknown variables with our prefix are ignored: orchestrators set some for every service called folklore. An
     unknown name in a known section is left to the validation.
     """
-    known = [f"{_PREFIX}{name}".upper() for name in _names()]
+    variables = [f"{_PREFIX}{name}".upper() for name in _names()]
     for variable, value in environ.items():
         name = variable.upper()
         section, nested, _ = name.partition("__")
-        if not name.startswith(_PREFIX) or name in known or value.startswith(_ORCHESTRATOR_VALUES):
+        if not name.startswith(_PREFIX) or name in variables or value.startswith(_ORCHESTRATOR_VALUES):
             continue
-        if not (nested and section in known) and (similar := get_close_matches(name, known, 1, _SIMILAR)):
+        if not (nested and section in variables) and (similar := get_close_matches(name, variables, 1, _SIMILAR)):
             raise ConfigInvalid(variable, "is not a setting.", hint=f"Did you mean {similar[0]}?")
 
 

@@ -131,7 +131,7 @@ class RerankerUnavailable(Unavailable):
 def error_from_code(code: str, message: str, hint: str | None = None) -> FolkloreError:
     """Return the error that another process raised, from its code, message and hint."""
     classes = _with_subclasses(FolkloreError)
-    error_class = next((found for found in classes if found.code == code), FolkloreError)
+    error_class = next((each for each in classes if each.code == code), FolkloreError)
     error = error_class.__new__(error_class)  # the constructors of some classes take other arguments
     FolkloreError.__init__(error, message, hint=hint)
     return error
@@ -139,4 +139,4 @@ def error_from_code(code: str, message: str, hint: str | None = None) -> Folklor
 
 def _with_subclasses(error_class: type[FolkloreError]) -> list[type[FolkloreError]]:
     children = error_class.__subclasses__()
-    return [error_class, *(found for child in children for found in _with_subclasses(child))]
+    return [error_class, *(each for child in children for each in _with_subclasses(child))]

@@ -39,18 +39,18 @@ class LocalServer:
 
     def __init__(self, home: str, environ: Mapping[str, str], **flags: str | None) -> None:
         """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`."""
-        given = {name: value for name, value in environ.items() if not name.startswith(_OF_A_REPOSITORY)}
-        given |= {f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}
-        file = os.path.abspath(os.path.expanduser(given.pop("FOLKLORE_CONFIG", "") or f"{home}/config.yaml"))
+        variables = {name: value for name, value in environ.items() if not name.startswith(_OF_A_REPOSITORY)}
+        variables |= {f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}
+        file = os.path.abspath(os.path.expanduser(variables.pop("FOLKLORE_CONFIG", "") or f"{home}/config.yaml"))
         content = b""
-        with suppress(OSError), open(file, "rb") as opened:
-            content = opened.read()
-            given["FOLKLORE_CONFIG"] = file
-        settings = {name: value for name, value in given.items() if name.startswith("FOLKLORE_") and value}
+        with suppress(OSError), open(file, "rb") as stream:
+            content = stream.read()
+            variables["FOLKLORE_CONFIG"] = file
+        settings = {name: value for name, value in variables.items() if name.startswith("FOLKLORE_") and value}
         shared = sorted((name, value) for name, value in settings.items() if name not in _OF_A_SESSION)
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
         key = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        others = {name: value for name, value in given.items() if not name.startswith("FOLKLORE_")}
+        others = {name: value for name, value in variables.items() if not name.startswith("FOLKLORE_")}
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
         self.home, self.log, folder = home, f"{home}/logs/server.log", f"{home}/run"

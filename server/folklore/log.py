@@ -136,9 +136,9 @@ def _traceback(exc_info: Any) -> str:
 
 
 def _lines(error: BaseException | None) -> Iterator[str]:
-    seen = set[int]()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    visited = set[int]()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         message = f": {error}" if isinstance(error, _SAFE_MESSAGES) else ""
         yield f"{type(error).__module__}.{type(error).__qualname__}{message}"
         yield from (line.rstrip("\n") for line in traceback.format_tb(error.__traceback__))

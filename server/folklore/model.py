@@ -248,8 +248,7 @@ class Stated:
     content: Annotated[str, Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True)]
     summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
     kind: Annotated[
-        str,
-        Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, argument=True, option="--kind"),
+        str, Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, argument=True, option="--kind")
     ] = DEFAULT_KIND
     tags: Annotated[
         tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, argument=True, option="--tag")

@@ -19,8 +19,8 @@ def project_namespace(directory: Path) -> str:
     Outside a repository, or without git, it is "default". Never raises.
     """
     remote = _remote(directory)
-    if remote and (found := names.from_remote(remote)):
-        return found
+    if remote and (namespace := names.from_remote(remote)):
+        return namespace
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         path = Path(common)
@@ -35,9 +35,9 @@ def repository_root(directory: Path) -> Path:
 
 def working_directory(environ: Mapping[str, str]) -> Path:
     """Return the directory the assistant works in: CLAUDE_PROJECT_DIR (set by Claude Code), else this process's."""
-    named = environ.get("CLAUDE_PROJECT_DIR")
+    path = environ.get("CLAUDE_PROJECT_DIR")
     try:
-        return Path(named) if named else Path.cwd()
+        return Path(path) if path else Path.cwd()
     except OSError:  # the directory was removed under us
         return Path(os.sep)
 
@@ -49,8 +49,8 @@ def _remote(directory: Path) -> str | None:
     """
     urls = _git(directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$") or ""
     remotes = {line.removeprefix("remote.").removesuffix(".url") for line in urls.splitlines()}
-    chosen = {"origin"} & remotes or remotes
-    return _git(directory, "remote", "get-url", "--", *chosen) if len(chosen) == 1 else None
+    candidates = {"origin"} & remotes or remotes
+    return _git(directory, "remote", "get-url", "--", *candidates) if len(candidates) == 1 else None
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

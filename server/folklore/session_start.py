@@ -30,11 +30,11 @@ def away(reason: str) -> str:
 
 def read_event() -> dict[str, str]:
     """Return the session, the source and the directory of the event on standard input, empty where it has none."""
-    given: Any = None
+    event: Any = None
     with suppress(ValueError, OSError, RecursionError):
-        given = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
+        event = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
     names = {"session": "session_id", "source": "source", "directory": "cwd"}
-    return {name: str(given.get(key) or "") if isinstance(given, dict) else "" for name, key in names.items()}
+    return {name: str(event.get(key) or "") if isinstance(event, dict) else "" for name, key in names.items()}
 
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -59,13 +59,13 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     return True
 
 
-def _settings(named: str | None, home: str) -> list[bytes] | None:
+def _settings(config: str | None, home: str) -> list[bytes] | None:
     """Return the lines of the settings file; None if it names another server or home, or cannot be read."""
     try:
-        with open(named or f"{home}/config.yaml", "rb") as file:
+        with open(config or f"{home}/config.yaml", "rb") as file:
             lines = file.readlines()
     except OSError as error:  # the command says what is wrong with it
-        return [] if isinstance(error, FileNotFoundError) and not named else None
+        return [] if isinstance(error, FileNotFoundError) and not config else None
     return None if any(line.startswith(_OF_ANOTHER_SERVER) for line in lines) else lines
 
 

@@ -61,9 +61,9 @@ class Collector:
     async def stop(self) -> None:
         """Send the remaining spans, for at most two seconds."""
         # The process can end while the collector does not answer.
-        sent = in_thread(self._provider.shutdown, "folklore-spans")
+        shutdown = in_thread(self._provider.shutdown, "folklore-spans")
         with suppress(TimeoutError):
-            await asyncio.wait_for(sent, _STOP_SECONDS)
+            await asyncio.wait_for(shutdown, _STOP_SECONDS)
 
 
 class RedactingExporter(SpanExporter):

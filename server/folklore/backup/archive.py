@@ -204,13 +204,13 @@ def _new_member(file: zipfile.ZipFile, name: str, key: Key | None) -> Iterator[B
 
 def archives(folder: Path) -> list[Archive]:
     """Return the backups of a folder, newest first; files that are no complete backup are left out."""
-    found = []
+    backups = []
     for path in folder.glob(f"*{SUFFIX}"):
         try:
-            found.append(Archive.read(path))
+            backups.append(Archive.read(path))
         except (InvalidInput, NotFound):
             continue
-    return sorted(found, key=lambda archive: archive.manifest.created_at, reverse=True)
+    return sorted(backups, key=lambda archive: archive.manifest.created_at, reverse=True)
 
 
 @contextmanager

@@ -34,17 +34,17 @@ class Contents:
 
     def differences(self, other: Contents, *, answers: bool = True) -> list[str]:
         """Return in words what differs in another database, nothing if it is the same; `answers` may be left out."""
-        found = [] if self.migrations == other.migrations else ["the applied migrations"]
+        results = [] if self.migrations == other.migrations else ["the applied migrations"]
         for name in sorted({*self.tables, *other.tables}):
             mine, its = self.tables.get(name), other.tables.get(name)
             if mine is None or its is None:
-                found.append(f"the table {name} is {'not expected' if mine is None else 'missing'}")
+                results.append(f"the table {name} is {'not expected' if mine is None else 'missing'}")
             elif mine.rows != its.rows:
-                found.append(f"{name} has {its.rows:,} rows, not {mine.rows:,}")
+                results.append(f"{name} has {its.rows:,} rows, not {mine.rows:,}")
             elif mine.digest != its.digest:
-                found.append(f"rows of {name}")
+                results.append(f"rows of {name}")
         changed = sum(answers and other.answers.get(question) != ids for question, ids in self.answers.items())
-        return [*found, f"{changed} of {len(self.answers)} answers"] if changed else found
+        return [*results, f"{changed} of {len(self.answers)} answers"] if changed else results
 
 
 async def read_contents(moment: Moment, *, whole_rows: bool = False) -> Contents:

@@ -107,19 +107,19 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
             await migrate(copy)
             await _analyze(copy)
             report("backing up the present database")
-            before = await back_up(store, store.new_path(RESTORE_POINT))
-            known = before.contents(store.key)
-            if before.manifest.contents.memories:
-                points.append(before.path)
+            previous = await back_up(store, store.new_path(RESTORE_POINT))
+            contents = previous.contents(store.key)
+            if previous.manifest.contents.memories:
+                points.append(previous.path)
             else:
-                before.delete()
+                previous.delete()
             report("replacing the database")
             former = await databases.put_in_place()
             in_place = True
         finally:
             if not in_place:
                 await databases.drop(databases.scratch)
-        points += await _keep_later_writes(replace(store, dsn=former), known)
+        points += await _keep_later_writes(replace(store, dsn=former), contents)
         await databases.drop(databases.former)
     return Restored(archive.manifest.contents.memories, tuple(points))
 
@@ -136,10 +136,10 @@ def prune(folder: Path, keep: int) -> list[Path]:
     """
     remove_parts(folder)
     verified, everything = latest_verified(folder), archives(folder)
-    kept = {verified.path} if verified else set()
+    exempt = {verified.path} if verified else set()
     for restore_points in (False, True):
-        kept |= {found.path for found in [one for one in everything if one.is_restore_point == restore_points][:keep]}
-    surplus = [archive for archive in everything if archive.path not in kept]
+        exempt |= set([one.path for one in everything if one.is_restore_point == restore_points][:keep])
+    surplus = [archive for archive in everything if archive.path not in exempt]
     for archive in surplus:
         archive.delete()
     return [archive.path for archive in surplus]
@@ -158,10 +158,10 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     report("comparing the copy")
     moment = Moment(copy)
     async with moment.reading():
-        found = await read_contents(moment)
+        actual = await read_contents(moment)
         # Another major version may stem words otherwise, so that questions find other memories.
         same_major, expected = major == archive.manifest.major, archive.contents(store.key)
-        differences = expected.differences(found, answers=same_major)
+        differences = expected.differences(actual, answers=same_major)
         if differences and archive.manifest.folklore_backup == 1:
             whole_rows = await read_contents(moment, whole_rows=True)
             differences = expected.differences(whole_rows, answers=same_major)
@@ -184,11 +184,11 @@ async def _settle_former(store: Store, databases: Databases, report: Report) -> 
     return files
 
 
-async def _keep_later_writes(former: Store, known: Contents) -> list[Path]:
+async def _keep_later_writes(former: Store, contents: Contents) -> list[Path]:
     """Back up the replaced database once more if it was written to after its first backup; return the file."""
     moment = Moment(former.dsn)
     async with moment.reading():
-        unchanged = not known.differences(await read_contents(moment))
+        unchanged = not contents.differences(await read_contents(moment))
     return [] if unchanged else [(await back_up(former, former.new_path(RESTORE_POINT))).path]
 
 

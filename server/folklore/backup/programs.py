@@ -107,9 +107,9 @@ class Programs:
         reading = asyncio.create_task(process.stderr.read())
         try:
             yield process
-            said = (await reading).decode("utf-8", "replace").strip()
+            output = (await reading).decode("utf-8", "replace").strip()
             if await process.wait() != 0:
-                lines = "\n".join(said.splitlines()[:_SHOWN_LINES])
+                lines = "\n".join(output.splitlines()[:_SHOWN_LINES])
                 raise FolkloreError(f"{name} failed: {lines or f'exit code {process.returncode}'}")
         finally:
             reading.cancel()
@@ -132,8 +132,8 @@ def find_programs(major: int) -> Programs:
     """
     with suppress(EngineFailed):
         return Programs(find_binaries(major).folder)
-    found = shutil.which("pg_dump")
-    for folder in (Path(f"/usr/lib/postgresql/{major}/bin"), *([Path(found).parent] if found else [])):
+    path = shutil.which("pg_dump")
+    for folder in (Path(f"/usr/lib/postgresql/{major}/bin"), *([Path(path).parent] if path else [])):
         if _major_of(folder / "pg_dump") == major:
             return Programs(folder)
     raise NotFound(
@@ -145,8 +145,8 @@ def find_programs(major: int) -> Programs:
 def _major_of(program: Path) -> int | None:
     """Return the major version of a program: `pg_dump (PostgreSQL) 17.2` is 17."""
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
-        return int(said.stdout.split()[2].split(".")[0])
+        process = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+        return int(process.stdout.split()[2].split(".")[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
 

@@ -37,10 +37,10 @@ def upgrade_engine(engine: Engine) -> Path | None:
     None if the data is not of an older version. The engine is stopped. Raises EngineFailed, DiskFull.
     """
     began = monotonic()
-    kept = engine.upgrade(_copy)
-    if kept is not None:
-        log.warning("engine_upgraded", seconds=round(monotonic() - began, 1), old_data=str(kept))
-    return kept
+    old_data = engine.upgrade(_copy)
+    if old_data is not None:
+        log.warning("engine_upgraded", seconds=round(monotonic() - began, 1), old_data=str(old_data))
+    return old_data
 
 
 def _copy(older: Copied, newer: Copied) -> None:
@@ -57,23 +57,22 @@ def _copy(older: Copied, newer: Copied) -> None:
 
 async def _copy_all(older: Copied, newer: Copied) -> None:
     """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
-    before, after = await server_info(older.dsn), await server_info(newer.dsn)
-    if before.offered is None:
+    old, new = await server_info(older.dsn), await server_info(newer.dsn)
+    if old.offered is None:
         raise EngineFailed(
-            f"{before.version} in {older.programs.folder} has no pgvector.",
-            hint=f"Install it (Debian: `apt install postgresql-{before.major}-pgvector`), then run "
-            "`folklore db upgrade`.",
+            f"{old.version} in {older.programs.folder} has no pgvector.",
+            hint=f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`.",
         )
-    log.warning("engine_upgrade_began", old=before.version, new=after.version, bytes=before.bytes)
+    log.warning("engine_upgrade_began", old=old.version, new=new.version, bytes=old.bytes)
     cluster = await read_cluster(older.dsn)
     maintenance = address_of(newer.dsn, MAINTENANCE)
     await _programs(older).copy_roles(older.dsn, _programs(newer), maintenance)
-    with phase(f"Upgrading the database from {before.version} to {after.version}") as advance:
+    with phase(f"Upgrading the database from {old.version} to {new.version}") as advance:
         for done, name in enumerate(cluster.databases):
             advance(done, len(cluster.databases))
             await _copy_database(older, newer, name)
-    if refused := await copy_settings(older.dsn, newer.dsn):
-        log.warning("engine_settings_not_taken_over", settings=refused)
+    if rejects := await copy_settings(older.dsn, newer.dsn):
+        log.warning("engine_settings_not_taken_over", settings=rejects)
     copied = await read_cluster(newer.dsn)
     if copied != cluster:
         raise Conflict("The copy has other roles or databases.")

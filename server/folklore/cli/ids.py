@@ -29,9 +29,7 @@ _KEPT_SECONDS = 12 * 60 * 60
 
 
 def with_ids(
-    ctx: click.Context,
-    texts: Sequence[str],
-    work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]],
+    ctx: click.Context, texts: Sequence[str], work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]]
 ) -> Value:
     """Run operations on the memories that these texts name. Raises InvalidInput, NotFound."""
     parsed = [_parsed(ctx, text) for text in texts]
@@ -43,9 +41,7 @@ def with_ids(
 
 
 def call_with_ids(
-    ctx: click.Context,
-    texts: Sequence[str],
-    request: Callable[[tuple[UUID, ...]], Returns[Result]],
+    ctx: click.Context, texts: Sequence[str], request: Callable[[tuple[UUID, ...]], Returns[Result]]
 ) -> Result:
     """Run one operation on the memories that these texts name. Raises InvalidInput, NotFound."""
     return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)))

@@ -97,10 +97,10 @@ class _Pools:
         limits = self.limits
         scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS else 0
         fresh = max(1, (limits.maximum - scan) // 2)
-        kept = max(1, limits.maximum - scan - fresh)
+        size = max(1, limits.maximum - scan - fresh)
         least = min(1, limits.minimum)
         pools: dict[Plans, asyncpg.Pool] = {
-            "kept": self._new_pool("kept", least, kept, tokens=tokens),
+            "kept": self._new_pool("kept", least, size, tokens=tokens),
             # A recall without filters needs no connection with fresh plans if there is a pool for scans.
             "fresh": self._new_pool("fresh", 0 if scan else least, fresh, tokens=tokens),
         }
@@ -141,20 +141,20 @@ class _Pools:
     async def _prepare(self, connection: Any, first: str | None = None) -> None:
         if first is not None:
             await connection.execute(first)
-        found = await connection.fetchrow(statement("server/vector_schema").sql)
-        if found is None:
+        row = await connection.fetchrow(statement("server/vector_schema").sql)
+        if row is None:
             raise DatabaseUnavailable(
                 "The database has no pgvector extension.",
                 hint="Run `folklore db migrate` with a role that may create it.",
             )
-        if found["distributed"]:
+        if row["distributed"]:
             self.shards.distributed = True
             # A generic plan does not know the shard, and cannot be made for most statements. Where the settings of a
             # transaction do not reach a node, row-level security returns no row, and no error.
             await connection.execute("set plan_cache_mode = auto; set citus.propagate_set_commands = local")
         await connection.set_type_codec(
             "halfvec",
-            schema=found["schema"],
+            schema=row["schema"],
             encoder=lambda vector: vector.to_binary(),
             decoder=HalfVector.from_binary,
             format="binary",
@@ -259,7 +259,7 @@ class _Pools:
         """Start the embedded engine once for all that wait for it; it goes on being started when they do not wait."""
         if self._reviving is None or self._reviving.done():
             self._reviving = in_background(revive(), "folklore-revive")
-            self._reviving.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # all may have left
+            self._reviving.add_done_callback(lambda task: task.cancelled() or task.exception())  # all may have left
         reviving = self._reviving  # another call may begin another one meanwhile
         if not (await asyncio.wait({reviving}, timeout=_REVIVE_SECONDS))[0]:
             raise still_starting("embedded Postgres")
@@ -527,12 +527,12 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
         await pool
 
     opening = [asyncio.create_task(connect(pool)) for pool in pools]
-    opened = False
+    success = False
     try:
         await asyncio.gather(*opening)
-        opened = True
+        success = True
     finally:
-        if not opened:
+        if not success:
             for task in opening:
                 task.cancel()
             await asyncio.gather(*opening, return_exceptions=True)

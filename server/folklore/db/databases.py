@@ -51,13 +51,13 @@ async def read_cluster(dsn: str) -> Cluster:
 async def copy_settings(dsn: str, target: str) -> list[str]:
     """Set on another server what `alter system` has set on this one; return the names of settings it does not take."""
     async with closed_after(_connected(dsn)) as source, closed_after(_connected(target)) as connection:
-        refused = []
+        rejects = []
         for row in await _rows(source, "backup/own_settings"):
             try:
                 await connection.execute(row["command"])
             except asyncpg.PostgresError:
-                refused.append(row["name"])
-    return refused
+                rejects.append(row["name"])
+    return rejects
 
 
 async def has_tables(dsn: str) -> bool:
@@ -98,17 +98,17 @@ class Databases:
     @asynccontextmanager
     async def managed(cls, dsn: str) -> AsyncIterator[Databases]:
         """Manage the databases of a server for the length of the block. Raises Conflict while another process does."""
-        async with closed_after(_connected(dsn)) as own:
-            current = await own.fetchval("select current_database()")
-            command = (await _rows(own, "backup/create_database"))[0]["command"]
+        async with closed_after(_connected(dsn)) as server:
+            current = await server.fetchval("select current_database()")
+            command = (await _rows(server, "backup/create_database"))[0]["command"]
         async with closed_after(_connected(address_of(dsn, MAINTENANCE))) as connection:
             if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
                 raise Conflict(
                     "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
                 )
             databases = cls(dsn, connection, current, command)
-            for left in await _rows(connection, "backup/databases", beginning=_beginning(current, "scratch")):
-                await databases.drop(left["name"])
+            for scratch in await _rows(connection, "backup/databases", beginning=_beginning(current, "scratch")):
+                await databases.drop(scratch["name"])
             yield databases
 
     async def create_scratch(self) -> str:
@@ -194,8 +194,8 @@ def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:
 
 
 async def _rows(connection: asyncpg.Connection, name: str, /, **values: object) -> list[Row]:
-    found = statement(name)
-    return list(await connection.fetch(found.sql, *found.arguments(values)))
+    query = statement(name)
+    return list(await connection.fetch(query.sql, *query.arguments(values)))
 
 
 def _quoted(name: str) -> str:

@@ -23,18 +23,18 @@ async def unless_locked(statement: Awaitable[T], cancel_if_locked: Callable[[], 
     `cancel_if_locked` is called after PATIENCE seconds and then again and again, so that a statement that ends sooner
     costs a timer only. It returns True if it cancelled the statement.
     """
-    ended, watching, cancelled = asyncio.Event(), list[asyncio.Task[None]](), False
+    finish, watching, cancelled = asyncio.Event(), list[asyncio.Task[None]](), False
 
     async def watch() -> None:
         nonlocal cancelled
-        while not ended.is_set() and not cancelled:
+        while not finish.is_set() and not cancelled:
             cancelled = await cancel_if_locked()
             with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), PATIENCE)
+                await asyncio.wait_for(finish.wait(), PATIENCE)
 
     async def end() -> None:
         timer.cancel()
-        ended.set()
+        finish.set()
         if watching:  # a cancellation that has begun must not reach the next statement of this connection
             await asyncio.wait(watching)
 

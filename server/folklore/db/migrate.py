@@ -76,8 +76,8 @@ class ServerInfo:
 
 def migrations() -> list[Migration]:
     """Return all migrations in order."""
-    found = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
-    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in found]
+    files = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
+    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in files]
 
 
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
@@ -206,7 +206,7 @@ async def _apply_under_lock(connection: asyncpg.Connection, dsn: str, timeout: f
                     hint="Run `folklore db migrate` with a role that may.",
                 ) from error
             applied.append(migration.name)
-        if applied and (left := await undistributed(dsn)) and "memories" not in left:
+        if applied and (tables := await undistributed(dsn)) and "memories" not in tables:
             await distribute(dsn, dry_run=False)
         return applied
     finally:

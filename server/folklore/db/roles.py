@@ -32,10 +32,10 @@ async def missing_commands(connection: asyncpg.Connection) -> list[str]:
 
 async def ensure_role(connection: asyncpg.Connection) -> None:
     """Create the role, which only requests with a token need, and grant its privileges as far as this role may."""
-    tried: set[str] = set()
+    attempts: set[str] = set()
     for _ in range(_TRIES):
         commands = await missing_commands(connection)
-        if tried.issuperset(commands):
+        if attempts.issuperset(commands):
             return
         for command in commands:
             try:
@@ -48,4 +48,4 @@ async def ensure_role(connection: asyncpg.Connection) -> None:
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
                 await asyncio.sleep(0.05)  # another process changes the list of roles
                 continue
-            tried.add(command)  # once: for a grant without the right to it Postgres may only warn
+            attempts.add(command)  # once: for a grant without the right to it Postgres may only warn

@@ -14,13 +14,13 @@ if TYPE_CHECKING:  # a server on stdio imports this before it may take the time 
     from _typeshed import DataclassInstance
     from asyncpg import Record
 
-Made = TypeVar("Made", bound="DataclassInstance")
+Value = TypeVar("Value", bound="DataclassInstance")
 
 # Memories with a lower quality are left out of every answer; those without one are kept.
 QUALITY_FLOOR = 0.05
 
 
-def made(type_: type[Made], row: Record, /, **others: object) -> Made:
+def made(type_: type[Value], row: Record, /, **others: object) -> Value:
     """Return a dataclass with the columns of its fields' names, arrays as tuples, and `others` in their place."""
     columns = {name: row[name] for name in type_.__dataclass_fields__ if name in row}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()}

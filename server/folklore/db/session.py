@@ -40,12 +40,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        connection: Any,
-        shards: Shards,
-        *,
-        row_security: bool = False,
-        cancel_locked: CancelLocked | None = None,
+        self, connection: Any, shards: Shards, *, row_security: bool = False, cancel_locked: CancelLocked | None = None
     ) -> None:
         self.connection = connection
         self.shards = shards
@@ -57,8 +52,8 @@ class Session:
         if self.shards.distributed:
             fetching = self.shards.rows(self.connection, name, values)
         else:
-            found = statement(name)
-            fetching = self.connection.fetch(found.sql, *found.arguments(values))
+            query = statement(name)
+            fetching = self.connection.fetch(query.sql, *query.arguments(values))
         if self._cancel_locked is not None:
             fetching = unless_locked(fetching, partial(self._cancel_locked, self.connection.get_server_pid()))
         return cast("list[Row]", await fetching)
@@ -177,17 +172,17 @@ class PooledSession:
         return failed
 
     async def _enter(self, begin: str) -> None:
-        begun = False
+        success = False
         try:
             await self._connection.execute(begin)
-            begun = True
+            success = True
         except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
             raise DatabaseUnavailable(
                 f"The database has no role {TOKEN_ROLE} for requests with a token, or this role is not a member of it.",
                 hint="`folklore db role` shows the commands that the database's administrator must run.",
             ) from error
         finally:
-            if not begun:
+            if not success:
                 self._terminate()
                 with suppress(*DRIVER_ERRORS):
                     await self._pool.release(self._connection)

@@ -63,19 +63,19 @@ class Shards:
 
     async def rows(self, connection: Any, name: str, values: dict[str, object]) -> list[Row]:
         """Return the rows of a statement. Raises DRIVER_ERRORS."""
-        found = statement(f"{name}:distributed")
+        query = statement(f"{name}:distributed")
         try:
-            return await self._rows(connection, found, values)
+            return await self._rows(connection, query, values)
         except asyncpg.FeatureNotSupportedError:
             if not self._of or connection.is_in_transaction():
                 raise
             self._of.clear()  # a shard was split meanwhile
-            return await self._rows(connection, found, values)
+            return await self._rows(connection, query, values)
 
-    async def _rows(self, connection: Any, found: Statement, values: dict[str, object]) -> list[Row]:
-        name = found.name.split(":")[0]
+    async def _rows(self, connection: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+        name = query.name.split(":")[0]
         namespaces = values.get("namespaces")
-        if "model" in found.parameters:
+        if "model" in query.parameters:
             values = {"model": None} | values  # a variant without vectors may have the same text here
         if name.startswith("transfer/memories") and "model" in values:
             # Without a model Postgres removes a join, and what remains names no shard.
@@ -83,16 +83,16 @@ class Shards:
         if namespaces == []:
             values = values | {"namespaces": [_NOWHERE]}  # no shard is an error
         if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name.startswith("principals/"):
-            rows = await connection.fetch(found.sql, *found.arguments(values))
+            rows = await connection.fetch(query.sql, *query.arguments(values))
             if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
                 await connection.fetch(statement("postings/begin").sql, values["namespace"])
-                rows = await connection.fetch(found.sql, *found.arguments(values))
+                rows = await connection.fetch(query.sql, *query.arguments(values))
             return [row[:-1] for row in rows] if name in _BY_TIME else rows
         parts = []
         for group in await self._groups(connection, list(namespaces)):
             part = values | {"namespaces": group} | ({"budget": _ALL} if name == "recall/words" else {})
-            parts.append(await connection.fetch(found.sql, *found.arguments(part)))
-        return merged(found.name, parts, values)
+            parts.append(await connection.fetch(query.sql, *query.arguments(part)))
+        return merged(query.name, parts, values)
 
     async def _groups(self, connection: Any, namespaces: Sequence[UUID]) -> list[list[UUID]]:
         """Return namespaces by their shards."""
@@ -128,14 +128,14 @@ def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any])
 
 def _counted(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
     """Add up the counts of rows that are equal in some columns."""
-    counted: dict[object, dict[str, Any]] = {}
+    sums: dict[object, dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in by)
-        if (same := counted.get(key)) is None:
-            counted[key] = dict(row)
+        if (same := sums.get(key)) is None:
+            sums[key] = dict(row)
         else:
             same["memories"] += row["memories"]
-    return list(counted.values())
+    return list(sums.values())
 
 
 def _words(parts: Sequence[Row], budget: int) -> Row:

@@ -49,7 +49,7 @@ _JSON = re.compile(r":([a-z_]+)::jsonb\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _BOUND = re.compile(r"any\(:namespaces::uuid\[\]\)|:namespace::uuid")
-_JOINED = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
+_JOIN = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
 _FILLED = {"{dimensions}": r"[1-9][0-9]{0,4}", "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
 _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
@@ -129,7 +129,7 @@ def statement(name: str) -> Statement:
     text = distributed.get(file.replace("/", "_")) or _read(file)
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
     if distributed and (bound := _BOUND.search(text)):
-        text = _JOINED.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
+        text = _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
     if "others" in variants:
         text = text.replace(" = any(:namespaces::uuid[])", " = any((select ids from others)::uuid[])")
     for gap, value in filled.items():
@@ -138,8 +138,8 @@ def statement(name: str) -> Statement:
         raise KeyError(f"{file} needs a size and a model, as {file}:256:<id>, or an order, as {file}:updated:oldest")
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
-    sent = "\n".join(line for line in numbered.splitlines() if line.strip())
-    return Statement(name, sql=sent, parameters=names, json=frozenset(_JSON.findall(text)))
+    sql = "\n".join(line for line in numbered.splitlines() if line.strip())
+    return Statement(name, sql=sql, parameters=names, json=frozenset(_JSON.findall(text)))
 
 
 @cache

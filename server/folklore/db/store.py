@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from folklore.db.rows import Made, made
+from folklore.db.rows import Value, made
 from folklore.db.sql_loader import statement
 
 if TYPE_CHECKING:  # a server on stdio imports stores before it may take the time to import a driver
@@ -70,7 +70,7 @@ def each(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) ->
     return Statement(lambda rows: [read(row) for row in rows], plans, defaults)
 
 
-def many(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[list[Made]]:
+def many(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[list[Value]]:
     """Return every row as a dataclass."""
     return each(partial(made, type_), plans, **defaults)
 
@@ -80,12 +80,12 @@ def first(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -
     return Statement(lambda rows: read(rows[0]) if rows else None, plans, defaults)
 
 
-def one(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[Made | None]:
+def one(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[Value | None]:
     """Return the first row as a dataclass, or None."""
     return first(partial(made, type_), plans, **defaults)
 
 
-def only(type_: type[Made], plans: Plans = "kept", **defaults: object) -> Statement[Made]:
+def only(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[Value]:
     """Return the only row as a dataclass."""
     return Statement(lambda rows: made(type_, rows[0]), plans, defaults)
 

@@ -35,16 +35,16 @@ def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> Model
     if settings.provider in ("auto", "bundled"):
         return ModelChoice("bundled", bundled.MODEL.name)
     name, url = _name_and_url(settings)
-    known = profile_of(name)
+    profile = profile_of(name)
     if settings.provider == "openai" and url is not None and has_input_type(url):
-        known = ModelProfile()
+        profile = ModelProfile()
     return ModelChoice(
         settings.provider,
         name,
         url,
         settings.dimensions,
-        known.query_prefix if settings.query_prefix is None else settings.query_prefix,
-        known.document_prefix if settings.document_prefix is None else settings.document_prefix,
+        profile.query_prefix if settings.query_prefix is None else settings.query_prefix,
+        profile.document_prefix if settings.document_prefix is None else settings.document_prefix,
     )
 
 

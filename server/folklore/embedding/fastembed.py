@@ -24,8 +24,8 @@ class FastembedModel:
     def __call__(self, texts: Sequence[str], *, question: bool = False) -> Vectors:
         """Return the vectors as the package makes them."""
         try:
-            made = (self._loaded.query_embed if question else self._loaded.passage_embed)(list(texts))
-            return np.array(list(made), dtype=np.float32)
+            generated = (self._loaded.query_embed if question else self._loaded.passage_embed)(list(texts))
+            return np.array(list(generated), dtype=np.float32)
         except (RuntimeError, ValueError, OSError) as error:
             raise EmbedderUnavailable(f"The model {self._name} failed ({type(error).__name__}).") from error
 

@@ -250,8 +250,8 @@ def _retry_after(response: httpx.Response) -> float | None:
         pass
     try:
         at = parsedate_to_datetime(value)
-        sent = parsedate_to_datetime(response.headers.get("Date", ""))
-        return max(0.0, (at - sent).total_seconds())
+        date = parsedate_to_datetime(response.headers.get("Date", ""))
+        return max(0.0, (at - date).total_seconds())
     except (TypeError, ValueError):
         return None
 

@@ -97,12 +97,12 @@ class HttpEmbedder:
         flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
         groups = batches(flat, self._batch_characters, self._batch_size)
         outcomes = await asyncio.gather(*map(self._batch, groups), return_exceptions=True)
-        found: list[Vectors] = []
+        results: list[Vectors] = []
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
-            found.append(outcome)
-        return average_pieces(np.concatenate(found), pieces)
+            results.append(outcome)
+        return average_pieces(np.concatenate(results), pieces)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the vector of the whole question from one request, or from the cache."""
@@ -133,8 +133,8 @@ class HttpEmbedder:
         self._limit = min(self._limit or len(text), len(first))
         prefix = self._choice.query_prefix if question else self._choice.document_prefix
         parts = [first, *(prefix + other for other in others)]
-        found = [await self._batch([part], question=question) for part in parts]
-        return average_pieces(np.concatenate(found), [[first, *others]])
+        halves = [await self._batch([part], question=question) for part in parts]
+        return average_pieces(np.concatenate(halves), [[first, *others]])
 
     async def _post(self, texts: list[str], question: bool) -> Vectors:
         body = self._form.request(self._choice, texts, question=question)

@@ -68,8 +68,8 @@ class LocalEmbedder:
         model, loop = await self._loaded(), asyncio.get_running_loop()
         batches = vectors.batches(flat, _BATCH_CHARACTERS)
         threads = self._batches if len(batches) > 1 else self._texts
-        made = await asyncio.gather(*(loop.run_in_executor(threads, model, batch) for batch in batches))
-        return vectors.average_pieces(vectors.normalized(np.concatenate(made)), pieces)
+        results = await asyncio.gather(*(loop.run_in_executor(threads, model, batch) for batch in batches))
+        return vectors.average_pieces(vectors.normalized(np.concatenate(results)), pieces)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the vector of the whole question; the model weighs its words itself."""

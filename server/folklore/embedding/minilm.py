@@ -127,8 +127,8 @@ class MiniLM:
         """Read and check the files in a folder. Raises EmbedderUnavailable if they are missing or damaged."""
         if folder is None:
             raise EmbedderUnavailable("The model all-MiniLM-L6-v2 is not on this machine. " + _FETCH)
-        for name, known in _SHA256.items():
-            _check(folder / name, known)
+        for name, digest in _SHA256.items():
+            _check(folder / name, digest)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(_MAX_TOKENS)
@@ -177,12 +177,12 @@ def _twice_gelu(values: Vectors) -> Vectors:
     return inner
 
 
-def _check(file: Path, known: str) -> None:
+def _check(file: Path, expected: str) -> None:
     try:
         with file.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            actual = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        found = type(error).__name__
-    if found != known:
-        message = f"The file {file} is damaged: its SHA-256 is {found}, not {known}."
+        actual = type(error).__name__
+    if actual != expected:
+        message = f"The file {file} is damaged: its SHA-256 is {actual}, not {expected}."
         raise EmbedderUnavailable(message, hint=f"Delete {file.parents[1]}. {_FETCH}")

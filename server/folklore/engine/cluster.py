@@ -89,14 +89,14 @@ def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | N
     """Record which data is here, or raise EngineFailed if it is other data than before."""
     identifier = _system_identifier(paths, binaries, account)
     try:
-        known = paths.identity.read_text("ascii").strip()
+        record = paths.identity.read_text("ascii").strip()
     except FileNotFoundError:
-        known = ""
-    if not known or known == replaced_identity(paths):  # the latter: an upgrade was killed after its last rename
+        record = ""
+    if not record or record == replaced_identity(paths):  # the latter: an upgrade was killed after its last rename
         paths.identity.write_text(f"{identifier}\n", "ascii")
-    elif known != identifier:
+    elif record != identifier:
         raise EngineFailed(
-            f"The data in {paths.data} is not what was here before: Postgres names it {identifier}, not {known}.",
+            f"The data in {paths.data} is not what was here before: Postgres names it {identifier}, not {record}.",
             hint="Put the former data back, or accept this by `folklore db start --new`.",
         )
 

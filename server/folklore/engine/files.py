@@ -124,8 +124,8 @@ def rotate_log(paths: EnginePaths) -> None:
 
 def engine_failure(reason: str, paths: EnginePaths, output: str = "") -> EngineFailed:
     """Return an error with a reason, the last output of a program, and the end of the log."""
-    shown = "".join(f"\n{line}" for line in output.strip().splitlines()[-_SHOWN_LINES:])
-    message = f"{reason}{shown}\nThe log {paths.log} ends with:\n{_tail(paths.log)}\n"
+    excerpt = "".join(f"\n{line}" for line in output.strip().splitlines()[-_SHOWN_LINES:])
+    message = f"{reason}{excerpt}\nThe log {paths.log} ends with:\n{_tail(paths.log)}\n"
     for signs, hint in _HINTS:
         if any(sign in message for sign in signs):
             if _NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:

@@ -139,9 +139,9 @@ class Recovery:
             return True
         processes = [pid for pid in server_processes(self._paths) if _RECOVERS.search(_command(pid))]
         status = {pid: _read(pid, "status") for pid in processes}
-        before, self._waits = self._waits, {pid: sum(map(int, _WAITS.findall(status[pid]))) for pid in processes}
+        previous, self._waits = self._waits, {pid: sum(map(int, _WAITS.findall(status[pid]))) for pid in processes}
         return any(b" startup " in _command(pid) for pid in processes) and any(
-            _BUSY.search(status[pid]) or count > before.get(pid, -_TIMERS) + _TIMERS
+            _BUSY.search(status[pid]) or count > previous.get(pid, -_TIMERS) + _TIMERS
             for pid, count in self._waits.items()
         )
 

@@ -52,9 +52,9 @@ def older_programs(paths: EnginePaths, version: str) -> Binaries:
             return find_binaries(int(version))
         except EngineFailed:
             for pattern in _PACKAGED:
-                found = Binaries(Path(pattern.format(version)))
-                if all(Path(found.program(name)).is_file() for name in _NEEDED):
-                    return found
+                programs = Binaries(Path(pattern.format(version)))
+                if all(Path(programs.program(name)).is_file() for name in _NEEDED):
+                    return programs
     raise EngineFailed(
         f"The data in {paths.data} was written by Postgres {version}, and its programs are not on this machine.",
         hint=f"Install them (Debian: `apt install postgresql-{version} postgresql-{version}-pgvector`), then run "
@@ -92,14 +92,14 @@ def upgrade_rooms(paths: EnginePaths) -> list[Path]:
 
 def offer(paths: EnginePaths, room: Path, account: Account | None) -> None:
     """Give the new data its place next to the old. From here on, the change is completed. Both servers have ended."""
-    made = EnginePaths(room).data
-    record = made / REPLACED_FILE
+    new_data = EnginePaths(room).data
+    record = new_data / REPLACED_FILE
     record.write_text(f"{paths.identity.read_text('ascii').strip()}\n{_state(paths.data)}\n", "ascii")
     if account:
         account.chown(record)
     sync(record)
-    sync(made)
-    made.rename(paths.upgraded)
+    sync(new_data)
+    new_data.rename(paths.upgraded)
     sync(paths.engine)
 
 

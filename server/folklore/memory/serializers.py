@@ -8,14 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from folklore.memory.results import (
-    ForgetResult,
-    GetResult,
-    MemoryDetails,
-    RelateResult,
-    Status,
-    StoreResult,
-)
+from folklore.memory.results import ForgetResult, GetResult, MemoryDetails, RelateResult, Status, StoreResult
 from folklore.model import (
     FIELDS,
     SHOWN,

@@ -107,20 +107,20 @@ def replace_lone_surrogates(json: bytes) -> bytes:
     """
     if b"\\ud" not in json and b"\\uD" not in json:
         return json
-    return _JSON_SURROGATES.sub(lambda found: rb"\u0000" if found[1] else found[0], json)
+    return _JSON_SURROGATES.sub(lambda match: rb"\u0000" if match[1] else match[0], json)
 
 
 def _meaningful(run: re.Match[str]) -> str:
     """Return the characters of a run of joiners and selectors that change how its two neighbours are rendered."""
     text, (start, end) = run.string, run.span()
-    before = text[start - 1] if start else " "
-    after = text[end] if end < len(text) else " "
-    selector = next((mark for mark in run[0] if mark not in _JOINERS), "") if not before.isspace() else ""
+    previous = text[start - 1] if start else " "
+    following = text[end] if end < len(text) else " "
+    selector = next((mark for mark in run[0] if mark not in _JOINERS), "") if not previous.isspace() else ""
     joiner = next((mark for mark in reversed(run[0]) if mark in _JOINERS), "")
-    return selector + (joiner if joiner and _joins(before, after, joiner) else "")
+    return selector + (joiner if joiner and _joins(previous, following, joiner) else "")
 
 
-def _joins(before: str, after: str, joiner: str) -> bool:
-    if _JOINING_SCRIPT.match(before):
-        return bool(_JOINING_SCRIPT.match(after)) or unicodedata.combining(before) == _VIRAMA  # half forms
-    return joiner == "\u200d" and bool(_EMOJI.match(before)) and bool(_EMOJI.match(after))
+def _joins(previous: str, following: str, joiner: str) -> bool:
+    if _JOINING_SCRIPT.match(previous):
+        return bool(_JOINING_SCRIPT.match(following)) or unicodedata.combining(previous) == _VIRAMA  # half forms
+    return joiner == "\u200d" and bool(_EMOJI.match(previous)) and bool(_EMOJI.match(following))

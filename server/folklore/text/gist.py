@@ -22,13 +22,13 @@ def shared_words(texts: Sequence[str]) -> dict[str, float]:
     spellings: dict[str, Counter[str]] = {}
     texts_with: Counter[str] = Counter()
     for text in texts:
-        found: set[str] = set()
+        folded_words: set[str] = set()
         for word in _WORD.findall(text):
             if len(word) >= _MIN_WORD_LENGTH and not word.replace(".", "").isdigit():
                 folded = word.casefold()
                 spellings.setdefault(folded, Counter())[word] += 1
-                found.add(folded)
-        texts_with.update(found)
+                folded_words.add(folded)
+        texts_with.update(folded_words)
     shared = sorted((-count, word) for word, count in texts_with.items() if count > 1)
     return {
         min((-uses, spelling) for spelling, uses in spellings[word].items())[1]: -count / len(texts)

@@ -38,14 +38,14 @@ _FREQUENT = {name: frozenset(words.split()) for name, words in (row.split(": ") 
 def language(name: str, *, field: str = "language") -> str:
     """Return a configuration's name, given that name or an ISO 639-1 code (`de`, `de-AT`). Raises InvalidInput."""
     lower = name.strip().lower()
-    known = _BY_CODE.get(lower.replace("_", "-").split("-")[0], lower)
-    if known not in LANGUAGES:
+    configuration = _BY_CODE.get(lower.replace("_", "-").split("-")[0], lower)
+    if configuration not in LANGUAGES:
         raise InvalidInput(
             field,
             f"{name[:40]!r} is not a language Postgres can read.",
             hint=f"Use 'simple' for any other, or one of: {', '.join(sorted(LANGUAGES))}.",
         )
-    return known
+    return configuration
 
 
 def detect(text: str) -> str | None:
@@ -60,8 +60,8 @@ def detect(text: str) -> str | None:
         import pycld2  # only stores need it, and not every platform has it
     except ImportError:
         return _of_frequent_words(prose)
-    reliable, _, found = pycld2.detect(text, bestEffort=True)
-    _, code, share, _ = found[0]
+    reliable, _, details = pycld2.detect(text, bestEffort=True)
+    _, code, share, _ = details[0]
     clear = reliable and share >= _LEAST_SHARE and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
     return _BY_CODE.get(code) if clear else None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 # As many bytes as the body of a request over HTTP may have.
 LINE_LIMIT = 4 * 2**20
 # Bytes at the beginning and at the end of a line that is too long, in which its id is looked for.
-_KEPT = 4096
+_MARGIN = 4096
 _ID = rb'"id"\s*:\s*(?P<id>-?\d{1,18}|"(?:[^"\\]|\\.){0,200}")\s*'
 _PLAIN = rb'"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
 _FIRST = re.compile(rb"\s*\{\s*(?:" + _PLAIN + rb",\s*)*" + _ID + rb",")
@@ -54,9 +54,9 @@ class LineReader:
     def _add(self, part: bytes) -> None:
         self._rest += part
         if self._head is None and len(self._rest) > self._limit:
-            self._head = bytes(self._rest[:_KEPT])
+            self._head = bytes(self._rest[:_MARGIN])
         if self._head is not None:
-            del self._rest[:-_KEPT]
+            del self._rest[:-_MARGIN]
 
     def _ended(self) -> bytes | LongLine | None:
         line, head = bytes(self._rest), self._head
@@ -69,10 +69,10 @@ class LineReader:
 
 def _id_of(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of a request, which clients write first or last."""
-    if (found := _FIRST.match(head) or _LAST.search(tail)) is None:
+    if (match := _FIRST.match(head) or _LAST.search(tail)) is None:
         return None
     try:
-        id_: str | int = json.loads(found["id"])
+        id_: str | int = json.loads(match["id"])
     except ValueError:
         return None
     return id_

@@ -79,13 +79,13 @@ def prefix_of(pattern: str, *, field: str = "grant") -> str | None:
     return key(normalise(levels, field=field)) + separator
 
 
-def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
     requested = name.strip().lower()[:MAX_LENGTH]
     matcher = SequenceMatcher(b=requested, autojunk=False)
     likely = nlargest(
         _MAX_ALIGNED,
-        islice(known, _MAX_COMPARED),
+        islice(candidates, _MAX_COMPARED),
         key=lambda other: _similarity(requested, matcher, other, SequenceMatcher.quick_ratio),
     )
     scored = [(_similarity(requested, matcher, other, SequenceMatcher.ratio), other) for other in likely]
@@ -139,8 +139,8 @@ def _imitation(name: str) -> str | None:
     """Return why a name could be read as another one: a word of two scripts that look alike, or none that is Latin."""
     for word in filter(None, _WORDS.split(name)):
         scripts = {unicodedata.name(char, "").partition(" ")[0] for char in word if char.isalpha()}
-        if len(found := sorted(scripts & _CONFUSABLE_SCRIPTS)) > 1:
-            mixed = " and ".join(map(str.capitalize, found))
+        if len(mixture := sorted(scripts & _CONFUSABLE_SCRIPTS)) > 1:
+            mixed = " and ".join(map(str.capitalize, mixture))
             return f"a word is in one script; {word!r} mixes letters of {mixed} that look alike."
     others = {char for char in name if char.isalpha() and not char.isascii()}
     if others and others <= _LIKE_LATIN:

@@ -20,12 +20,12 @@ def passages(text: str, size: int, longer_than: int) -> list[tuple[int, int]]:
     """
     if len(text) <= longer_than:
         return []
-    found, begin = [], 0
+    ranges, begin = [], 0
     while len(text) - begin > size / _LEAST:
         end = _end(text, begin + int(size * _LEAST), begin + size)
-        found.append((begin, end))
+        ranges.append((begin, end))
         begin = end
-    return [*found, (begin, len(text))]
+    return [*ranges, (begin, len(text))]
 
 
 def _end(text: str, least: int, most: int) -> int:

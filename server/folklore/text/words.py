@@ -49,8 +49,8 @@ def differing_words(text: str, other: str) -> str:
     blocks, steps = opcodes(mine, theirs, _STEPS)
     differing = [word for kind, start, end, _, _ in blocks if kind != "equal" for word in mine[start:end]]
     if steps > _STEPS:
-        known = set(theirs)
-        differing = [word for word in differing if word not in known]
+        counterparts = set(theirs)
+        differing = [word for word in differing if word not in counterparts]
     return " ".join(differing)
 
 

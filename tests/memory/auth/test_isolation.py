@@ -200,10 +200,7 @@ async def test_a_writer_adds_a_language_to_its_namespace_by_storing_in_it(
     found = await recalled(writer, "gestrichene Kräne", branches=("keyword",))
     assert found == ["Der Kran am Hafen wurde gestrichen"]
     rows = await connection.fetch("select name, languages from namespaces")
-    assert {row["name"]: row["languages"] for row in rows} == {
-        "payments": ["english", "german"],
-        "board": ["english"],
-    }
+    assert {row["name"]: row["languages"] for row in rows} == {"payments": ["english", "german"], "board": ["english"]}
 
 
 async def test_concurrent_writers_that_add_languages_all_succeed(owner: Person, connection: asyncpg.Connection) -> None:

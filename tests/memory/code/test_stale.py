@@ -62,9 +62,7 @@ async def where(
 
 
 async def test_the_command_line_shows_what_is_stale(
-    folklore: CommandLine,
-    here: Repository,
-    where: tuple[str, ...],
+    folklore: CommandLine, here: Repository, where: tuple[str, ...]
 ) -> None:
     await folklore.done("store", FERRY, "--path", f"{here.root}/src/ferry.py:3", *where)
     await folklore.done("store", CRANE, "--path", "./src/crane.py", "--path", "docs/", *where)
@@ -94,9 +92,7 @@ async def test_the_command_line_shows_what_is_stale(
 
 
 async def test_a_memory_is_confirmed_with_the_present_code(
-    folklore: CommandLine,
-    here: Repository,
-    where: tuple[str, ...],
+    folklore: CommandLine, here: Repository, where: tuple[str, ...]
 ) -> None:
     for text, path in ((FERRY, "src/ferry.py"), (CRANE, "src/crane.py")):
         await folklore.done("store", text, "--path", path, *where)
@@ -118,9 +114,7 @@ async def test_a_memory_is_confirmed_with_the_present_code(
 
 
 async def test_what_cannot_be_stale_is_refused_with_the_next_step(
-    folklore: CommandLine,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    folklore: CommandLine, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await folklore.done("store", GATE)
     await folklore.done("store", CRANE, "--path", "src/crane.py", "-n", "other")

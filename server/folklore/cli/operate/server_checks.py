@@ -186,8 +186,7 @@ async def _assistants(exam: ServerExamination) -> str:
     missing = [client.title for client in here if client.title not in installed]
     if not installed:
         raise Doubt(
-            f"Folklore is not installed into {', '.join(missing)}.",
-            hint=f"folklore install --server {exam.server}",
+            f"Folklore is not installed into {', '.join(missing)}.", hint=f"folklore install --server {exam.server}"
         )
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 

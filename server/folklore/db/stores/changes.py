@@ -123,9 +123,9 @@ class NamespaceTransaction(Transaction):
         first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
         places = sorted(first.values())
         ids, new = await self._insert_rows([batch[place] for place in places])
-        written = [place for place in places if batch[place].digest in new]
-        made = None if vectors is None else vectors.select(written)
-        await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self.now)
+        fresh = [place for place in places if batch[place].digest in new]
+        new_vectors = None if vectors is None else vectors.select(fresh)
+        await index(self._session, self.namespace, [ids[batch[place].digest] for place in fresh], new_vectors, self.now)
         return [
             Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
             for place, item in enumerate(batch)
@@ -160,12 +160,12 @@ class NamespaceTransaction(Transaction):
 
         The key of a forgotten memory becomes free, like its text: one statement more.
         """
-        given = sorted({key for key in keys if key is not None})
-        rows = await self.rows("changes/find_keys", keys=given) if given else []
-        if forgotten := [row["key"] for row in rows if row["forgotten"]]:
-            await self.rows("changes/release_keys", keys=forgotten)
-        known = {row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]}
-        return [known.get(key) for key in keys]
+        requested = sorted({key for key in keys if key is not None})
+        rows = await self.rows("changes/find_keys", keys=requested) if requested else []
+        if free := [row["key"] for row in rows if row["forgotten"]]:
+            await self.rows("changes/release_keys", keys=free)
+        answers = {row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]}
+        return [answers.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
         """Record the requests under keys. One statement, if any key is given.
@@ -184,8 +184,8 @@ class NamespaceTransaction(Transaction):
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
         rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=ids)
-        found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
-        return [found[id_] for id_ in ids if id_ in found]
+        memories = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
+        return [memories[id_] for id_ in ids if id_ in memories]
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
@@ -248,7 +248,7 @@ class NamespaceTransaction(Transaction):
     async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
         """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
         rows = await self.rows("changes/tagged", tag=tag)
-        return [row["id"] for row in rows], sorted({held for row in rows for held in row["held"]})
+        return [row["id"] for row in rows], sorted({name for row in rows for name in row["held"]})
 
     async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
         """Rename tags of memories; the revision of each increases by one. Four statements."""
@@ -316,10 +316,10 @@ class Changes(Store):
     ) -> dict[UUID, tuple[UUID, ...]]:
         """Return the namespaces, of those given, that hold each memory. One statement."""
         rows = await self._database.rows("memories/locate", namespaces=namespaces, ids=ids, unforgotten=unforgotten)
-        found: dict[UUID, tuple[UUID, ...]] = {}
+        places: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
-            found[row["id"]] = (*found.get(row["id"], ()), row["namespace_id"])
-        return found
+            places[row["id"]] = (*places.get(row["id"], ()), row["namespace_id"])
+        return places
 
     async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""

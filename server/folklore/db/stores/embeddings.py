@@ -61,12 +61,12 @@ class Embeddings(Store):
         memories whose vector is None.
         """
         pairs = zip(pending, vectors.vectors, strict=True)
-        embedded = [(item, made) for item, made in pairs if made is not None]
+        embedded = [(item, vector) for item, vector in pairs if vector is not None]
         if not embedded:
             return 0
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
-            of, columns = embedding_rows((item.id, made) for item, made in embedded)
+            of, columns = embedding_rows((item.id, vector) for item, vector in embedded)
             rows = await session.rows(
                 "embeddings/backfill",
                 namespace=namespace,
@@ -100,11 +100,11 @@ class Embeddings(Store):
             newest=newest,
             now=now,
         )
-        found: dict[UUID, tuple[Similar, ...]] = {}
+        neighbours: dict[UUID, tuple[Similar, ...]] = {}
         for row in rows:
             other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
-            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), other)
-        return found
+            neighbours[row["memory_id"]] = (*neighbours.get(row["memory_id"], ()), other)
+        return neighbours
 
     async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int) -> list[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""

@@ -120,8 +120,8 @@ class Memories:
         """
         rows = await self._database.rows("memories/get", namespaces=list(namespaces), ids=ids)
         places = {id_: place for place, id_ in enumerate(ids)}
-        found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
-        return sorted(found, key=lambda item: (places[item[1].id], item[1].namespace))
+        memories = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
+        return sorted(memories, key=lambda item: (places[item[1].id], item[1].namespace))
 
     async def ending(
         self, namespaces: Iterable[UUID], endings: Sequence[str], *, limit: int
@@ -144,7 +144,7 @@ class Memories:
         limit: int,
         now: datetime,
         order: ListingOrder = ListingOrder(),
-        after: Page | None = None,
+        cursor: Page | None = None,
     ) -> Listing:
         """Read one page in order of time. One statement.
 
@@ -158,26 +158,26 @@ class Memories:
             f"{statement}{of}",
             "kept" if filters.empty else "fresh",
             namespaces=list(namespaces),
-            after_time=None if after is None else after.time,
-            after_id=None if after is None else after.id,
+            after_time=None if cursor is None else cursor.time,
+            after_id=None if cursor is None else cursor.id,
             fetch=limit + 1,
             **values,
         )
-        shown = rows[:limit]
+        page = rows[:limit]
         return Listing(
-            tuple(memory_of(row, namespaces[row["namespace_id"]]) for row in shown),
-            tuple(Page(row["sorted_by"], row["id"]) for row in shown),
+            tuple(memory_of(row, namespaces[row["namespace_id"]]) for row in page),
+            tuple(Page(row["sorted_by"], row["id"]) for row in page),
             len(rows) > limit,
         )
 
 
 def session_steps(drafts: Iterable[Draft]) -> Iterator[int]:
     """Yield for each draft the number of earlier drafts of its session that give no position either."""
-    counted: dict[str | None, int] = {}
+    counts: dict[str | None, int] = {}
     for draft in drafts:
-        step = counted.get(draft.session, 0)
+        step = counts.get(draft.session, 0)
         if draft.position is None:
-            counted[draft.session] = step + 1
+            counts[draft.session] = step + 1
         yield step
 
 
@@ -194,11 +194,11 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
     await session.rows("postings/insert", namespace=namespace, ids=ids)
     if vectors is None:
         return
-    made = [(id_, item) for id_, item in zip(ids, vectors.vectors, strict=True) if item is not None]
-    if not made:
+    embedded = [(id_, item) for id_, item in zip(ids, vectors.vectors, strict=True) if item is not None]
+    if not embedded:
         return
     await register(session, vectors.by, now)
-    of, rows = embedding_rows(made)
+    of, rows = embedding_rows(embedded)
     await session.rows("embeddings/insert", namespace=namespace, model=vectors.model, ids=of, **rows)
 
 

@@ -87,19 +87,19 @@ class Namespaces(Store):
 
         All namespaces are the same list until one of them changes.
         """
-        state, known, hollow = (self.known.get(None) if names is None else None) or (None, None, [])
-        asked = {"names": names, "within": self._within, "known": state, "hollow": hollow}
-        rows = await self._database.rows("namespaces/find", **asked)
-        if known is not None and rows[0]["state"] == state and rows[0]["id"] is None:
-            return known
-        found = Listed(
+        state, cached, hollow = (self.known.get(None) if names is None else None) or (None, None, [])
+        values = {"names": names, "within": self._within, "known": state, "hollow": hollow}
+        rows = await self._database.rows("namespaces/find", **values)
+        if cached is not None and rows[0]["state"] == state and rows[0]["id"] is None:
+            return cached
+        listed = Listed(
             NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
             for id_, name, languages, empty, model, shared, _ in rows
             if id_ is not None
         )
-        if names is None and found:
-            self.known[None] = rows[0]["state"], found, [space.id for space in found if space.empty]
-        return found
+        if names is None and listed:
+            self.known[None] = rows[0]["state"], listed, [space.id for space in listed if space.empty]
+        return listed
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
@@ -149,8 +149,8 @@ class Namespaces(Store):
         """
         async with self._database.transaction() as session:
             await session.row("namespaces/lock", namespace=namespace)
-            held = await session.row("namespaces/hold", namespace=namespace)
-            deleted_at = None if held is None else held["deleted_at"]
+            row = await session.row("namespaces/hold", namespace=namespace)
+            deleted_at = None if row is None else row["deleted_at"]
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
             for part in ("postings", "memories", "sessions", "audit"):

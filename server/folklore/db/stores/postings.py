@@ -8,7 +8,7 @@ from uuid import UUID
 from folklore.db.store import Store
 
 # Below every hash.
-_BEFORE = -(1 << 31) - 1
+_START = -(1 << 31) - 1
 # Memories and words that one transaction takes, so that those that change memories wait for tenths of a second.
 PACKED_AT_ONCE, _CLEANED_AT_ONCE = 2_000, 2_000
 # A namespace is packed from so many fresh memories on. A question reads all that are fresh in its scope, so beyond so
@@ -22,29 +22,29 @@ class PostingStore(Store):
     async def due(self) -> tuple[list[UUID], dict[UUID, int]]:
         """Return the namespaces to pack, and those to clean with how many memories were removed. One statement."""
         rows = await self.run("postings/due", "fresh", {"most": PACKED_AT_ONCE})
-        left, due = sum(row["fresh"] for row in rows), list[UUID]()
-        crowded = left > _MOST_FRESH
+        remaining, namespaces = sum(row["fresh"] for row in rows), list[UUID]()
+        crowded = remaining > _MOST_FRESH
         for row in rows:
-            if row["fresh"] >= _LARGE or (crowded and left > _MOST_FRESH // 2):
-                due.append(row["namespace"])
-                left -= row["fresh"]
-        return due, {row["namespace"]: row["dead"] for row in rows if row["dead"]}
+            if row["fresh"] >= _LARGE or (crowded and remaining > _MOST_FRESH // 2):
+                namespaces.append(row["namespace"])
+                remaining -= row["fresh"]
+        return namespaces, {row["namespace"]: row["dead"] for row in rows if row["dead"]}
 
     async def pack(self, namespace: UUID) -> int:
         """Pack a batch of fresh memories of a namespace and return the number of them."""
         async with self._database.transaction() as session:
-            [begun] = await session.rows("postings/begin", namespace=namespace)
-            [packed] = await session.rows("postings/pack", namespace=namespace, next=begun["next"], most=PACKED_AT_ONCE)
+            [first] = await session.rows("postings/begin", namespace=namespace)
+            [packed] = await session.rows("postings/pack", namespace=namespace, next=first["next"], most=PACKED_AT_ONCE)
         return int(packed["documents"])
 
     async def clean(self, namespace: UUID, dead: int) -> AsyncIterator[None]:
         """Delete the entries of removed memories, of which `dead` were counted, in batches."""
-        after: int | None = _BEFORE
-        while after is not None:
+        cursor: int | None = _START
+        while cursor is not None:
             async with self._database.transaction() as session:
                 await session.rows("postings/begin", namespace=namespace)
-                [last] = await session.rows("postings/clean", namespace=namespace, after=after, most=_CLEANED_AT_ONCE)
-                after = last["last"]
-                if after is None:
+                [last] = await session.rows("postings/clean", namespace=namespace, after=cursor, most=_CLEANED_AT_ONCE)
+                cursor = last["last"]
+                if cursor is None:
                     await session.rows("postings/cleaned", namespace=namespace, dead=dead)
             yield

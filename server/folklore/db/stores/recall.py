@@ -12,15 +12,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
-from folklore.db.stores.recall_rows import (
-    Bm25,
-    Candidate,
-    CandidateQuery,
-    DenseQuery,
-    Hits,
-    Scope,
-    TermForm,
-)
+from folklore.db.stores.recall_rows import Bm25, Candidate, CandidateQuery, DenseQuery, Hits, Scope, TermForm
 from folklore.db.stores.recall_words import ScopeWords
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text
@@ -32,7 +24,7 @@ _HIDDEN = 40
 # Vectors that are asked of the index for each wanted memory: some are passages of one, some are hidden.
 _INDEXED_EACH = 5
 # Vectors that are compared in the time in which the index finds one, and how many it finds at least.
-_COMPARED, _FOUND = 50, 100
+_COMPARED, _FEWEST_HITS = 50, 100
 # Among the best, at most so many passages of one memory are expected.
 _PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
@@ -83,8 +75,8 @@ class RecallStatements:
         self, scope: Scope, pieces: Sequence[str], lexemes: Sequence[str], languages: Sequence[str], budget: int
     ) -> ScopeWords:
         """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
-        asked = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
-        [row] = await self._in_scope(scope, "recall/words", **asked)
+        values = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
+        [row] = await self._in_scope(scope, "recall/words", **values)
         return ScopeWords.of(row, len(pieces), lexemes)
 
     async def indexed(self, model: UUID) -> int:
@@ -114,8 +106,8 @@ class RecallStatements:
 
     async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
-        asked = {"expression": expression, **_weighed(bm25)}
-        hits = await self._matching("recall/expression", scope, fetch=fetch, bound=bound, **asked)
+        values = {"expression": expression, **_weighed(bm25)}
+        hits = await self._matching("recall/expression", scope, fetch=fetch, bound=bound, **values)
         return await self._with_former(hits, scope, bm25, fetch, expression)
 
     async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
@@ -222,16 +214,16 @@ class RecallStatements:
         `how` has the parameters `bridges`, `hops`, `least_strength` and `most` of the statement.
         """
         statement, filters = filtered("recall/expand", scope.filters, scope.now)
-        asked = {"namespaces": list(scope.namespaces), "ids": list(ids), "entities": list(tags)}
-        rows = await self._rows(statement, "fresh", **asked, **how, max_relations=_RELATIONS, **filters)
+        values = {"namespaces": list(scope.namespaces), "ids": list(ids), "entities": list(tags)}
+        rows = await self._rows(statement, "fresh", **values, **how, max_relations=_RELATIONS, **filters)
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
 
 def visits(indexed: int, extent: int, fetch: int) -> int:
     """Return how many of `extent` vectors in scope an index of `indexed` may be asked for; 0: comparing is quicker."""
     # For each that is in scope, the index finds indexed / extent.
-    found = max(_FOUND, _INDEXED_EACH * fetch * indexed / max(extent, 1))
-    return extent // _COMPARED if indexed and extent >= _COMPARED * found else 0
+    hits = max(_FEWEST_HITS, _INDEXED_EACH * fetch * indexed / max(extent, 1))
+    return extent // _COMPARED if indexed and extent >= _COMPARED * hits else 0
 
 
 def _weighed(bm25: Bm25) -> dict[str, object]:

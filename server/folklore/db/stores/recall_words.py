@@ -45,8 +45,8 @@ class Matches(NamedTuple):
         """Return those that do not hold the other word."""
         if other is None or not len(self.memories):
             return self
-        left = ~np.isin(self.memories, other.memories, assume_unique=True)
-        return Matches(self.memories[left], self.frequencies[left], self.lengths[left])
+        mask = ~np.isin(self.memories, other.memories, assume_unique=True)
+        return Matches(self.memories[mask], self.frequencies[mask], self.lengths[mask])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ScopeWords:
         columns = (row[name] or () for name in ("places", "kinds", "positions", "languages", "lexemes"))
         for place, *item in zip(*columns, strict=True):
             analysed[place - 1].append(Analysed(*item))
-        named = [*lexemes, *(item.lexeme for found in analysed for item in found)]
+        all_lexemes = [*lexemes, *(item.lexeme for parts in analysed for item in parts)]
         places = {space: place for place, space in enumerate(dict.fromkeys(row["spaces"] or ()))}
         rare: dict[int, list[tuple[int, bytes]]] = {}
         for space, word, entries in zip(row["spaces"] or (), row["rare"] or (), row["entries"] or (), strict=True):
@@ -87,8 +87,8 @@ class ScopeWords:
             CorpusStatistics(total, length / max(total, 1)),
             analysed,
             {word: int(count) for word, count in zip(row["words"] or (), row["documents"] or (), strict=True)},
-            {word: _entries(found) for word, found in rare.items()},
-            *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in named})),
+            {word: _entries(parts) for word, parts in rare.items()},
+            *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in all_lexemes})),
             list(places),
             row["fresh_spaces"] or b"",
             row["fresh_ids"] or b"",
@@ -97,13 +97,13 @@ class ScopeWords:
     def documents(self, lexeme: str) -> int:
         """Return how many memories hold a lexeme."""
         word = word_of(lexeme)
-        found = self.fresh.get(word)
-        return self.packed.get(word, 0) + (0 if found is None else len(found.memories))
+        matches = self.fresh.get(word)
+        return self.packed.get(word, 0) + (0 if matches is None else len(matches.memories))
 
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
-        found = self.matches(lexeme)
-        return self.documents(lexeme) if found is None else len(found.without(self.matches(stem)).memories)
+        matches = self.matches(lexeme)
+        return self.documents(lexeme) if matches is None else len(matches.without(self.matches(stem)).memories)
 
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
@@ -120,16 +120,16 @@ class ScopeWords:
     def ordered(self, bm25: Bm25) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held."""
         query, evidences, masses = bm25.query, [np.zeros(0)], [np.zeros(0)]
-        held = [np.zeros(0, np.int64)]
+        groups = [np.zeros(0, np.int64)]
         for lexeme, weight in bm25.weights.items():
-            if (found := self.matches(lexeme)) is not None:
+            if (matches := self.matches(lexeme)) is not None:
                 if (stem := query.stems.get(lexeme)) is not None:
-                    found = found.without(self.matches(stem))
-                longer = bm25.k1 * (1.0 - bm25.b + bm25.b * found.lengths / max(query.corpus.mean_length, 1.0))
-                held.append(found.memories)
-                evidences.append(weight * (bm25.k1 + 1.0) * found.frequencies / (found.frequencies + longer))
+                    matches = matches.without(self.matches(stem))
+                longer = bm25.k1 * (1.0 - bm25.b + bm25.b * matches.lengths / max(query.corpus.mean_length, 1.0))
+                groups.append(matches.memories)
+                evidences.append(weight * (bm25.k1 + 1.0) * matches.frequencies / (matches.frequencies + longer))
                 masses.append(np.full(len(longer), 0.0 if lexeme.startswith("@") else weight))
-        memories, places = np.unique(np.concatenate(held), return_inverse=True)
+        memories, places = np.unique(np.concatenate(groups), return_inverse=True)
         scores = np.bincount(places, np.concatenate(evidences)).astype(np.float64)
         order = np.argsort(-scores, kind="stable")
         mass = np.bincount(places, np.concatenate(masses)).astype(np.float64)
@@ -155,12 +155,12 @@ def _nothing() -> Matches:
     return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-def _entries(found: Sequence[tuple[int, bytes]]) -> Matches:
+def _entries(parts: Sequence[tuple[int, bytes]]) -> Matches:
     """Return the entries of a word in several namespaces."""
     entries = np.frombuffer(
-        b"".join(raw for _, raw in found), [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
+        b"".join(raw for _, raw in parts), [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
     )
-    places = np.repeat([place << 32 for place, _ in found], [len(raw) // 8 for _, raw in found])
+    places = np.repeat([place << 32 for place, _ in parts], [len(raw) // 8 for _, raw in parts])
     return Matches(
         entries["number"] + places, entries["frequency"].astype(np.float64), entries["length"].astype(np.float64)
     )
@@ -170,14 +170,14 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tupl
     """Return the matches of words (sorted) among fresh memories, and the rows of these in the order of their ids."""
     if not len(lengths) or not words:
         return {}, np.zeros(0, np.intp)
-    held = np.frombuffer(row["fresh_words"], ">i4")
-    asked = np.array(words, np.int32)
+    hashes = np.frombuffer(row["fresh_words"], ">i4")
+    targets = np.array(words, np.int32)
     # A table by their last 16 bits leaves out nearly all other words.
     table = np.zeros(1 << 16, bool)
-    table[asked & 0xFFFF] = True
-    entries = np.flatnonzero(table[held.astype(np.int32) & 0xFFFF])
-    places = np.searchsorted(asked, held[entries])
-    same = asked[np.minimum(places, len(asked) - 1)] == held[entries]
+    table[targets & 0xFFFF] = True
+    entries = np.flatnonzero(table[hashes.astype(np.int32) & 0xFFFF])
+    places = np.searchsorted(targets, hashes[entries])
+    same = targets[np.minimum(places, len(targets) - 1)] == hashes[entries]
     entries, places = entries[same], places[same]
     rows = np.searchsorted(np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right")
     frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(np.float64)
@@ -188,6 +188,6 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tupl
     numbers[matched] = _FRESH + np.arange(len(matched))
     matches = {}
     for place in np.unique(places).tolist():
-        own = places == place
-        matches[words[place]] = Matches(numbers[rows[own]], frequencies[own], lengths[rows[own]])
+        mask = places == place
+        matches[words[place]] = Matches(numbers[rows[mask]], frequencies[mask], lengths[rows[mask]])
     return matches, matched

@@ -101,11 +101,11 @@ class Reflections(Store):
         async with self._database.transaction() as session:
             whole = await _with_unchanged_members(session, namespace, reflections)
             change = _Reflecting(session, namespace, caller, now, language)
-            written = set(await change.import_new([_memory_of(one, now) for one in whole]))
-            await change.index([_memory_of(one, now) for one in reflections], vectors, written)
-            links = [(one.prepared.id, member) for one in whole for member in one.members if one.prepared.id in written]
+            ids = set(await change.import_new([_memory_of(one, now) for one in whole]))
+            await change.index([_memory_of(one, now) for one in reflections], vectors, ids)
+            links = [(one.prepared.id, member) for one in whole for member in one.members if one.prepared.id in ids]
             await change.link(reflections=[new for new, _ in links], members=[member for _, member in links])
-        return len(written)
+        return len(ids)
 
 
 def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:

@@ -233,9 +233,9 @@ class ImportTransaction(NamespaceTransaction):
         await self.rows("embeddings/delete_by_id", ids=ids)
         return [row["id"] for row in await self.rows("transfer/replace", memories=self._columns(memories))]
 
-    async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, written: set[UUID]) -> None:
+    async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, new: set[UUID]) -> None:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
-        places = [place for place, memory in enumerate(memories) if memory.id in written]
+        places = [place for place, memory in enumerate(memories) if memory.id in new]
         if vectors is not None:
             vectors = vectors.select(places)
         await index(self._session, self.namespace, [memories[place].id for place in places], vectors, self.now)
@@ -324,16 +324,16 @@ class Transfers(Store):
             # Replaced first, so that their former texts are free for new memories.
             replaced = await change.replace(batch.replaced)
             inserted = await change.import_new(batch.new)
-            written = {*replaced, *inserted}
-            if batch.all_or_nothing and len(written) < len(memories):
+            ids = {*replaced, *inserted}
+            if batch.all_or_nothing and len(ids) < len(memories):
                 raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
-            await change.index(memories, batch.vectors, written)
+            await change.index(memories, batch.vectors, ids)
             await change.audit("import", inserted)  # the replaced ones are in the audit log already
-        self._statistics.stored(len(written))
-        self._unpacked[namespace] += len(written)
+        self._statistics.stored(len(ids))
+        self._unpacked[namespace] += len(ids)
         if self._unpacked[namespace] >= PACKED_AT_ONCE and self._database.token_key is None:
             self._unpacked[namespace] -= await PostingStore(self._database).pack(namespace)
-        return written
+        return ids
 
     async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
         """Write links in one transaction, without changing existing ones; return the places of those that fit.
@@ -346,8 +346,8 @@ class Transfers(Store):
             for type_, statement in _LINK_STATEMENTS.items():
                 rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
                 if rows:
-                    found = await session.rows(statement, namespace=namespace, links=rows)
-                    fitting.update(row["place"] for row in found)
+                    row = await session.rows(statement, namespace=namespace, links=rows)
+                    fitting.update(row["place"] for row in row)
         return fitting
 
 

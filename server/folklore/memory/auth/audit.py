@@ -30,8 +30,8 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
         require(context.caller, namespace.name, "admin", dry_run=True)
     audit, places = Audit(context.memory.root.database), [namespace.id for namespace in namespaces]
     places += [] if request.namespaces else [NOWHERE]
-    after = None
-    if request.after is not None and (after := await audit.time(namespaces=places, id=request.after)) is None:
+    after_at = None
+    if request.after is not None and (after_at := await audit.time(namespaces=places, id=request.after)) is None:
         raise NotFound("The last entry of the page before is no longer there.", hint="Begin at the first page.")
     entries = audit.read(
         namespaces=places,
@@ -40,14 +40,14 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
         refused=request.denied,
         action=request.action,
         since=None if request.since is None else context.now - period(request.since, "since"),
-        after_at=after,
+        after_at=after_at,
         after_id=request.after,
     )
     return tuple(await entries)
 
 
 def _check_action(action: str | None) -> None:
-    tried = dict.fromkeys((*_PATHS, *(name for name in OPERATIONS if name not in WRITES)))
-    if action is not None and action not in WRITES and action not in tried:
-        hint = f"Writes are {', '.join(WRITES)}; denied accesses are logged under the operation: {', '.join(tried)}."
+    actions = dict.fromkeys((*_PATHS, *(name for name in OPERATIONS if name not in WRITES)))
+    if action is not None and action not in WRITES and action not in actions:
+        hint = f"Writes are {', '.join(WRITES)}; denied accesses are logged under the operation: {', '.join(actions)}."
         raise InvalidInput("action", f"{action[:60]!r} is never logged.", hint=hint)

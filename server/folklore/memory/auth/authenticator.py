@@ -14,7 +14,7 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from folklore.background import in_background
-from folklore.db.stores.callers.principals import Known, Principals
+from folklore.db.stores.callers.principals import Principals, TokenRecord
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import Outage, get_logger
 from folklore.memory.auth import tokens
@@ -93,8 +93,8 @@ class TokenAuthenticator:
         Raises Unauthenticated, Unavailable.
         """
         principals = Principals((await self._memory()).database)
-        caller, known = await tokens.authenticate_digest(principals, digest, key, now=self._now())
-        return self._admitted(principals, caller, known, address)
+        caller, record = await tokens.authenticate_digest(principals, digest, key, now=self._now())
+        return self._admitted(principals, caller, record, address)
 
     async def _admit(self, token: str | None, address: str | None) -> Caller:
         if token is None:
@@ -107,13 +107,13 @@ class TokenAuthenticator:
             return replace(self._local(), anonymous=True)
         principals = Principals((await self._memory()).database)
         if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self._issuer is None:
-            caller, known = await tokens.authenticate(principals, token, now=self._now())
+            caller, record = await tokens.authenticate(principals, token, now=self._now())
         else:
-            caller, known = await self._external(self._issuer, principals, token)
-        return self._admitted(principals, caller, known, address)
+            caller, record = await self._external(self._issuer, principals, token)
+        return self._admitted(principals, caller, record, address)
 
-    def _admitted(self, principals: Principals, caller: Caller, known: Known, address: str | None) -> Caller:
-        self._record_use(principals, known, address)
+    def _admitted(self, principals: Principals, caller: Caller, record: TokenRecord, address: str | None) -> Caller:
+        self._record_use(principals, record, address)
         return replace(caller, may_write=self._local().may_write)
 
     async def demands_token(self) -> bool:
@@ -132,7 +132,7 @@ class TokenAuthenticator:
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
         return False
 
-    async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, Known]:
+    async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, TokenRecord]:
         identity = await issuer.verify(token, now=self._now())
         key = tokens.key_of(f"{issuer.rules}\n{token}")
         try:
@@ -143,19 +143,19 @@ class TokenAuthenticator:
         await tokens.store_external_token(await self._memory(), identity, key=key, now=self._now())
         return await tokens.authenticate_key(principals, key, now=self._now())
 
-    def _record_use(self, principals: Principals, known: Known, address: str | None) -> None:
+    def _record_use(self, principals: Principals, record: TokenRecord, address: str | None) -> None:
         """Write the time and address of a token's use, in the background and once a minute."""
         if not self._local().may_write:
             return
         now = self._now()
-        last = max(filter(None, (known.last_used_at, self._uses.get(known.id))), default=None)
+        last = max(filter(None, (record.last_used_at, self._uses.get(record.id))), default=None)
         if last is not None and now - last < _USE_WRITTEN_EVERY:
             return
-        self._uses[known.id] = now
+        self._uses[record.id] = now
 
         async def write() -> None:
             try:
-                await principals.touch_token(id=known.id, now=now, address=address)
+                await principals.touch_token(id=record.id, now=now, address=address)
             except FolkloreError as error:
                 log.info("token_use_not_written", reason=error.message)
 

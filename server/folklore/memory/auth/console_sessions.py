@@ -65,7 +65,7 @@ class ConsoleSessions:
             return None
         _require_sessions(self._local())
         secret, now = secrets.token_urlsafe(32), self._now()
-        begun = await (await self._store()).exchange(
+        session = await (await self._store()).exchange(
             _digest(code),
             digest=_digest(secret),
             seal=lambda sealed: _masked(_masked(sealed, code), secret),
@@ -73,7 +73,7 @@ class ConsoleSessions:
             now=now,
             expires_at=now + SESSION_LENGTH,
         )
-        return secret if begun else None
+        return secret if session else None
 
     async def find(self, secret: str, address: str | None = None) -> Caller:
         """Return the caller of a session as the token itself gives it; UNIDENTIFIED while the database is unavailable.

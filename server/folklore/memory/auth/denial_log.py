@@ -52,8 +52,8 @@ class DenialLog:
         if not isinstance(error, Refused) and not hidden:
             return
         # The message may quote the request, which may hold a secret.
-        shown, _ = guard_fields({"content": error.message}, "redact")
-        detail = reason or str(shown.get("content", error.message))[:_DETAIL]
+        values, _ = guard_fields({"content": error.message}, "redact")
+        detail = reason or str(values.get("content", error.message))[:_DETAIL]
         self._count(Denial(caller, action, error.code, detail), now)
         if self._writing is None or self._writing.done():
             self._writing = in_background(self._write(), "folklore-denials")
@@ -82,8 +82,8 @@ class DenialLog:
             if not self._closing.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), self._seconds)
-            due, self._counted = self._counted, {}
-            for denial, (count, at) in due.items():
+            counts, self._counted = self._counted, {}
+            for denial, (count, at) in counts.items():
                 try:
                     await self._record(denial, count, at)
                 except FolkloreError as error:

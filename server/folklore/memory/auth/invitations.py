@@ -62,12 +62,12 @@ async def join(context: RequestContext, request: JoinRequest) -> Joined:
         hint = f"Codes begin with {INVITATION}. Copy the whole line."
         raise Unauthenticated("malformed", "This is not the code of an invitation.", hint=hint)
     try:
-        found = await Principals(context.memory.root.database).redeem(
+        result = await Principals(context.memory.root.database).redeem(
             digest_of(key_of(request.code)), digest=bytes.fromhex(request.digest), now=context.now
         )
     except ConcurrentChange as error:
         raise Conflict("This secret belongs to another token.", hint="Send the digest of a new one.") from error
-    if found.outcome in _REFUSALS:
-        message, hint = _REFUSALS[found.outcome]
-        raise Unauthenticated(found.outcome, message, hint=hint, principal=found.principal)
-    return Joined(str(found.principal))
+    if result.outcome in _REFUSALS:
+        message, hint = _REFUSALS[result.outcome]
+        raise Unauthenticated(result.outcome, message, hint=hint, principal=result.principal)
+    return Joined(str(result.principal))

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
-from folklore.db.stores.callers.principals import Known, NewToken, Principals
+from folklore.db.stores.callers.principals import NewToken, Principals, TokenRecord
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
@@ -108,18 +108,18 @@ async def prepare_token(
     grants = _parse_grants(request.grants, owner=owner)
     expires_at = None if request.expires == requests.NO_END else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    named, patterns = _separated(grants)
-    wanted = [name for name, _ in named.values()]
+    by_name, patterns = _separated(grants)
+    namespaces = [name for name, _ in by_name.values()]
     if home is not None:
-        wanted.append(home)
+        namespaces.append(home)
         if not owner:
-            _require_writer(home, named, patterns)
-    ids, created = await _ensure_namespaces(context, wanted)
+            _require_writer(home, by_name, patterns)
+    ids, created = await _ensure_namespaces(context, namespaces)
     token = NewToken(
         id=new_id(),
         principal=name,
         digest=digest,
-        grants=[(ids[key], role) for key, (_, role) in named.items()],
+        grants=[(ids[key], role) for key, (_, role) in by_name.items()],
         patterns=patterns,
         owner=owner,
         home=None if home is None else ids[names.key(home)],
@@ -153,13 +153,13 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
         grants = _parse_grants(() if identity.owner else _strongest(identity.grants), owner=identity.owner)
     except InvalidInput as error:
         raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
-    named, patterns = _separated(grants)
-    ids, _ = await _ensure_namespaces(principal, [name for name, _ in named.values()], limited=True)
+    by_name, patterns = _separated(grants)
+    ids, _ = await _ensure_namespaces(principal, [name for name, _ in by_name.values()], limited=True)
     token = NewToken(
         id=new_id(),
         principal=name,
         digest=digest_of(key),
-        grants=[(ids[name], role) for name, (_, role) in named.items()],
+        grants=[(ids[name], role) for name, (_, role) in by_name.items()],
         patterns=patterns,
         owner=identity.owner,
         issuer=identity.issuer,
@@ -193,7 +193,7 @@ async def revoke_tokens(context: RequestContext, request: requests.RevokeTokensR
     return tuple(RevokedToken(id_, principal) for id_, principal in revoked)
 
 
-async def authenticate(principals: Principals, secret: str, *, now: datetime) -> tuple[Caller, Known]:
+async def authenticate(principals: Principals, secret: str, *, now: datetime) -> tuple[Caller, TokenRecord]:
     """Return the caller of a token. One statement.
 
     Raises Unauthenticated for one that is malformed, unknown, expired or revoked.
@@ -208,33 +208,33 @@ async def authenticate(principals: Principals, secret: str, *, now: datetime) ->
     return await authenticate_key(principals, key_of(secret), now=now)
 
 
-async def authenticate_key(principals: Principals, key: str, *, now: datetime) -> tuple[Caller, Known]:
+async def authenticate_key(principals: Principals, key: str, *, now: datetime) -> tuple[Caller, TokenRecord]:
     """Return the caller of a token by its key; see `authenticate`."""
     return await authenticate_digest(principals, digest_of(key), key, now=now)
 
 
 async def authenticate_digest(
     principals: Principals, digest: bytes, key: str | None, *, now: datetime
-) -> tuple[Caller, Known]:
+) -> tuple[Caller, TokenRecord]:
     """Return the caller of a token by its digest; see `authenticate`. An owner's token needs no key."""
-    known = await principals.find(digest)
-    if known is None or not hmac.compare_digest(known.digest, digest):
+    record = await principals.find(digest)
+    if record is None or not hmac.compare_digest(record.digest, digest):
         raise Unauthenticated("unknown", "This token is not known here.", hint=_ASK)
-    if known.revoked_at is not None:
-        raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=known.principal)
-    if known.expires_at is not None and known.expires_at <= now:
-        raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=known.principal)
-    access = None if known.owner else _access(known, key)
+    if record.revoked_at is not None:
+        raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=record.principal)
+    if record.expires_at is not None and record.expires_at <= now:
+        raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=record.principal)
+    access = None if record.owner else _access(record, key)
     caller = Caller(
-        known.principal, known.agent, access=access, token=known.id, home=known.home, expires_at=known.expires_at
+        record.principal, record.agent, access=access, token=record.id, home=record.home, expires_at=record.expires_at
     )
-    return caller, known
+    return caller, record
 
 
-def _access(known: Known, key: str | None) -> Access:
-    if key is None or not hmac.compare_digest(digest_of(key), known.digest):
-        raise Unauthenticated("unknown", "This key is not that of the token.", hint=_ASK, principal=known.principal)
-    return Access(known.id, key, known.grants, known.patterns)
+def _access(record: TokenRecord, key: str | None) -> Access:
+    if key is None or not hmac.compare_digest(digest_of(key), record.digest):
+        raise Unauthenticated("unknown", "This key is not that of the token.", hint=_ASK, principal=record.principal)
+    return Access(record.id, key, record.grants, record.patterns)
 
 
 def period(text: str, field: str) -> timedelta:
@@ -284,9 +284,9 @@ def _parse_grants(grants: Sequence[str], *, owner: bool) -> dict[str, tuple[str,
 
 def _separated(grants: Mapping[str, tuple[str, Role]]) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
     """Separate grants by name, by the keys of these, from grants by pattern."""
-    named = {key: grant for key, grant in grants.items() if not key.endswith("*")}
+    by_name = {key: grant for key, grant in grants.items() if not key.endswith("*")}
     patterns = [PatternGrant(key[:-1], role) for key, (_, role) in grants.items() if key.endswith("*")]
-    return named, patterns
+    return by_name, patterns
 
 
 def _strongest(grants: Sequence[str]) -> list[str]:
@@ -295,8 +295,8 @@ def _strongest(grants: Sequence[str]) -> list[str]:
     for text in grants:
         name, role = parse_grant(text)
         key = names.key(name)
-        known = best.get(key)
-        if known is None or stronger(role, parse_grant(known)[1]):
+        current = best.get(key)
+        if current is None or stronger(role, parse_grant(current)[1]):
             best[key] = text
     return list(best.values())
 
@@ -309,10 +309,10 @@ async def _ensure_namespaces(
     if not unique:
         return {}, []
     store = context.memory.namespaces
-    known = {names.key(namespace.name) for namespace in await store.find(unique)}
+    existing = {names.key(namespace.name) for namespace in await store.find(unique)}
     created = []
     for name in unique:
-        if names.key(name) not in known:
+        if names.key(name) not in existing:
             if limited:
                 await require_new_namespace(context.memory.root.namespaces, context.caller.author, context.now)
             with suppress(Conflict):  # another process created it meanwhile

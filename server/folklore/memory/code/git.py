@@ -66,8 +66,8 @@ class Change:
     commit: str
     at: int
     kind: str
-    before: str
-    after: str
+    old: str
+    new: str
     path: str
     to: str = ""
 
@@ -103,20 +103,20 @@ class Git:
 
         Raises GitFailed.
         """
-        asked = [name for name in dict.fromkeys(names) if "\n" not in name]
-        lines = "".join(f"{name}\n" for name in asked)
+        requested = [name for name in dict.fromkeys(names) if "\n" not in name]
+        lines = "".join(f"{name}\n" for name in requested)
         output = self._run(
             "cat-file", "--buffer", "--batch-check=%(objectname) %(objecttype)", stdin=os.fsencode(lines)
         )
-        answers = output.split(b"\n")[: len(asked)]
-        if len(answers) < len(asked):
+        answers = output.split(b"\n")[: len(requested)]
+        if len(answers) < len(requested):
             raise GitFailed("cut off")
-        found = {}
-        for name, answer in zip(asked, answers, strict=True):
+        objects = {}
+        for name, answer in zip(requested, answers, strict=True):
             id_, _, type_ = answer.rpartition(b" ")
             if type_ in (b"blob", b"tree", b"commit", b"tag") and id_.isalnum():
-                found[name] = id_.decode(), type_.decode()
-        return found
+                objects[name] = id_.decode(), type_.decode()
+        return objects
 
     def changes(self, head: str, paths: Sequence[str], *, since: int | None = None, but: str = "") -> list[Change]:
         """Return the changes of these paths, and of what is below them, the last one first.
@@ -144,8 +144,8 @@ class Git:
         return list(_read_changes(self._run(*_CHANGES, *options, *commits, "--")))
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        left = self.deadline - monotonic()
-        if left <= 0:
+        seconds = self.deadline - monotonic()
+        if seconds <= 0:
             raise GitFailed("too late")
         environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
         try:
@@ -153,7 +153,7 @@ class Git:
                 ["git", "-C", str(self.directory), *_SETTINGS, *arguments],  # noqa: S607 - the user's git
                 input=stdin,
                 capture_output=True,
-                timeout=left,
+                timeout=seconds,
                 check=True,
                 env=environment | _SAFE,
             )

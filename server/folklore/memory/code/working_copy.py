@@ -70,16 +70,16 @@ class Tied:
 
 @dataclass(frozen=True, slots=True)
 class _Suspect:
-    """A file that may have changed, or is `gone`. `seen` is the id of the content that the memory is about.
+    """A file that may have changed, or is `is_missing`. `content` is the id of the content that the memory is about.
 
     `commit` is the memory's, if this repository has it, and `clean` is True if it has that content; both texts may be
     empty. `at` is the memory's time.
     """
 
     path: str
-    seen: str
+    content: str
     clean: bool
-    gone: bool
+    is_missing: bool
     commit: str
     at: int
 
@@ -137,10 +137,10 @@ class WorkingCopy:
         Git names the root by its real path; the caller may name it by symbolic links.
         """
         assert self._place is not None
-        root, prefix, named = self._place
+        root, prefix, directory = self._place
         try:
-            path = named / Path(plain).expanduser()
-            above = named.parents[prefix.count("/")] if prefix else named
+            path = directory / Path(plain).expanduser()
+            above = directory.parents[prefix.count("/")] if prefix else directory
             for base, candidate in ((root, path), (above, path), (root, _real_folder(path))):
                 relative = plain_path(os.path.relpath(candidate, base))
                 if is_inside(relative):
@@ -165,11 +165,11 @@ class WorkingCopy:
             return tied
 
     def _anchored(self, root: Path, items: Sequence[Tied]) -> list[Tied]:
-        asked = [_HEAD]
+        names = [_HEAD]
         for item in items:
             for revision in [*_revision(item), "HEAD"]:
-                asked += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
-        objects = Git(root, monotonic() + 4 * _SECONDS).objects(asked)
+                names += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
+        objects = Git(root, monotonic() + 4 * _SECONDS).objects(names)
         head = objects.get(_HEAD, _NONE)[0]
         contents: dict[str, str] = {}
 
@@ -187,10 +187,10 @@ class WorkingCopy:
         for item in items:
             inside = [path for path in item.paths if is_inside(path)]
             revision = next(iter(_revision(item)), "")
-            named = objects.get(f"{revision}^{{commit}}", _NONE)[0]
-            then = revision if named not in ("", head) else None
+            commit = objects.get(f"{revision}^{{commit}}", _NONE)[0]
+            then = revision if commit not in ("", head) else None
             blobs = tuple(f"{id_} {path}" for path in inside if (id_ := content(path, then)))
-            done.append(replace(item, commit=named or item.commit or (head if inside else None) or None, blobs=blobs))
+            done.append(replace(item, commit=commit or item.commit or (head if inside else None) or None, blobs=blobs))
         return done
 
     async def marks(self, anchors: Sequence[Anchor]) -> list[tuple[Stale, ...]]:
@@ -209,11 +209,11 @@ class WorkingCopy:
                 self._paused = monotonic() + _PAUSE
                 return none
 
-        found = _in_thread(compared)
-        if not (await asyncio.wait({asyncio.wrap_future(found)}, timeout=_SECONDS))[0]:
-            self._late = found
+        comparison = _in_thread(compared)
+        if not (await asyncio.wait({asyncio.wrap_future(comparison)}, timeout=_SECONDS))[0]:
+            self._late = comparison
             return none
-        return found.result()
+        return comparison.result()
 
     def stale(self, anchors: Sequence[Anchor], *, seconds: float = _LONGER) -> list[tuple[Stale, ...]]:
         """Return for each memory its files that changed or vanished since, those that vanished first.
@@ -227,13 +227,13 @@ class WorkingCopy:
             return marks
         git = Git(self._place[0], monotonic() + seconds)
         head, suspects = self._suspects(git, [anchors[place] for place in mine])
-        known = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
-        new = {suspect for each in suspects for suspect in each} - known.keys()
-        known = dict(list(known.items())[-_CACHED:]) | self._compared(git, head, new)
-        self._known = head, known
+        cache = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
+        new = {suspect for each in suspects for suspect in each} - cache.keys()
+        cache = dict(list(cache.items())[-_CACHED:]) | self._compared(git, head, new)
+        self._known = head, cache
         for place, each in zip(mine, suspects, strict=True):
-            found = [mark for suspect in each if (mark := known.get(suspect)) is not None]
-            marks[place] = tuple(sorted(found, key=lambda mark: (not mark.vanished, mark.since)))
+            changed = [mark for suspect in each if (mark := cache.get(suspect)) is not None]
+            marks[place] = tuple(sorted(changed, key=lambda mark: (not mark.vanished, mark.since)))
         return marks
 
     def _suspects(self, git: Git, anchors: Sequence[Anchor]) -> tuple[str, list[list[_Suspect]]]:
@@ -243,12 +243,12 @@ class WorkingCopy:
         """
         assert self._place is not None
         root = self._place[0]
-        asked = [_HEAD]
+        names = [_HEAD]
         for anchor in anchors:
-            asked += [f"HEAD:{path}" for path in anchor.paths]
+            names += [f"HEAD:{path}" for path in anchor.paths]
             if commit := _hash(anchor):
-                asked += [f"{commit}^{{commit}}", *(f"{commit}:{path}" for path in anchor.paths)]
-        objects = git.objects(asked)
+                names += [f"{commit}^{{commit}}", *(f"{commit}:{path}" for path in anchor.paths)]
+        objects = git.objects(names)
         head = objects.get(_HEAD, _NONE)[0]
         suspects = []
         for anchor in anchors:
@@ -258,11 +258,11 @@ class WorkingCopy:
             for path in anchor.paths if head else ():
                 now, type_ = objects.get(f"HEAD:{path}", _NONE)
                 committed = objects.get(f"{_hash(anchor)}:{path}", _NONE)[0]
-                seen = blobs.get(path) or committed
-                differs = now != seen if now else not _exists(root, path)
+                content = blobs.get(path) or committed
+                differs = now != content if now else not _exists(root, path)
                 if differs and is_inside(path) and path != ROOT and type_ != "tree":
                     at = int(anchor.at.timestamp())
-                    each.append(_Suspect(path, seen, seen == committed != "", not now, commit, at))
+                    each.append(_Suspect(path, content, content == committed != "", not now, commit, at))
             suspects.append(each)
         return head, suspects
 
@@ -271,28 +271,28 @@ class WorkingCopy:
         assert self._place is not None
         root, undated = self._place[0], set(suspects)
         # As the memory is about it, and not committed yet.
-        found: dict[_Suspect, Change | None] = {
-            suspect: None for suspect in undated if suspect.seen in _content_ids(root, suspect.path, len(head))
+        departures: dict[_Suspect, Change | None] = {
+            suspect: None for suspect in undated if suspect.content in _content_ids(root, suspect.path, len(head))
         }
-        undated -= found.keys()
+        undated -= departures.keys()
         if timed := {suspect for suspect in undated if not suspect.commit}:
             history = git.changes(head, _paths(timed), since=min(suspect.at for suspect in timed))
-            found |= {suspect: _departure(suspect, history, whole=True) for suspect in timed}
+            departures |= {suspect: _departure(suspect, history, whole=True) for suspect in timed}
             undated -= timed
         # In a history without branches, the changes since the commit of the oldest memory answer all in one round.
-        for left in reversed(range(_ROUNDS)):
+        for rounds in reversed(range(_ROUNDS)):
             if not undated:
                 break
             oldest = min(undated, key=lambda suspect: suspect.at).commit
             history = git.changes(head, _paths(undated), but=oldest)
             for suspect in tuple(undated):
-                whole = suspect.commit == oldest or not left
+                whole = suspect.commit == oldest or not rounds
                 change = _departure(suspect, history, whole=whole)
                 if change is not None or whole:
-                    found[suspect] = change
+                    departures[suspect] = change
                     undated.discard(suspect)
-        moves = self._moves(git, [change for suspect, change in found.items() if change and suspect.gone])
-        return {suspect: _mark(suspect, change, moves) if change else None for suspect, change in found.items()}
+        moves = self._moves(git, [change for suspect, change in departures.items() if change and suspect.is_missing])
+        return {suspect: _mark(suspect, change, moves) if change else None for suspect, change in departures.items()}
 
     def _moves(self, git: Git, removals: Sequence[Change]) -> dict[tuple[str, str], str]:
         """Return by commit and path where files were moved to, if they are still there."""
@@ -320,18 +320,18 @@ def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> 
     With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
     """
     below = f"{suspect.path}/"
-    own = [change for change in history if change.path == suspect.path or change.path.startswith(below)]
-    later = [change for change in own if change.at > suspect.at]
-    since = own if suspect.commit else later  # a change that a pull brought may be older than the memory
-    if suspect.gone:
+    path_changes = [change for change in history if change.path == suspect.path or change.path.startswith(below)]
+    later = [change for change in path_changes if change.at > suspect.at]
+    since = path_changes if suspect.commit else later  # a change that a pull brought may be older than the memory
+    if suspect.is_missing:
         return next((change for change in since if change.kind == "D"), None) if whole or suspect.clean else None
-    if not suspect.seen:
+    if not suspect.content:
         return next((change for change in reversed(later) if change.kind != "A"), None) if whole else None
-    left = next((change for change in own if change.before == suspect.seen), None)
+    departure = next((change for change in path_changes if change.old == suspect.content), None)
     # If that content was never committed, the first change counts as the commit of the work on it, which went on
     # between the store and the commit.
     followed = whole and len(changes := later or since) > 1
-    return left or (changes[-2] if followed else None)
+    return departure or (changes[-2] if followed else None)
 
 
 def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:
@@ -339,7 +339,7 @@ def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str
     below = change.path.removeprefix(suspect.path)  # of a folder, the place of the moved file in it
     if to is not None and below:
         to = to.removesuffix(below) if to.endswith(below) else None
-    return Stale(suspect.path, datetime.fromtimestamp(change.at, UTC), change.commit, suspect.gone, to)
+    return Stale(suspect.path, datetime.fromtimestamp(change.at, UTC), change.commit, suspect.is_missing, to)
 
 
 def _paths(suspects: Iterable[_Suspect]) -> list[str]:
@@ -376,12 +376,12 @@ def _content_ids(root: Path, path: str, digits: int) -> tuple[str, ...]:
     """
     try:
         whole = _real_folder(root / path)
-        found = whole.lstat()
+        status = whole.lstat()
         if not whole.is_relative_to(root.resolve()):
             return ()
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return (_blob_id(os.fsencode(whole.readlink()), digits),)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
             return ()
         data = whole.read_bytes()
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links

@@ -15,27 +15,27 @@ from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Sta
 from folklore.text.dates.distance import absolute_time
 
 _SOON = timedelta(days=7)  # a token that ends before then is reported
-_NAMED = 10  # grants
+_GRANTS = 10  # grants
 _OLD_BACKUP = timedelta(days=3)  # while one is made each day
 
 
 async def read_checks(context: RequestContext, _request: ChecksRequest) -> tuple[Check, ...]:
     """Check what the caller has, and for the owner what runs."""
-    found = Checks()
+    checks = Checks()
     caller = await describe_caller(context, CallerRequest())
     status = await read_status(context, StatusRequest())
-    await found.check("token", lambda: _token(context, caller))
-    await found.check("grants", lambda: _grants(caller))
-    await found.check("memory", lambda: _memory(status))
-    await found.check("embeddings", lambda: _embeddings(status))
+    await checks.check("token", lambda: _token(context, caller))
+    await checks.check("grants", lambda: _grants(caller))
+    await checks.check("memory", lambda: _memory(status))
+    await checks.check("embeddings", lambda: _embeddings(status))
     if caller.owner:
         jobs = await read_jobs(context, JobsRequest())
-        await found.check("tokens", lambda: _tokens(context))
-        await found.check("jobs", lambda: _jobs(jobs))
+        await checks.check("tokens", lambda: _tokens(context))
+        await checks.check("jobs", lambda: _jobs(jobs))
         if "backup" in jobs.scheduled:
             backups = await context.backups()
-            await found.check("backup", lambda: _backup(context, backups))
-    return tuple(found.checks)
+            await checks.check("backup", lambda: _backup(context, backups))
+    return tuple(checks.checks)
 
 
 async def _token(context: RequestContext, caller: CallerInfo) -> str:
@@ -44,19 +44,19 @@ async def _token(context: RequestContext, caller: CallerInfo) -> str:
         return f"none, and none is needed: you are {caller.principal}"
     if caller.expires_at is None:
         return f"{caller.principal}{agent}, without an end"
-    shown = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, context.zone)}"
+    text = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, context.zone)}"
     if _ends_soon(caller.expires_at, caller.at):
-        raise Doubt(f"{shown}.", hint="Ask for a new invitation (`folklore invite`) before that.")
-    return shown
+        raise Doubt(f"{text}.", hint="Ask for a new invitation (`folklore invite`) before that.")
+    return text
 
 
 async def _tokens(context: RequestContext) -> str:
     tokens = await list_tokens(context, ListTokensRequest())
     soon = [token for token in tokens if token.issuer is None and _ends_soon(token.expires_at, context.now)]
     if soon:
-        shown = ", ".join(dict.fromkeys(token.principal for token in soon[:_NAMED]))
+        principals = ", ".join(dict.fromkeys(token.principal for token in soon[:_GRANTS]))
         raise Doubt(
-            f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {shown}.",
+            f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {principals}.",
             hint="Invite these people again, or create new tokens for their programs.",
         )
     return f"{len(tokens):,} valid" if tokens else "none"
@@ -72,18 +72,18 @@ async def _grants(caller: CallerInfo) -> str:
         return f"everything (owner){reading}"
     if not caller.grants:
         raise FolkloreError("The token opens no namespace.", hint="Ask the owner of the server for a grant.")
-    shown = ", ".join(caller.grants[:_NAMED])
-    more = len(caller.grants) - _NAMED
-    return f"{shown}{f' and {more} more' if more > 0 else ''}{reading}"
+    text = ", ".join(caller.grants[:_GRANTS])
+    more = len(caller.grants) - _GRANTS
+    return f"{text}{f' and {more} more' if more > 0 else ''}{reading}"
 
 
 async def _memory(status: Status) -> str:
     count = sum(item.memories for item in status.namespaces)
     spaces = len(status.namespaces)
-    shown = f"{count:,} memor{'y' if count == 1 else 'ies'} in {spaces:,} namespace{'s' if spaces != 1 else ''}"
+    text = f"{count:,} memor{'y' if count == 1 else 'ies'} in {spaces:,} namespace{'s' if spaces != 1 else ''}"
     if status.degraded:
-        raise Doubt(f"{shown}; recall works without its dense branch: {status.degraded[0].reason}")
-    return shown
+        raise Doubt(f"{text}; recall works without its dense branch: {status.degraded[0].reason}")
+    return text
 
 
 async def _embeddings(status: Status) -> str:
@@ -114,7 +114,7 @@ async def _backup(context: RequestContext, backups: tuple[BackupInfo, ...]) -> s
     if not verified:
         return "none yet; a server that is used makes one a day"
     age = context.now - verified[0].created_at
-    shown = f"verified, {age.days} days old: {verified[0].name}"
+    text = f"verified, {age.days} days old: {verified[0].name}"
     if age > _OLD_BACKUP:
-        raise Doubt(f"{shown}.", hint="Look at the job `backup`, or run `folklore backup` where the server runs.")
-    return shown
+        raise Doubt(f"{text}.", hint="Look at the job `backup`, or run `folklore backup` where the server runs.")
+    return text

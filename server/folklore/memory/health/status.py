@@ -57,12 +57,12 @@ async def read_stats(context: RequestContext, request: requests.StatsRequest) ->
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
     ids = [namespace.id for namespace in namespaces]
-    counted = await context.memory.namespaces.stats(namespaces=ids, model=None if model is None else model.id)
+    statistics = await context.memory.namespaces.stats(namespaces=ids, model=None if model is None else model.id)
     # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
     injected = await Injections(context.memory.root.database).stats(ids)
-    counted = [replace(item, **injected.get(item.name, {})) for item in counted]
+    statistics = [replace(item, **injected.get(item.name, {})) for item in statistics]
     label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
-    return results.Stats(tuple(counted), label, context.engine)
+    return results.Stats(tuple(statistics), label, context.engine)
 
 
 async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> results.JobsInfo:

@@ -45,9 +45,9 @@ async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> lis
         match.id: edit_worth(shared.get(match.id, 0.0), edit.path, match.result.memory.paths)
         for match in (*tied, *matches)
     }
-    chosen = {match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED}
+    worthy = {match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED}
     # Nearly certain, or not there at all.
-    best = sorted(chosen.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
+    best = sorted(worthy.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
     return [replace(match, confidence=1.0) for match in best]
 
 
@@ -55,8 +55,8 @@ async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[M
     if scope.own is None or scope.own.empty:
         return []
     names, filters = {scope.own.id: scope.own.name}, Filters(paths=(edit.path,))
-    found = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
-    return [Match(Recalled(memory), scope.own.id, 1.0, memory.summary or memory.content) for memory in found.memories]
+    listing = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
+    return [Match(Recalled(memory), scope.own.id, 1.0, memory.summary or memory.content) for memory in listing.memories]
 
 
 async def _sharing(
@@ -65,8 +65,8 @@ async def _sharing(
     """Return memories that share words with an edit, and of each how many words as rare as can be."""
     if not scope.spaces or not edit.words:
         return {}, ()
-    found, matches = await recalled(context, scope, edit.words, _CANDIDATES, ("keyword",))
-    words, hits = found.keyword.words, found.keyword.hits
+    outcome, matches = await recalled(context, scope, edit.words, _CANDIDATES, ("keyword",))
+    words, hits = outcome.keyword.words, outcome.keyword.hits
     if words is None:
         return {}, ()
     rarest = math.log(1.0 + words.query.corpus.total)

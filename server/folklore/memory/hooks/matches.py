@@ -83,11 +83,11 @@ async def recalled(
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
     search = replace(search_of(context, question, Listed(scope.spaces)), expression=False)
-    found, order = await ranked(context.memory, search)
+    outcome, order = await ranked(context.memory, search)
     places = {space.name: space.id for space in scope.spaces}
-    results = (await page(context.memory, search, found, order)).memories
+    results = (await page(context.memory, search, outcome, order)).memories
     words, room = QuestionWords.of(search.pieces), _FULL * tokens.CHARACTERS_PER_TOKEN
-    return found, [
+    return outcome, [
         Match(one, places[memory.namespace], order.scores[memory.id], line(memory.content, words, room))
         for one in results
         for memory in [one.memory]
@@ -100,19 +100,19 @@ async def inject(context: RequestContext, scope: HookScope, event: str, matches:
     if not matches:
         return ""
     ids = [match.id for match in matches]
-    before = await scope.ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=context.now)
-    if before.tokens >= _SESSION_TOKENS:
+    previous = await scope.ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=context.now)
+    if previous.tokens >= _SESSION_TOKENS:
         return ""
-    known = {id_: before.memories.get(id_, _NEVER) for id_ in ids}
-    new = [match for match in matches if not known[match.id].given]
-    given = forms([match.confidence for match in new], [known[match.id].ignored for match in new])
-    chosen = [(match, form) for match, form in zip(new, given, strict=True) if form is not None]
-    if not chosen:
+    history = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
+    new = [match for match in matches if not history[match.id].given]
+    shapes = forms([match.confidence for match in new], [history[match.id].ignored for match in new])
+    selection = [(match, form) for match, form in zip(new, shapes, strict=True) if form is not None]
+    if not selection:
         return ""
-    marked = await _marked(context, [match for match, _ in chosen])
-    frame = -(-tokens.estimate(block(HEADING, [])) // len(chosen))
+    marked = await _marked(context, [match for match, _ in selection])
+    frame = -(-tokens.estimate(block(HEADING, [])) // len(selection))
     notes = []
-    for rank, (match, (_, form)) in enumerate(zip(marked, chosen, strict=True)):
+    for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
         text = note_of(context, match) if form == "full" else headline_of(match)
         notes.append(Note(match.namespace, match.id, rank, text, tokens.estimate(text) + frame))
     fresh = await scope.ledger.claim(new_id(), scope.session, event, context.now, HEADING, notes)

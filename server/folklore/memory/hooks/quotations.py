@@ -27,10 +27,10 @@ async def record_quotations(
     )
     if not unused:
         return
-    written = await ledger.written(
+    writings = await ledger.written(
         namespaces=namespaces, caller=session.caller, since=min(note.injected_at for note in unused)
     )
-    quoting = without_blocks("\n".join([text[:_LONGEST], *(one.content for one in written)]))
+    quoting = without_blocks("\n".join([text[:_LONGEST], *(one.content for one in writings)]))
     read = Quoting.of(quoting)
     quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]
     if quoted:

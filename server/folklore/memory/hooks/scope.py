@@ -35,8 +35,8 @@ class HookScope:
     @property
     def spaces(self) -> list[NamespaceInfo]:
         """The namespaces with memories of which notes are injected: a note of another project would be noise."""
-        own = [] if self.own is None else [self.own]
-        return [space for space in (*own, *self.shared) if not space.empty]
+        project = [] if self.own is None else [self.own]
+        return [space for space in (*project, *self.shared) if not space.empty]
 
     @property
     def ids(self) -> list[UUID]:
@@ -53,8 +53,8 @@ async def place_of(context: RequestContext, project: str) -> Place:
     """Return the place of a project by its name, which need not have a namespace yet. Raises InvalidInput."""
     name = names.normalise(project, field="namespace")
     namespaces = await context.memory.find_namespaces(())
-    own = next((space.id for space in namespaces if names.key(space.name) == names.key(name)), NOWHERE)
-    return Place(own, name)
+    id_ = next((space.id for space in namespaces if names.key(space.name) == names.key(name)), NOWHERE)
+    return Place(id_, name)
 
 
 async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:

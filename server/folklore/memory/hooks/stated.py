@@ -24,10 +24,10 @@ _MOST = 100
 _LONGEST_PAUSE = 10_080
 
 
-async def record_statements(context: RequestContext, scope: HookScope, said: Sequence[str]) -> None:
+async def record_statements(context: RequestContext, scope: HookScope, sentences: Sequence[str]) -> None:
     """Record a session, and what was stated in it; nothing that holds a secret."""
     assert scope.ledger is not None
-    await scope.ledger.enter(scope.place, scope.session, context.now, [one for one in said if not find(one)])
+    await scope.ledger.enter(scope.place, scope.session, context.now, [one for one in sentences if not find(one)])
 
 
 async def not_stored(
@@ -36,28 +36,28 @@ async def not_stored(
     """Return the statements that no memory of the caller says yet, and forget the others. Up to four statements."""
     if not stated:
         return []
-    written = await ledger.written(
+    writings = await ledger.written(
         namespaces=[place.namespace], caller=caller, since=min(one.said_at for one in stated)
     )
-    stored = _stored(stated, written[::-1])
-    await ledger.settle(place, caller, [one.sentence for one in stored])
-    return [one for one in stated if one not in stored]
+    settled = _stored(stated, writings[::-1])
+    await ledger.settle(place, caller, [one.sentence for one in settled])
+    return [one for one in stated if one not in settled]
 
 
-def _stored(stated: Sequence[OpenStatement], written: Sequence[Writing]) -> list[OpenStatement]:
+def _stored(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> list[OpenStatement]:
     """Return the statements that were written down: in their words, or by the next text after they were asked for."""
-    stored: list[OpenStatement] = []
-    others = list(written)
+    settled: list[OpenStatement] = []
+    others = list(writings)
     for one in stated:
-        if same := [text for text in written if text.at >= one.said_at and say_the_same(text.content, one.sentence)]:
-            stored.append(one)
+        if same := [text for text in writings if text.at >= one.said_at and say_the_same(text.content, one.sentence)]:
+            settled.append(one)
             others = [text for text in others if text not in same]
     for one in stated:
         answer = next((text for text in others if one.asked_at is not None and text.at >= one.asked_at), None)
-        if one not in stored and answer is not None:
-            stored.append(one)
+        if one not in settled and answer is not None:
+            settled.append(one)
             others.remove(answer)
-    return stored
+    return settled
 
 
 def say_the_same(text: str, other: str) -> bool:
@@ -77,8 +77,8 @@ async def list_statements(context: RequestContext, request: StatementsRequest) -
     place = await place_of(context, request.namespace or context.namespace())
     ledger, caller = Injections(context.memory.root.database), context.caller.author
     await ledger.settle(place, caller, request.drop)
-    found = await not_stored(ledger, place, caller, await ledger.stated(**place.columns, caller=caller))
-    return tuple(Statement(one.sentence, one.said_at, one.session, place.project) for one in found[:_MOST])
+    pending = await not_stored(ledger, place, caller, await ledger.stated(**place.columns, caller=caller))
+    return tuple(Statement(one.sentence, one.said_at, one.session, place.project) for one in pending[:_MOST])
 
 
 async def pause(context: RequestContext, request: PauseRequest) -> Paused:

@@ -36,10 +36,10 @@ async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRe
         return HookAnswer()
     caller = context.caller.author
     # An assistant that has just stored something says so, and is not asked for that.
-    stored = await scope.ledger.written(
+    writings = await scope.ledger.written(
         namespaces=[scope.place.namespace], caller=caller, since=context.now - MEANWHILE
     )
-    decided = () if stored else statements(request.message, of_person=False)
+    decided = () if writings else statements(request.message, of_person=False)
     await record_statements(context, scope, (*statements(request.prompt), *decided))
     await record_quotations(scope.ledger, scope.ids, scope.session, request.message, context.now)
     stated = await scope.ledger.stated(**scope.place.columns, caller=caller, session=scope.session.name)
@@ -55,21 +55,21 @@ async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRe
     )
 
 
-def _new(stated: Sequence[OpenStatement], left: Sequence[OpenStatement]) -> list[OpenStatement]:
+def _new(stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]) -> list[OpenStatement]:
     """Return the statements that were not asked for, in these or nearly these words."""
-    asked = [one.sentence for one in stated if one.asked_at is not None]
+    sentences = [one.sentence for one in stated if one.asked_at is not None]
     new: list[OpenStatement] = []
-    for one in left:
-        if one.asked_at is None and not any(say_the_same(one.sentence, sentence) for sentence in asked):
+    for one in remaining:
+        if one.asked_at is None and not any(say_the_same(one.sentence, sentence) for sentence in sentences):
             new.append(one)
-            asked.append(one.sentence)
+            sentences.append(one.sentence)
     return new
 
 
 async def _nearest(context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]) -> list[str]:
     """Return the nearest memory of each statement as a note, if any is near."""
-    found = [await matches_of(context, scope, one.sentence, least=LIKELY, limit=1) for one in stated[:_NEAREST]]
-    notes = [note_of(context, match) for matches in found for match in matches]
+    groups = [await matches_of(context, scope, one.sentence, least=LIKELY, limit=1) for one in stated[:_NEAREST]]
+    notes = [note_of(context, match) for matches in groups for match in matches]
     return list(dict.fromkeys(notes))
 
 

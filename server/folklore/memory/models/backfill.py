@@ -76,23 +76,23 @@ class Backfill:
             speed = total.written / max(monotonic() - began, 0.01)
             self.report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
             if self.pace.per_second is not None:
-                due = began + (total.written + total.wordless) / self.pace.per_second
-                await asyncio.sleep(max(0.0, due - monotonic()))
+                end = began + (total.written + total.wordless) / self.pace.per_second
+                await asyncio.sleep(max(0.0, end - monotonic()))
         return total
 
     async def batches(self, namespaces: Sequence[UUID]) -> AsyncIterator[Filled]:
         """Make the pending embeddings of these namespaces; yield the counts of each batch after its commit."""
         most, texts = self.pace.batch, self.embeddings
         for namespace in namespaces:
-            after = FIRST
-            while pending := await texts.pending(namespace=namespace, model=self.model, most=most, after=after):
+            cursor = FIRST
+            while pending := await texts.pending(namespace=namespace, model=self.model, most=most, after=cursor):
                 vectors = await self._embed([memory.content for memory in pending])
-                written = await self.embeddings.backfill(namespace, pending, vectors, self.now())
+                count = await self.embeddings.backfill(namespace, pending, vectors, self.now())
                 self._done += len(pending)
-                yield Filled(len(pending), written, sum(vector is None for vector in vectors.vectors))
+                yield Filled(len(pending), count, sum(vector is None for vector in vectors.vectors))
                 if len(pending) < most:
                     break
-                after = pending[-1].id
+                cursor = pending[-1].id
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:
         began, pause = monotonic(), 1.0

@@ -88,8 +88,8 @@ def known_item(text: str) -> tuple[str, str] | None:
     words = text.split()
     item = " ".join(words[len(words) // 2 :]), " ".join(words[: len(words) // 2])
     if first := _FIRST_SENTENCE.match(text):
-        named = first[1], text[first.end() :]
-        item = named if _fewest_words(named) >= _FEWEST_WORDS else item
+        pair = first[1], text[first.end() :]
+        item = pair if _fewest_words(pair) >= _FEWEST_WORDS else item
     return item if _fewest_words(item) >= _FEWEST_WORDS else None
 
 
@@ -141,5 +141,5 @@ async def recommend(
 def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:
     """Return the characters to embed and the vectors of a text: of a long one each passage is embedded too."""
     ranges = [passages(text, *passage_rule(model, len(text))) for text in texts]
-    characters = sum(map(len, texts)) + sum(end - begin for found in ranges for begin, end in found)
+    characters = sum(map(len, texts)) + sum(end - begin for passages in ranges for begin, end in passages)
     return characters / len(texts), 1 + sum(map(len, ranges)) / len(texts)

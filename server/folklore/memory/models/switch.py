@@ -111,22 +111,22 @@ class ModelSwitch:
         if the new model's service fails for too long. Then recall goes on with the active model.
         """
         role = await self._models.begin(target.model, now=self._now())
-        made = await self._fill(target)
+        count = await self._fill(target)
         if role == "active":
-            return Switched(None, target.model, made, None)
+            return Switched(None, target.model, count, None)
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
             namespaces = await self._namespaces()
             validation = await validate(self._context.embeddings, namespaces, target, Target(old, embedder))
             if not validation.passed and not force:
-                found = "cannot be reached" if validation.old is None else f"finds {validation.old}"
+                verdict = "cannot be reached" if validation.old is None else f"finds {validation.old}"
                 raise FolkloreError(
                     f"The new model finds {validation.new} of {validation.sample} memories by their own first words; "
-                    f"the active model {found}. The active model stays.",
+                    f"the active model {verdict}. The active model stays.",
                     hint="Check the new model and its prefixes, or switch anyway with --force.",
                 )
-        return await self._activate(old, target, made, validation)
+        return await self._activate(old, target, count, validation)
 
     async def back(self, build: Build, *, at_once: bool = False) -> Switched:
         """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
@@ -138,11 +138,11 @@ class ModelSwitch:
             raise NotFound("There is no previous model.", hint="`folklore embeddings status` lists the models.")
         target = Target(previous, build(choice_of(previous)))
         try:
-            made = 0
+            count = 0
             if not at_once:
                 await self._require_same_model(target)
-                made = await self._fill(target)
-            return await self._activate(old, target, made, None)
+                count = await self._fill(target)
+            return await self._activate(old, target, count, None)
         finally:
             await target.embedder.close()
 
@@ -162,46 +162,46 @@ class ModelSwitch:
         return dropped
 
     async def _activate(
-        self, old: KnownModel | None, target: Target, made: int, validation: Validation | None
+        self, old: KnownModel | None, target: Target, count: int, validation: Validation | None
     ) -> Switched:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
-        return Switched(old, target.model, made + await self._sweep(target), validation)
+        return Switched(old, target.model, count + await self._sweep(target), validation)
 
     async def _with_role(self, role: str) -> KnownModel | None:
         return next((model for model in await self._models.read() if model.role == role), None)
 
     async def _require_same_model(self, target: Target) -> None:
-        found = await model_of(target.embedder)
-        if found.id != target.model.id or not _same(target.model, found):
+        actual = await model_of(target.embedder)
+        if actual.id != target.model.id or not _same(target.model, actual):
             raise FolkloreError(
                 f"The model behind {target.model.label} is not the one that made its embeddings.",
                 hint="Make them again with `folklore embeddings switch`.",
             )
 
     async def _fill(self, target: Target) -> int:
-        backfill, made = self._backfill(target, self._report), 0
+        backfill, count = self._backfill(target, self._report), 0
         for _ in range(_ROUNDS):
             filled = await backfill.fill(await self._namespaces())
-            made += filled.written
+            count += filled.written
             if filled.written <= self._pace.batch:
                 break
-        return made
+        return count
 
     async def _sweep(self, target: Target) -> int:
         """Fill what is stored by the former model until every server has noticed the switch."""
         backfill = self._backfill(target, lambda _done, _text: None)
-        made, waited = 0, 0.0
+        count, waited = 0, 0.0
         try:
             while True:
-                made += (await backfill.fill(await self._namespaces())).written
+                count += (await backfill.fill(await self._namespaces())).written
                 if waited >= _SWEEP_SECONDS:
                     break
                 await asyncio.sleep(1.0)
                 waited += 1.0
         except EmbedderUnavailable as error:  # the switch is done; the rest is left to the job `embeddings`
             log.warning("sweep_stopped", reason=error.message)
-        return made
+        return count
 
     def _backfill(self, target: Target, report: Report) -> Backfill:
         embeddings, model = self._context.embeddings, target.model.id
@@ -216,8 +216,8 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
     each = max(_SMALLEST, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
-        taken = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
-        sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in taken]
+        rows = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
+        sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in rows]
     del sample[_MOST_SAMPLED:]
     found_new = await _nearest(embeddings, sample, new)
     number_new = _hits(sample, found_new)
@@ -231,17 +231,17 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
 
 async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Target) -> list[frozenset[UUID]]:
     """Return the nearest memories to each query of the sample."""
-    found = []
+    neighbours = []
     for namespace, _, query in sample:
         words = query.split()
         vector = await target.embedder.embed_question(words, [1.0] * len(words))
         near = await embeddings.nearest(namespace, target.model.id, vector, _NEAREST) if vector.any() else ()
-        found.append(frozenset(near))
-    return found
+        neighbours.append(frozenset(near))
+    return neighbours
 
 
-def _hits(sample: Sequence[Sampled], found: Sequence[frozenset[UUID]]) -> int:
-    return sum(id_ in near for (_, id_, _), near in zip(sample, found, strict=True))
+def _hits(sample: Sequence[Sampled], neighbours: Sequence[frozenset[UUID]]) -> int:
+    return sum(id_ in near for (_, id_, _), near in zip(sample, neighbours, strict=True))
 
 
 async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target:
@@ -250,7 +250,7 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
     If another model was registered under the same name and dimensions, as its fingerprint shows, the new one gets a
     revision of its own. Raises EmbedderUnavailable, ConfigInvalid.
     """
-    known = {model.id: model for model in await models.read()}
+    by_id = {model.id: model for model in await models.read()}
     for number in range(1, 100):
         embedder = build(choice if number == 1 else replace(choice, revision=str(number)))
         try:
@@ -258,7 +258,7 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
         except BaseException:
             await embedder.close()
             raise
-        registered = known.get(model.id)
+        registered = by_id.get(model.id)
         if registered is None or _same(registered, model):
             return Target(registered or model, embedder)
         await embedder.close()
@@ -272,9 +272,9 @@ def _same(one: KnownModel, other: KnownModel) -> bool:
 async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], list[NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
-    models, found = [], []
+    models, spaces = [], []
     for model in await Models(context.database).read():
-        own = model.label, model.role, model.dimensions
+        properties = model.label, model.role, model.dimensions
         indexed = await context.statements.indexed(model.id)
         coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
         embedded = pending = 0
@@ -284,11 +284,11 @@ async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], l
                 continue
             by_index = visits(indexed, covered.embedded, LEAST_FETCHED)
             counts = covered.memories, covered.embedded, covered.pending
-            found.append(NamespaceCoverage(namespace.name, *own, *counts, "hnsw" if by_index else "exact"))
+            spaces.append(NamespaceCoverage(namespace.name, *properties, *counts, "hnsw" if by_index else "exact"))
             embedded, pending = embedded + covered.embedded, pending + covered.pending
         models.append(
             ModelCoverage(
                 model.label, model.id, model.role, model.dimensions, embedded, pending, model.url, model.since
             )
         )
-    return models, found
+    return models, spaces

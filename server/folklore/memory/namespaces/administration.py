@@ -96,20 +96,20 @@ async def erase_namespace(context: RequestContext, request: requests.EraseNamesp
     name = names.normalise(request.name)
     deleted = await store.deleted(name=name)
     in_use = await store.find([name])
-    chosen = in_use or deleted
-    if not chosen:
+    targets = in_use or deleted
+    if not targets:
         await administered(context, request.name)  # raises NotFound with similar names
-    ids = tuple(item.id for item in chosen)
+    ids = tuple(item.id for item in targets)
     if request.only is not None and set(request.only) != set(ids):
         raise Conflict(
             f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
             hint="Run the command again to see it.",
         )
-    counted = await store.stats(namespaces=ids, model=None)
+    statistics = await store.stats(namespaces=ids, model=None)
     if not request.dry_run:
         await _erase(context, ids)
-    memories = sum(item.memories + item.forgotten for item in counted)
-    return ErasedNamespaces(chosen[0].name, memories, len(deleted) if in_use else 0, ids)
+    memories = sum(item.memories + item.forgotten for item in statistics)
+    return ErasedNamespaces(targets[0].name, memories, len(deleted) if in_use else 0, ids)
 
 
 async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:

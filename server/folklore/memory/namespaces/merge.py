@@ -13,7 +13,7 @@ from folklore.memory.requests import MergeNamespacesRequest
 from folklore.memory.results import MergedNamespaces
 from folklore.phases import phase
 
-_SHOWN = 5
+_MOST_IDS = 5
 
 
 async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequest) -> MergedNamespaces:
@@ -67,17 +67,17 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
         plan = await merging.plan(ids)
         with phase(f"Moving {len(plan.moved):,} memories back") as advance:
             await merging.move(plan, advance)
-        closed = await merging.superseded(namespace=deleted.id, at=deleted.deleted_at)
-        await restore_merged(merging.target, closed)
+        superseded = await merging.superseded(namespace=deleted.id, at=deleted.deleted_at)
+        await restore_merged(merging.target, superseded)
     context.memory.changed()
     return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
 
 
 def _check(plan: Plan, source: str, target: str) -> None:
     if plan.differing:
-        shown = ", ".join(map(str, plan.differing[:_SHOWN]))
-        more = f" and {len(plan.differing) - _SHOWN:,} more" if len(plan.differing) > _SHOWN else ""
+        ids = ", ".join(map(str, plan.differing[:_MOST_IDS]))
+        more = f" and {len(plan.differing) - _MOST_IDS:,} more" if len(plan.differing) > _MOST_IDS else ""
         raise Conflict(
-            f"{source} and {target} have different memories under the same id: {shown}{more}.",
+            f"{source} and {target} have different memories under the same id: {ids}{more}.",
             hint=f"Erase them in one of the two (`folklore forget --erase -n {source} ID`), and run it again.",
         )

@@ -60,7 +60,7 @@ async def list_page(
         limit=page.limit,
         now=context.now,
         order=ListingOrder.of(page.sort),
-        after=page_of(page.cursor, question),
+        cursor=page_of(page.cursor, question),
     )
     results, left_out = [Recalled(memory) for memory in listing.memories], False
     if page.max_tokens is not None:

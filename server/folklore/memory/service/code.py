@@ -60,7 +60,7 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
-    found: list[Recalled] = []
+    results: list[Recalled] = []
     filters, cursor = requests.FiltersRequest(paths=(ROOT,)), None
     while True:
         page = await call(
@@ -68,10 +68,10 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
         )
         memories = [result.memory for result in page.memories]
         marks = await _compared(copy, memories)
-        found += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
+        results += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
         cursor = page.cursor
         if cursor is None:
-            return tuple(found)
+            return tuple(results)
 
 
 async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> requests.UpdateRequest:
@@ -172,8 +172,8 @@ def _anchors() -> TypeAdapter[dict[str, Anchor]]:
 def anchors_json(memories: Sequence[Memory]) -> JsonDict:
     """Return by id the code that memories are about, for `marked_json` in a process that has the working copy."""
     anchors = {str(memory.id): Anchor.of(memory) for memory in memories if memory.paths}
-    sent: JsonDict = _anchors().dump_python(anchors, mode="json")
-    return sent
+    value: JsonDict = _anchors().dump_python(anchors, mode="json")
+    return value
 
 
 async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> JsonDict:

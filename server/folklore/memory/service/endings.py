@@ -25,8 +25,8 @@ def ending_of(text: str) -> str | None:
 async def whole_ids(operations: Operations, ids: Sequence[UUID | str], *, hint: str) -> tuple[UUID, ...]:
     """Return ids with whole ones in place of ends. At most one operation. Raises InvalidInput, NotFound."""
     endings = tuple(dict.fromkeys(id_ for id_ in ids if isinstance(id_, str)))
-    found = await operations.call(ResolveRequest(endings=endings)) if endings else ()
-    resolved = {item.ending: _only(item, hint) for item in found}
+    matches = await operations.call(ResolveRequest(endings=endings)) if endings else ()
+    resolved = {item.ending: _only(item, hint) for item in matches}
     return tuple(resolved[id_] if isinstance(id_, str) else id_ for id_ in ids)
 
 

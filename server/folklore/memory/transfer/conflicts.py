@@ -55,9 +55,9 @@ class ExistingMemories:
 
     def release(self, memory: TransferredMemory, stored: TransferredMemory | None) -> bytes | None:
         """Free the text of a memory before it is replaced, and return it; free its key with the next batch."""
-        own = None if stored is None else stored.draft.idempotency_key
-        if own is not None and memory.draft.idempotency_key not in (None, own):
-            self.released[own] = memory.id
+        key = None if stored is None else stored.draft.idempotency_key
+        if key is not None and memory.draft.idempotency_key not in (None, key):
+            self.released[key] = memory.id
         text = self.text_of.pop(memory.id, None)
         if text is not None:
             del self.texts[text]
@@ -160,13 +160,13 @@ def _merged(line: TransferredMemory, stored: TransferredMemory) -> TransferredMe
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
     fields that are never empty, and the memory's past here.
     """
-    kept = {name: getattr(stored.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
+    fields = {name: getattr(stored.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
     if line.draft.position is None and line.draft.session == stored.draft.session:
-        kept["position"] = stored.draft.position
+        fields["position"] = stored.draft.position
     kept_past = {name: getattr(stored.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
     # The change itself sets these two.
     kept_past |= {"revision": stored.past.revision, "updated_at": stored.past.updated_at}
-    draft, past = replace(line.draft, **kept), replace(line.past, **kept_past)
+    draft, past = replace(line.draft, **fields), replace(line.past, **kept_past)
     if (draft, past) == (stored.draft, stored.past):
         return None
     return replace(line, draft=draft, past=past)

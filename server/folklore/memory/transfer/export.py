@@ -34,7 +34,7 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
 async def _namespaces(snapshot: Snapshot, request: ExportRequest) -> list[TransferredNamespace]:
     requested = [names.normalise(name) for name in request.namespaces]
     namespaces = await snapshot.namespaces(requested or None)
-    found = {names.key(namespace.name) for namespace in namespaces}
-    if unknown := [name for name in requested if names.key(name) not in found]:
+    existing = {names.key(namespace.name) for namespace in namespaces}
+    if unknown := [name for name in requested if names.key(name) not in existing]:
         raise NotFound(f"There is no namespace {unknown[0]!r}.", hint="`folklore namespaces list` shows them.")
     return namespaces

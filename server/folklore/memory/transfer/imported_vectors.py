@@ -60,13 +60,13 @@ class ImportedVectors:
         """
         without = [memory for memory in batch if memory.vector is None]
         later = self._memory.embeds_later or not without
-        made = None if later else await embed(self._memory, [memory.draft.content for memory in without])
-        pending = frozenset[UUID]() if made is not None else frozenset(memory.id for memory in without)
+        computed = None if later else await embed(self._memory, [memory.draft.content for memory in without])
+        pending = frozenset[UUID]() if computed is not None else frozenset(memory.id for memory in without)
         if self._model is None or len(without) == len(batch):
-            return made, pending
-        if made is not None and made.model != self._model.id:  # another model became active meanwhile
+            return computed, pending
+        if computed is not None and computed.model != self._model.id:  # another model became active meanwhile
             return await self.vectors([replace(memory, vector=None) for memory in batch])
-        return Vectors(self._model, _merge(batch, made)), pending
+        return Vectors(self._model, _merge(batch, computed)), pending
 
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:

@@ -86,11 +86,11 @@ async def forget_removed(context: RequestContext, pages: Pages, request: ImportR
     if namespace is None:
         return
     imported = await transfers.imported(namespace=namespace, origin=pages.origin, below=pages.below)
-    gone = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
-    report.removed += len(gone)
+    ids = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
+    report.removed += len(ids)
     if not request.dry_run:
-        for start in range(0, len(gone), MAX_AT_ONCE):
-            await forget(context, ForgetRequest(ids=tuple(gone[start : start + MAX_AT_ONCE]), namespaces=(name,)))
+        for start in range(0, len(ids), MAX_AT_ONCE):
+            await forget(context, ForgetRequest(ids=tuple(ids[start : start + MAX_AT_ONCE]), namespaces=(name,)))
 
 
 async def _next_lines(lines: Lines) -> list[SourceLine]:
@@ -268,7 +268,7 @@ class _NamespaceImport:
         """Write a batch and count; if Postgres refuses a value in it, find the line by halving."""
         report = self._run.report
         try:
-            resolution, written = await self._resolve_and_write(batch)
+            resolution, ids = await self._resolve_and_write(batch)
         except InvalidInput as error:
             if len(batch) == 1:
                 report.fail(batch[0].line, error, batch[0].place)
@@ -277,10 +277,10 @@ class _NamespaceImport:
             await self._write_memories(batch[:middle])
             await self._write_memories(batch[middle:])
             return
-        stored = sum(memory.id in written for memory in resolution.new)
-        overwritten = sum(memory.id in written for memory in resolution.replaced)
-        duplicates = len(batch) - len(resolution.refused) - stored - overwritten
-        report.settle(self.name, stored=stored, overwritten=overwritten, duplicates=duplicates)
+        new = sum(memory.id in ids for memory in resolution.new)
+        overwritten = sum(memory.id in ids for memory in resolution.replaced)
+        duplicates = len(batch) - len(resolution.refused) - new - overwritten
+        report.settle(self.name, stored=new, overwritten=overwritten, duplicates=duplicates)
         for memory, reason in resolution.refused:
             report.fail(memory.line, reason, memory.place)
 
@@ -302,22 +302,22 @@ class _NamespaceImport:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
         transfers, policy = self._run.transfers, self._run.request.on_conflict
         existing = ExistingMemories() if self._dry_run_memories is None else self._dry_run_memories
-        stored = {}
+        existing_memories = {}
         if (namespace := await self._namespace_id()) is not None:
             existing.read(await transfers.existing(namespace, batch))
             ids = [memory.id for memory in batch if memory.id in existing.ids]
             if policy == "overwrite" and ids:
-                stored = await transfers.memories(namespace, ids)
-        return resolve(batch, existing, stored, policy)
+                existing_memories = await transfers.memories(namespace, ids)
+        return resolve(batch, existing, existing_memories, policy)
 
     async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
         run = self._run
         vectors, pending = await run.vectors.vectors(memories)
         namespace, all_or_nothing = namespace_for(self.name, memories), run.request.on_conflict == "fail"
         batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
-        written = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
-        run.report.without_vector += len(written & pending)
-        return written
+        ids = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
+        run.report.without_vector += len(ids & pending)
+        return ids
 
     async def _write_links(self, links: Sequence[Link]) -> None:
         """Write links in one transaction and count them, except those whose memories are not stored yet."""

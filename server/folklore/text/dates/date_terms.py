@@ -90,9 +90,9 @@ def _terms_of(groups: dict[str, str | None]) -> Iterator[tuple[str, float]]:
 
 def _days_around(year: int, month: int, day: int) -> Iterator[tuple[str, float]]:
     try:
-        named = date(year or 2024, month, day)  # a leap year has every day
+        center = date(year or 2024, month, day)  # a leap year has every day
     except ValueError:
         return
     for offset in range(-_MAX_DAYS_AWAY, _MAX_DAYS_AWAY + 1):
-        near = named + timedelta(days=offset)
+        near = center + timedelta(days=offset)
         yield (f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"), math.exp(-abs(offset) / _FADING_DAYS)

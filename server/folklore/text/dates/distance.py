@@ -31,5 +31,5 @@ def distance(moment: datetime, now: datetime) -> str | None:
         count, unit = days, "day"
     else:
         count, unit = round(days / (_YEAR / 12)), "month"
-    counted = f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"in {counted}" if moment > now else f"{counted} ago"
+    amount = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"in {amount}" if moment > now else f"{amount} ago"

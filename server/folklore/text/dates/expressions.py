@@ -104,7 +104,7 @@ _DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
 _TIME = r"(?P<time>\d{1,2}(?::\d{2}){0,2} ?(?:[ap]\.?m)?|noon|midnight)"
 
-_COUNTED = _pattern(rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})")
+_COUNT = _pattern(rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})")
 _DISTANT = _pattern(rf"(?P<ahead>in )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})(?P<way> ago| back| earlier| from now)?")
 _CALENDAR_UNIT = _pattern(rf"(?P<which>{_WHICH}|past) (?P<unit>{_UNIT})")
 _UNIT_BEFORE_LAST = _pattern(rf"(?P<unit>{_UNIT}) before last")
@@ -135,16 +135,16 @@ def _period(text: str, clock: Clock) -> Period | None:
     """
     if period := _bare_period(text, clock):
         return period
-    found = _PREPOSITION.match(text)
-    return _bare_period(text[found.end() :], clock) if found else None
+    match = _PREPOSITION.match(text)
+    return _bare_period(text[match.end() :], clock) if match else None
 
 
 def _bare_period(text: str, clock: Clock) -> Period | None:
     text = _SYNONYMS.get(text, text)
     if text == "now":
         return clock.point(clock.now, _MINUTE)
-    if named := _named_day(text, clock):
-        day, recurring = named
+    if day_match := _named_day(text, clock):
+        day, recurring = day_match
         return clock.days(day, day + timedelta(days=1), recurring=recurring)
     for pattern, parser in _PARSERS:
         if (match := pattern.fullmatch(text)) and (period := parser(match, clock)):
@@ -212,8 +212,8 @@ def _latest(month: int, day: int, today: date) -> date:
     for year in range(today.year, max(today.year - 9, 0), -1):
         if (month, day) == (2, 29) and not calendar.isleap(year):
             continue
-        if (found := date(year, month, day)) <= today:
-            return found
+        if (candidate := date(year, month, day)) <= today:
+            return candidate
     raise OverflowError
 
 
@@ -234,12 +234,12 @@ def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
 
 
 def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
-    before, after = match.groupdict().get("year"), match["after"]
-    if before and after:
+    year_before, year_after = match.groupdict().get("year"), match["after"]
+    if year_before and year_after:
         return None
-    month, today, named = _QUARTERS[match["quarter"]] * 3 - 2, clock.today, before or after
-    year = int(named) if named else today.year - (month > today.month)
-    return clock.months(date(year, month, 1), 3, recurring=not named)
+    month, today, stated_year = _QUARTERS[match["quarter"]] * 3 - 2, clock.today, year_before or year_after
+    year = int(stated_year) if stated_year else today.year - (month > today.month)
+    return clock.months(date(year, month, 1), 3, recurring=not stated_year)
 
 
 def _iso_week(match: re.Match[str], clock: Clock) -> Period:
@@ -301,7 +301,7 @@ def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
 
 def _length(text: str) -> tuple[int, Unit] | None:
     """Parse a number of units: `three days`, `24h`, `a couple of weeks`."""
-    match = _COUNTED.fullmatch(text)
+    match = _COUNT.fullmatch(text)
     return (_number(match["count"]), _UNITS[match["unit"]]) if match and not match["which"] else None
 
 
@@ -312,7 +312,7 @@ def _number(text: str) -> int:
 _PARSERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Clock], Period | None]], ...] = (
     (_UNIT_BEFORE_LAST, lambda match, clock: clock.unit(_UNITS[match["unit"]], -2)),
     (_CALENDAR_UNIT, _calendar_unit), (_DISTANT, _distant),
-    (_COUNTED, _counted), (_ONLY_MONTH, _numbered), (_NAMED_MONTH, _named_month), (_QUARTER, _quarter),
+    (_COUNT, _counted), (_ONLY_MONTH, _numbered), (_NAMED_MONTH, _named_month), (_QUARTER, _quarter),
     (_ORDINAL_QUARTER, _quarter), (_ONLY_YEAR, _numbered), (_ISO_WEEK, _iso_week), (_ISO_TIME, _iso_time),
     (_PART_OF_DAY, _part_of_day),
 )  # fmt: skip
@@ -387,7 +387,7 @@ def _one_bound(text: str, clock: Clock) -> TimeRange | None:
 
 def _range(text: str, clock: Clock) -> TimeRange | None:
     """Parse `between X and Y`, `from X to Y`, `X..Y`, `X - Y`, all including the last day."""
-    candidates = [found.groups() for pattern in _RANGES if (found := pattern.fullmatch(text))]
+    candidates = [match.groups() for pattern in _RANGES if (match := pattern.fullmatch(text))]
     candidates += [(text[:position], text[position + 1 :]) for position, char in enumerate(text) if char == "-"]
     for first, last in candidates:
         ends = _ends(first.strip(), last.strip(), clock)

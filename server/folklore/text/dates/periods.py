@@ -76,9 +76,9 @@ class Clock:
         local = self.now.astimezone(self.zone)
         return self.at(_moved(local.date(), count, unit), local.time())
 
-    def days(self, first: date, after: date, *, recurring: bool = False) -> Period:
+    def days(self, first: date, end: date, *, recurring: bool = False) -> Period:
         """Return the days [first, after)."""
-        return Period.whole(self.at(first), self.at(after), recurring=recurring)
+        return Period.whole(self.at(first), self.at(end), recurring=recurring)
 
     def months(self, first: date, count: int, *, recurring: bool = False) -> Period:
         """Return `count` months from their first day on."""

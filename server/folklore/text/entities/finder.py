@@ -53,14 +53,14 @@ def find_entities(text: str) -> tuple[Entity, ...]:
 
     Searches the first 32,000 characters in linear time.
     """
-    found: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     for kind, name in dict.fromkeys((kind, name) for _, kind, name in sorted(_mentions(text[:MAX_TEXT]))):
         entity = Entity(kind, name, spell(name))
         if entity.slug and len(entity.tag) <= MAX_LENGTH:
-            found.setdefault(entity.tag, entity)
-        if len(found) >= MAX_ENTITIES:
+            entities.setdefault(entity.tag, entity)
+        if len(entities) >= MAX_ENTITIES:
             break
-    return tuple(found.values())
+    return tuple(entities.values())
 
 
 def _mentions(text: str) -> Iterator[Mention]:
@@ -94,13 +94,13 @@ def _identifiers(text: str) -> Iterator[Mention]:
 
 
 def _host_and_project(url: Identifier) -> Iterator[Mention]:
-    found = _URL.match(unquote(url.text))
-    if not found or "." not in found[1]:
+    match = _URL.match(unquote(url.text))
+    if not match or "." not in match[1]:
         return
-    host = found[1].lower().removeprefix("www.").strip(".")
+    host = match[1].lower().removeprefix("www.").strip(".")
     yield url.start, "host", host
-    if host in lexicon.HOSTS_OF_PROJECTS and found[3]:
-        yield url.start, "project", f"{found[2]}/{found[3].removesuffix('.git')}"
+    if host in lexicon.HOSTS_OF_PROJECTS and match[3]:
+        yield url.start, "project", f"{match[2]}/{match[3].removesuffix('.git')}"
 
 
 def _file(path: str) -> str:
@@ -128,11 +128,11 @@ def _repositories(text: str) -> Iterator[Mention]:
     """Yield each `owner/name` that is marked as a repository by the word before it, by `repo:` or by `#12`."""
     if "/" not in text:
         return
-    position, before = 0, ""
+    position, previous = 0, ""
     for word in text.split():
         position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
             match = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
-            if match and (match[1] or match[3] or before.lower() in lexicon.REPOSITORY_WORDS):
+            if match and (match[1] or match[3] or previous.lower() in lexicon.REPOSITORY_WORDS):
                 yield position, "project", match[2].removesuffix(".git")
-        position, before = position + len(word), word.strip(":,`")
+        position, previous = position + len(word), word.strip(":,`")

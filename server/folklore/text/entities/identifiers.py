@@ -97,9 +97,9 @@ def _shape(word: str) -> tuple[str, Shape] | None:
         word = word.rpartition("](")[2].rstrip(")")
     if call := _CALL.match(word):
         return call[1], "symbol"
-    found = _SHAPES.fullmatch(word)
-    if not found and "=" in word:
-        found = _SHAPES.fullmatch(word.partition("=")[0])
-    if not found or not found.lastgroup or _ABBREVIATION.fullmatch(word):
+    match = _SHAPES.fullmatch(word)
+    if not match and "=" in word:
+        match = _SHAPES.fullmatch(word.partition("=")[0])
+    if not match or not match.lastgroup or _ABBREVIATION.fullmatch(word):
         return None
-    return found[found.lastgroup], cast("Shape", found.lastgroup)
+    return match[match.lastgroup], cast("Shape", match.lastgroup)

@@ -71,20 +71,20 @@ def _capitalised(text: str) -> Iterator[tuple[list[str], int, int, Place]]:
 
 
 def _part_of_code(text: str, start: int, end: int) -> bool:
-    before, after = text[start - 1 : start], text[end : end + 1]
-    return before.isalnum() or before in _CODE_BEFORE or after.isalnum() or after in _CODE_AFTER
+    previous, following = text[start - 1 : start], text[end : end + 1]
+    return previous.isalnum() or previous in _CODE_BEFORE or following.isalnum() or following in _CODE_AFTER
 
 
 def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
     """Return a run's words without a sentence's opening word, and their place in the sentence."""
     if not _opens_sentence(text, start):
         match = _WORD_BEFORE.search(text, max(start - 12, 0), start)
-        before = match[1].lower() if match else ""
-    elif before := _opening_word(words):
+        opening = match[1].lower() if match else ""
+    elif opening := _opening_word(words):
         words = words[1:]
     else:
         return words, "opening"
-    return words, "after article" if before in lexicon.ARTICLES else "within"
+    return words, "after article" if opening in lexicon.ARTICLES else "within"
 
 
 def _opening_word(words: list[str]) -> str:
@@ -98,8 +98,8 @@ def _opening_word(words: list[str]) -> str:
 
 def _opens_sentence(text: str, start: int) -> bool:
     """Return whether a sentence may begin here: anywhere but after a word or a comma."""
-    before = text[max(start - 2, 0) : start].rstrip(" ")
-    return not before or not (before[-1].isalnum() or before[-1] in _WITHIN_SENTENCE)
+    prefix = text[max(start - 2, 0) : start].rstrip(" ")
+    return not prefix or not (prefix[-1].isalnum() or prefix[-1] in _WITHIN_SENTENCE)
 
 
 def _known(words: list[str], *, certain: bool) -> tuple[Kind | None, str]:

@@ -45,9 +45,9 @@ class Edit:
     def held_as_code(self, lexemes: Mapping[str, float], memory: str) -> float:
         """Return the weight of the lexemes of the new text, not of the path, that a memory has within code."""
         code = " ".join(["", *_PART.split(" ".join(_CODE.findall(memory)))]).lower()
-        held = [lexeme for lexeme in lexemes if len(lexeme) >= _LEAST and f" {lexeme}" in code]
+        code_lexemes = [lexeme for lexeme in lexemes if len(lexeme) >= _LEAST and f" {lexeme}" in code]
         text, path = self.text[:_READ].lower(), self.path.lower()
-        return sum(lexemes[lexeme] for lexeme in held if lexeme in text and lexeme not in path)
+        return sum(lexemes[lexeme] for lexeme in code_lexemes if lexeme in text and lexeme not in path)
 
 
 def edit_of(path: str, text: str, patch: str) -> Edit | None:

@@ -56,9 +56,9 @@ def _letters(text: str) -> Iterator[str]:
 
 def without_blocks(text: str) -> str:
     """Return a text without what was injected into it. A block without its end reaches to the end of the text."""
-    before, *blocks = text.split(OPENING)
-    after = [block.partition(CLOSING)[2].lstrip(" \t").removeprefix("\n") for block in blocks]
-    *followed, last = before, *after
+    head, *blocks = text.split(OPENING)
+    tails = [block.partition(CLOSING)[2].lstrip(" \t").removeprefix("\n") for block in blocks]
+    *followed, last = head, *tails
     return "".join([*(part.rstrip(" \t") for part in followed), last])
 
 
@@ -83,9 +83,9 @@ class Quoting:
 
     def share(self, note: str) -> float:
         """Return the share of a note's words, by weight, that the text holds; 0 for a note without words."""
-        asked = QuestionWords.of(note.split()).words
-        held = sum(word.weight for word in asked if word.start in self.text)
-        return held / (sum(word.weight for word in asked) or 1)
+        words = QuestionWords.of(note.split()).words
+        weight = sum(word.weight for word in words if word.start in self.text)
+        return weight / (sum(word.weight for word in words) or 1)
 
 
 def _sequences(words: Sequence[str]) -> Iterator[tuple[str, ...]]:

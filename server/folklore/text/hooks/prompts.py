@@ -42,10 +42,10 @@ def asked(prompt: str) -> str:
     """Return what a prompt asks: itself, or of a long one the beginning and the end without what was pasted."""
     if len(prompt) <= _SHORT:
         return prompt
-    written = _FENCED.sub("\n", prompt).strip() or prompt
-    if len(written) <= _SHORT:
-        return written
-    return f"{_to_word(written[:_PART])}\n{_to_word(written[-_PART:][::-1])[::-1]}"
+    prose = _FENCED.sub("\n", prompt).strip() or prompt
+    if len(prose) <= _SHORT:
+        return prose
+    return f"{_to_word(prose[:_PART])}\n{_to_word(prose[-_PART:][::-1])[::-1]}"
 
 
 def without_private(text: str) -> str:

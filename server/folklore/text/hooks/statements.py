@@ -27,7 +27,7 @@ _SECTIONS = dict(re.findall(r"^== (.+)\n((?:.+\n)+)", _TEXT, re.MULTILINE))
 def _any(section: str) -> str:
     """Return the alternatives of a section as one."""
     rows = _SECTIONS[section].rstrip("\n").replace("\n", "|")
-    return re.sub(r"<<(\w+)>>", lambda named: _any(named[1]), rows)
+    return re.sub(r"<<(\w+)>>", lambda match: _any(match[1]), rows)
 
 
 def _joined(section: str) -> re.Pattern[str]:
@@ -49,12 +49,12 @@ def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
 
     Of the words of an assistant only decisions and causes count: it explains rules all the time.
     """
-    written = _FENCED.sub("\n", text[:_READ].replace("\u2019", "'") + "\n")
-    sentences = list(dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(written)))
+    prose = _FENCED.sub("\n", text[:_READ].replace("\u2019", "'") + "\n")
+    sentences = list(dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(prose)))
     stated: dict[str, None] = {}
-    for before, sentence in pairwise(["", *sentences]):
+    for previous, sentence in pairwise(["", *sentences]):
         if _states(sentence, of_person):  # "Write that down." is about the sentence before it
-            stated |= dict.fromkeys([sentence if _is_long(_NOTES.sub("", sentence)) else before])
+            stated |= dict.fromkeys([sentence if _is_long(_NOTES.sub("", sentence)) else previous])
     return tuple(sentence for sentence in stated if 0 < len(sentence) <= _LONGEST)[:_MOST]
 
 

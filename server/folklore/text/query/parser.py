@@ -118,9 +118,9 @@ class _Parser:
 
     def _skip(self, kind: Kind) -> bool:
         """Skip a token of this kind; return False if the next token has another kind."""
-        found = self._kind() == kind
-        self._position += found
-        return found
+        matches = self._kind() == kind
+        self._position += matches
+        return matches
 
     def _group(self, column: Column | None, *, negated: bool, depth: int) -> Steps:
         """Parse alternatives up to a closing bracket or the end; an empty group gives an empty program."""
@@ -182,10 +182,10 @@ def _inverted(program: Steps) -> Steps:
 
 def _joined(programs: Iterable[Steps], operator: Operator) -> Steps:
     """Join programs by an operator from left to right, without the empty ones."""
-    joined: Steps = []
+    steps: Steps = []
     for program in filter(None, programs):
-        joined += [*program, operator] if joined else program
-    return joined
+        steps += [*program, operator] if steps else program
+    return steps
 
 
 def _shortened(bag: str) -> str:

@@ -69,21 +69,21 @@ class QuestionWords:
     def _of(cls, pieces: tuple[str, ...]) -> QuestionWords:
         dates = date_terms(" ".join(pieces))
         dated = pieces_with_dates(pieces) if dates else set()
-        found: dict[str, QuestionWord] = {}
+        by_start: dict[str, QuestionWord] = {}
         spelled: list[tuple[str, float]] = []
         opening = True
         for place, piece in enumerate(pieces):
             for match in _WORD.finditer(_POSSESSIVE.sub("", piece)):
-                if place in dated or len(found) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
+                if place in dated or len(by_start) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
                     break
                 folded = _folded(match.group())
                 words = list(islice(_words(match.group(), folded, place, opening=opening), _MAX_PAIRS))
-                found |= {word.start: found.get(word.start, word) for word in words}
+                by_start |= {word.start: by_start.get(word.start, word) for word in words}
                 spelled += [(folded, word.weight) for word in words[:1]]
                 opening = False
             opening = piece[-1:] in _SENTENCE_ENDS
-        pairs = {f" {left} {right} ": min(weight, other) for (left, weight), (right, other) in pairwise(spelled)}
-        return cls(tuple(found.values()), tuple(pairs.items()), dates)
+        pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
+        return cls(tuple(by_start.values()), tuple(pairs.items()), dates)
 
     @cached_property
     def weight(self) -> float:
@@ -108,9 +108,9 @@ class QuestionWords:
         forms = []
         for word in self.words:
             if word.weight > least:
-                before = _NO_LETTER_BEFORE if word.start[0] == " " else ""
-                after = "" if not before else _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
-                forms.append(f"{before}{re.escape(word.start.strip())}{after}")
+                prefix = _NO_LETTER_BEFORE if word.start[0] == " " else ""
+                suffix = "" if not prefix else _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
+                forms.append(f"{prefix}{re.escape(word.start.strip())}{suffix}")
         return re.compile("|".join(forms), re.IGNORECASE) if forms else None
 
     def places(self, text: str) -> list[tuple[int, int, str, float]]:
@@ -118,15 +118,15 @@ class QuestionWords:
         lower = text.lower()
         if len(lower) != len(text):  # a few letters have longer forms, and the places would be wrong
             lower = text
-        found: list[tuple[int, int, str, float]] = []
+        matches: list[tuple[int, int, str, float]] = []
         for word in self.words:
             start = word.start.strip()
             place = lower.find(start)
-            while place >= 0 and len(found) < _MAX_PLACES:
+            while place >= 0 and len(matches) < _MAX_PLACES:
                 if place == 0 or not lower[place - 1].isalnum() or _UNSPACED.match(start):
-                    found.append((place, place + len(start), start, word.weight))
+                    matches.append((place, place + len(start), start, word.weight))
                 place = lower.find(start, place + len(start))
-        return sorted(found)
+        return sorted(matches)
 
 
 def plain(text: str) -> str:

@@ -52,9 +52,9 @@ def _best_span(places: Sequence[tuple[int, int, str, float]], room: int) -> tupl
         weight += 0.0 if inside[word] else value
         inside[word] += 1
         while places[first][0] < end - room and places[first][0] < begin:
-            _, _, left, lost = places[first]
-            inside[left] -= 1
-            weight -= 0.0 if inside[left] else lost
+            _, _, dropped, loss = places[first]
+            inside[dropped] -= 1
+            weight -= 0.0 if inside[dropped] else loss
             first += 1
         if weight > best + 1e-9:
             best, span = weight, (places[first][0], end)
@@ -69,6 +69,6 @@ def _start(text: str, begin: int, end: int, room: int) -> int:
         return starts[-1] if end - starts[-1] <= room else begin
     if earliest == 0:
         return 0
-    wanted = max(begin - int(room * _LEAD), earliest)
-    space = text.find(" ", wanted, begin)
-    return space + 1 if space >= 0 else wanted
+    target = max(begin - int(room * _LEAD), earliest)
+    space = text.find(" ", target, begin)
+    return space + 1 if space >= 0 else target

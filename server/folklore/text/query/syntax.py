@@ -178,8 +178,8 @@ def _is_selective(prefix: str) -> bool:
 def _without_emphasis(tokens: list[Token]) -> Iterator[Token]:
     """Turn a NOT of SQL or of emphasis into a word."""
     words = [token.text if token.kind == "word" else "" for token in tokens]
-    for before, token, after in zip(["", *words], tokens, [*words[1:], ""], strict=False):
-        emphasis = after in _SQL_AFTER_NOT or before.lower() in _EMPHASIS_BEFORE_NOT
+    for previous, token, following in zip(["", *words], tokens, [*words[1:], ""], strict=False):
+        emphasis = following in _SQL_AFTER_NOT or previous.lower() in _EMPHASIS_BEFORE_NOT
         yield replace(token, kind="word") if token.kind == "not" and token.text and emphasis else token
 
 

@@ -67,17 +67,17 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
             operand = stack.pop()
             stack.append(not operand if isinstance(operand, bool) else operand and f"!{operand}")
         else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(_joined(step, left, right))
+            second, first = stack.pop(), stack.pop()
+            stack.append(_joined(step, first, second))
     return stack.pop() if stack else ""
 
 
-def _joined(operator: str, left: str | bool, right: str | bool) -> str | bool:
-    if isinstance(left, str) and isinstance(right, str):
-        return f"({left} {operator} {right})" if left and right else left or right
-    known, other = (left, right) if isinstance(left, bool) else (right, left)
+def _joined(operator: str, first: str | bool, second: str | bool) -> str | bool:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"({first} {operator} {second})" if first and second else first or second
+    constant, other = (first, second) if isinstance(first, bool) else (second, first)
     decides = operator == "|"  # True decides an OR, False an AND
-    return known if known is decides or other == "" else other
+    return constant if constant is decides or other == "" else other
 
 
 def quoted(lexeme: str) -> str:
@@ -96,8 +96,8 @@ def _sequence(term: Term, form: Sequence[str]) -> str:
     """Write lexemes in order: `('a' <-> 'b' <2> 'd')`."""
     positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
     text = ""
-    for before, position in zip([None, *positions], positions, strict=False):
-        distance = min(position - before, _MAX_DISTANCE) if before is not None else 0
+    for previous, position in zip([None, *positions], positions, strict=False):
+        distance = min(position - previous, _MAX_DISTANCE) if previous is not None else 0
         text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
         text += quoted(form[position]) + _label(term, last=position == positions[-1])
     return f"({text})" if len(positions) > 1 else text
@@ -109,10 +109,10 @@ def _label(term: Term, *, last: bool) -> str:
 
 def without_last_characters(form: Sequence[str]) -> list[str]:
     """Return a form of pairs of characters without the last character of each run, which the pair before it has."""
-    before = ["", *form]
+    predecessors = ["", *form]
     return [
         "" if word[:1] == SPELLED and word[1:] >= PAIRED and previous.endswith(word[1:]) and len(word) == 2 else word
-        for previous, word in zip(before, form, strict=False)
+        for previous, word in zip(predecessors, form, strict=False)
     ]
 
 

@@ -179,16 +179,16 @@ def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
 
 def _name(lower: str, literal: str, start: int) -> _Name | None:
     """Return the name of a secret at the position of its literal, None for other names and words."""
-    before = lower[max(0, start - 20) : start]
+    prefix = lower[max(0, start - 20) : start]
     end = _end_of_name(lower, literal, start)
     if end is None:
         return None
-    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(before))
+    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(prefix))
     if literal == "key" and not qualified:  # the key of a table
         return None
     if literal == "secret" and _KEY_FOLLOWS.match(lower, end):  # "secret key" is found by its "key"
         return None
-    if kind != "password" and _NOT_SECRET.search(before):
+    if kind != "password" and _NOT_SECRET.search(prefix):
         return None
     return _Name(kind, end, qualified)
 
@@ -286,8 +286,8 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
         start = lower.find(scheme)
         while start >= 0:
             start += len(scheme)
-            if after := _AFTER_SCHEME.match(lower, start):
-                begin, end = after.span("value")
+            if match := _AFTER_SCHEME.match(lower, start):
+                begin, end = match.span("value")
                 value = text[begin:end].rstrip(".,:")
                 if _is_basic(value) if scheme == "basic" else is_token(value, stated=True, qualified=True):
                     yield Secret(f"{scheme} credential", begin, begin + len(value))

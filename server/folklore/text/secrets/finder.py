@@ -35,10 +35,10 @@ def _lower(text: str) -> str:
     return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)
 
 
-def _merged(found: Iterable[Secret]) -> tuple[Secret, ...]:
+def _merged(secrets: Iterable[Secret]) -> tuple[Secret, ...]:
     """Merge overlapping secrets; the one that begins first, or else is the longest, determines the kind."""
     merged: list[Secret] = []
-    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+    for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):
         if not merged or secret.start >= merged[-1].end:
             merged.append(secret)
         elif secret.end > merged[-1].end:

@@ -111,8 +111,8 @@ def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
         return body.end(), _is_key(rule, body.group())
     if any(text.find(sign, start, start + _MAX_BROKEN_LENGTH) >= 0 for sign in _BREAK_SIGNS):
         for breaks in range(1, _MAX_BREAKS + 1):
-            joined, positions, removed = _without_breaks(text, start, breaks)
-            body = rule.body.match(joined)
+            content, positions, removed = _without_breaks(text, start, breaks)
+            body = rule.body.match(content)
             if body and body.group():
                 return positions[body.end() - 1] + 1, _is_key(rule, body.group())
             if removed < breaks:
@@ -129,16 +129,16 @@ def _is_key(rule: Rule, body: str) -> bool:
 def _without_breaks(text: str, start: int, breaks: int) -> tuple[str, Sequence[int], int]:
     """Return the text after `start` without its first breaks, the position of each character, the number of breaks."""
     rest = text[start : start + _MAX_BROKEN_LENGTH]
-    kept: list[str] = []
+    parts: list[str] = []
     positions: list[int] = []
     end = removed = 0
     for gap in islice(_BREAK.finditer(rest), breaks):
-        kept.append(rest[end : gap.start()])
+        parts.append(rest[end : gap.start()])
         positions += range(start + end, start + gap.start())
         end, removed = gap.end(), removed + 1
-    kept.append(rest[end:])
+    parts.append(rest[end:])
     positions += range(start + end, start + len(rest))
-    return "".join(kept), positions, removed
+    return "".join(parts), positions, removed
 
 
 def _pem_block(text: str, start: int) -> tuple[int, bool]:

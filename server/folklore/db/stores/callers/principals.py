@@ -17,7 +17,7 @@ from folklore.model import Caller, Grant, PatternGrant, Role, Token
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TokenRecord:
     """A token that was looked up, valid or not."""
 
     id: UUID
@@ -78,17 +78,17 @@ class Principals(Store):
     touch_token = affected()
     delete_expired = affected()
 
-    async def find(self, digest: bytes) -> Known | None:
+    async def find(self, digest: bytes) -> TokenRecord | None:
         """Return the token of this digest, valid or not. One statement."""
         row = await self._database.row("principals/find_token", digest=digest)
         if row is None:
             return None
-        opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
+        grants = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
         patterns = zip(row["prefixes"] or (), row["prefix_roles"] or (), strict=True)
         return made(
-            Known,
+            TokenRecord,
             row,
-            grants=tuple(Grant(id_, name, role) for id_, name, role in opened),
+            grants=tuple(Grant(id_, name, role) for id_, name, role in grants),
             patterns=tuple(PatternGrant(prefix, role) for prefix, role in patterns),
         )
 

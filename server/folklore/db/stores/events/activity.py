@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from folklore.db.rows import Made, made
+from folklore.db.rows import Value, made
 from folklore.db.store import Store, many, pairs
 
 
@@ -80,8 +80,8 @@ class ActivityStatements(Store):
     newest_similar = pairs(str, int)
 
     async def attention(
-        self, counts: type[Made], namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
-    ) -> list[Made]:
+        self, counts: type[Value], namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
+    ) -> list[Value]:
         """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
         name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
         values = asdict(rules) | vectors

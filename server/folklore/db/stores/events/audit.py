@@ -23,7 +23,7 @@ Write = Literal[
 WRITES: tuple[Write, ...] = get_args(Write)
 
 # A larger batch is counted in `amount`.
-_NAMED = 1_000
+_MOST_IDS = 1_000
 
 
 async def log_entry(
@@ -44,8 +44,8 @@ async def log_entry(
     """
     values = {"namespace": namespace, "action": action, "outcome": outcome, "detail": detail, "now": now}
     who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
-    counted = len(memories) or 1 if amount is None else amount
-    await session.rows("audit/insert", id=uuid4(), **who, **values, amount=counted, ids=memories[:_NAMED])
+    count = len(memories) or 1 if amount is None else amount
+    await session.rows("audit/insert", id=uuid4(), **who, **values, amount=count, ids=memories[:_MOST_IDS])
 
 
 class Audit(Store):

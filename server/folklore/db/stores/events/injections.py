@@ -15,7 +15,7 @@ from folklore.db.stores.events.audit import NOWHERE, Write
 # The time in which the use of memories is measured.
 _MEASURED = timedelta(days=30)
 # What counts as "stored in this session".
-_STORED: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
+_WRITES: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Injections(Store):
     """Injections and sessions, as the owner of the deployment."""
 
     unused = many(UnusedNote)
-    written = many(Writing, writes=_STORED)
+    written = many(Writing, writes=_WRITES)
     stated = many(OpenStatement, session=None)
     last_session = one(PastSession)
     pause = affected(namespace=NOWHERE)
@@ -161,7 +161,7 @@ class Injections(Store):
     delete = affected("fresh")
     delete_sessions = affected("fresh")
 
-    async def enter(self, place: Place, session: AssistantSession, now: datetime, said: Sequence[str] = ()) -> None:
+    async def enter(self, place: Place, session: AssistantSession, now: datetime, stated: Sequence[str] = ()) -> None:
         """Record that a session works in a project, and what was stated in it."""
         await self._database.rows(
             "injections/enter",
@@ -169,7 +169,7 @@ class Injections(Store):
             project=place.project,
             **session.columns,
             now=now,
-            stated={sentence: {"said_at": now} for sentence in said},
+            stated={sentence: {"said_at": now} for sentence in stated},
         )
 
     async def given(
@@ -193,8 +193,8 @@ class Injections(Store):
             ignored=ignored,
             since=now - _MEASURED,
         )
-        known = {row["id"]: made(Given, row) for row in rows if row["id"] is not None}
-        return GivenBefore(known, rows[0]["tokens"])
+        history = {row["id"]: made(Given, row) for row in rows if row["id"] is not None}
+        return GivenBefore(history, rows[0]["tokens"])
 
     async def claim(
         self, id_: UUID, session: AssistantSession, event: str, now: datetime, heading: str, notes: Sequence[Note]
@@ -205,8 +205,8 @@ class Injections(Store):
         """
         claimed: set[UUID] = set()
         values = {"injection": id_, **session.columns, "event": event, "now": now, "heading": heading}
-        for namespace, own in _by_namespace(notes):
-            rows = await self._database.rows("injections/claim", namespace=namespace, notes=own, **values)
+        for namespace, group in _by_namespace(notes):
+            rows = await self._database.rows("injections/claim", namespace=namespace, notes=group, **values)
             claimed |= {row["memory_id"] for row in rows}
         return claimed
 
@@ -217,8 +217,8 @@ class Injections(Store):
 
     async def use(self, notes: Sequence[UnusedNote], session: AssistantSession, used: str, *, now: datetime) -> None:
         """Record the first use of notes by the session that they were given to. One statement for each namespace."""
-        for namespace, own in _by_namespace(notes):
-            values = {"memories": [note.memory for note in own], **session.columns, "used": used, "now": now}
+        for namespace, group in _by_namespace(notes):
+            values = {"memories": [note.memory for note in group], **session.columns, "used": used, "now": now}
             await self._database.rows("injections/use", namespace=namespace, **values)
 
     async def settle(self, place: Place, caller: str, sentences: Sequence[str]) -> None:
@@ -228,12 +228,12 @@ class Injections(Store):
 
     async def ask(self, stated: Sequence[OpenStatement], caller: str, now: datetime) -> bool:
         """Record that a session is asked to store statements; False if another process asked meanwhile."""
-        asked = False
-        for namespace, own in _by_namespace(stated):
-            values = {"caller": caller, "session": own[0].session, "asks": own[0].asks}
-            texts = {item.sentence: {"said_at": item.said_at, "asked_at": now} for item in own}
-            asked |= bool(await self._database.rows("injections/ask", namespace=namespace, stated=texts, **values))
-        return asked
+        success = False
+        for namespace, group in _by_namespace(stated):
+            values = {"caller": caller, "session": group[0].session, "asks": group[0].asks}
+            texts = {item.sentence: {"said_at": item.said_at, "asked_at": now} for item in group}
+            success |= bool(await self._database.rows("injections/ask", namespace=namespace, stated=texts, **values))
+        return success
 
     async def stats(self, namespaces: Sequence[UUID]) -> Mapping[str, dict[str, Any]]:
         """Sum up what was injected, by the name of the namespace, as NamespaceStats names the sums."""

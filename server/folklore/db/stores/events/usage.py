@@ -44,10 +44,10 @@ class UsageStore(Store):
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
         rows = await self._database.rows("namespaces/find", names=by_name.keys(), within=None, known=None, hollow=[])
-        left: list[UsageEntry] = []
+        remaining: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
-            counted = await self._database.rows("usage/record", namespace=row["id"], used=batch, within=USED_WITHIN)
-            ids = {found["id"] for found in counted}
-            left += [entry for entry in batch if entry.memory not in ids]
-        return left
+            recorded = await self._database.rows("usage/record", namespace=row["id"], used=batch, within=USED_WITHIN)
+            ids = {row["id"] for row in recorded}
+            remaining += [entry for entry in batch if entry.memory not in ids]
+        return remaining

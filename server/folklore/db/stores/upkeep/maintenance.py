@@ -48,13 +48,13 @@ class Maintenance(Store):
     write_quality = affected()
     sizes = many(SizedTable, "fresh")
 
-    async def erase_forgotten(self, namespace: UUID, before: datetime, batch: int) -> int:
+    async def erase_forgotten(self, namespace: UUID, until: datetime, batch: int) -> int:
         """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
 
         Reflections derived from them are erased too, since they repeat their words.
         """
         async with self._database.transaction() as session:
-            rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=before, batch=batch)
+            rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=until, batch=batch)
             ids = [row["id"] for row in rows]
             return len(await erase(session, namespace, ids)) if ids else 0
 

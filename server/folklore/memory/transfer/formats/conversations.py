@@ -123,7 +123,7 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
     The text grows to twice its length until a value in it is whole, so each is parsed about twice at most.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    text, at, ended, listed = "", 0, False, False
+    text, at, at_end, listed = "", 0, False, False
     while True:
         match = _NOT_SPACE.search(text, at)
         at = len(text) if match is None else match.start()
@@ -135,7 +135,7 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
         try:
             value, end = _decode(text, at)
             # A number may go on in the next piece, after `.` or `e+`.
-            if ended or isinstance(value, dict | list | str) or end + 2 < len(text):
+            if at_end or isinstance(value, dict | list | str) or end + 2 < len(text):
                 broken = _BROKEN.search(text, at, end)
                 yield InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value
                 at, listed = end, True
@@ -143,9 +143,9 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
         except RecursionError:
             raise InvalidInput("conversation", "is nested too deep to be read.", hint=_HINT) from None
         except ValueError as error:
-            if ended and at == len(text):
+            if at_end and at == len(text):
                 return
-            if ended or not _is_cut(error, len(text)):
+            if at_end or not _is_cut(error, len(text)):
                 problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
                 raise InvalidInput("FILE", problem, hint=_HINT) from None
         text, at = text[at:], 0
@@ -153,8 +153,8 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
             problem = f"has a conversation of more than {_CONVERSATION_CHARACTERS:,} characters, or is not JSON."
             raise InvalidInput("FILE", problem, hint=_HINT)
         piece = source.read(max(_CHUNK, len(text)))
-        ended = not piece
-        text += decoder.decode(piece, final=ended)
+        at_end = not piece
+        text += decoder.decode(piece, final=at_end)
 
 
 def _is_cut(error: ValueError, length: int) -> bool:
@@ -260,7 +260,7 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
     role, recipient = author.get("role"), message.get("recipient")
     if role not in ("user", "assistant") or recipient not in (None, "all"):
         return "message of the system or a tool"
-    if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _SHOWN:
+    if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _VISIBLE_TYPES:
         return "message that is not shown"
     parts = content.get("parts")
     texts = [_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
@@ -271,7 +271,7 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
 
 
 # The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
-_SHOWN = frozenset({"text", "multimodal_text", None})
+_VISIBLE_TYPES = frozenset({"text", "multimodal_text", None})
 
 
 def _part(part: object) -> object:
@@ -281,11 +281,11 @@ def _part(part: object) -> object:
 
 def _branch(parents: Mapping[str, object], last: object) -> list[str]:
     """Return the ids from the root to `last`. A circle ends where it would begin again."""
-    found: dict[str, None] = {}
-    while isinstance(last, str) and last in parents and last not in found:
-        found[last] = None
+    path: dict[str, None] = {}
+    while isinstance(last, str) and last in parents and last not in path:
+        path[last] = None
         last = parents[last]
-    return list(reversed(found))
+    return list(reversed(path))
 
 
 def _time(value: object) -> str | None:

@@ -81,13 +81,13 @@ def claude_files(folder: Path, base: Path) -> Iterator[PageFile]:
 
 
 def _walk(
-    root: Path, base: Path, chosen: Callable[[Path], bool], entered: Callable[[Path], bool], *, every: bool = False
+    root: Path, base: Path, accepts: Callable[[Path], bool], entered: Callable[[Path], bool], *, every: bool = False
 ) -> Iterator[PageFile]:
     """Yield the chosen files in the order of their paths; folders that are hidden only if `entered`.
 
     With `every`, `entered` decides about all folders. A file that several links name is read once.
     """
-    real, seen = root.resolve(), set[Path]()
+    real, visited = root.resolve(), set[Path]()
     for folder, folders, files in os.walk(root):
         below = Path(folder)
         folders[:] = sorted(
@@ -96,14 +96,14 @@ def _walk(
             if name not in _SKIPPED_FOLDERS and (entered(below / name) or not (every or name.startswith(".")))
         )
         for path in sorted(below / name for name in files):
-            if not chosen(path):
+            if not accepts(path):
                 continue
             target = Path(os.path.realpath(path))
             reason = _reason(path, target, real)
-            if not reason and target in seen:
+            if not reason and target in visited:
                 reason = "another name of a page"
             elif not reason:
-                seen.add(target)
+                visited.add(target)
             yield PageFile(path, _name(path, base), reason)
 
 

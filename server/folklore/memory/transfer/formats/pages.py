@@ -171,16 +171,16 @@ def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Ite
     shared["metadata"] = {**shared.get("metadata", {}), "document": page.name, "import": origin}
     title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for section in _sections(page.text):
         where = " > ".join(section.headings)
-        seen[where] = seen.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
+        counts[where] = counts.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
         heading = where or title[:_HEADING_CHARACTERS]
         begins = page.lines_before + section.line
         if index and _only_links(section.text, folder):
             yield None, begins, skipped_line("index of other files")
             continue
-        id_ = id_of("page", origin, page.name, where, str(seen[where]))
+        id_ = id_of("page", origin, page.name, where, str(counts[where]))
         last = section.headings[-1] if section.headings else ""
         raw = line_of(
             shared
@@ -237,8 +237,8 @@ def _project_tags(page: _Page) -> list[str]:
 
 def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
     metadata = front.get("metadata")
-    own = metadata.get("type") if isinstance(metadata, dict) else None
-    kind = valid_kind(_text(front.get("kind") or front.get("type") or own))
+    type_ = metadata.get("type") if isinstance(metadata, dict) else None
+    kind = valid_kind(_text(front.get("kind") or front.get("type") or type_))
     return _CLAUDE_KINDS.get(kind, kind) if form == "claude-memory" and kind is not None else kind
 
 
@@ -283,16 +283,16 @@ class _Section:
 def _sections(text: str) -> Iterator[_Section]:
     """Yield every section with a text, a long one in parts."""
     tokens, lines = _MARKDOWN.parse(text), text.split("\n")
-    found = _headings(tokens)
+    places = _headings(tokens)
     headings: dict[int, str] = {}
     first, body = 0, ""
     starts = sorted({0, *(token.map[0] for token in tokens if token.map)})
     for start, end in pairwise([*starts, len(lines)]):
-        if start in found or len(body) > _SECTION_CHARACTERS:
+        if start in places or len(body) > _SECTION_CHARACTERS:
             yield from _parts(headings, first, body)
             first, body = start, ""
-        if start in found:
-            level, heading = found[start]
+        if start in places:
+            level, heading = places[start]
             headings = {above: words for above, words in headings.items() if above < level} | {level: heading}
             start += 1
             first = start
