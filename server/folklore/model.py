@@ -300,7 +300,7 @@ def _declared() -> dict[str, Field]:
 # The declared fields by name, in their order.
 FIELDS: Mapping[str, Field] = MappingProxyType(_declared())
 # Those that people and models see.
-SHOWN = tuple(name for name, field in FIELDS.items() if field.stated)
+VISIBLE = tuple(name for name, field in FIELDS.items() if field.stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +368,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoreItem:
     """Outcome for one draft of a batch, with similar memories that were stored before."""
 
     id: UUID

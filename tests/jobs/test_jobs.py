@@ -58,7 +58,7 @@ async def test_pending_embeddings_are_made_in_batches_of_three_statements(
     await asyncio.sleep(0)
     queries.clear()
 
-    written = [filled.written async for filled in backfill.batches(ids)]
+    written = [filled.embeddings async for filled in backfill.batches(ids)]
     await asyncio.sleep(0)
 
     assert written == [40, 40, 20]

@@ -19,7 +19,7 @@ from folklore.cli.screen import print_line as print_line
 from folklore.memory import serializers
 from folklore.memory.ids import short
 from folklore.memory.serializers import Format
-from folklore.model import DEFAULT_KIND, FIELDS, SHOWN
+from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
 from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.difference import Part, changed_lines
 
@@ -181,7 +181,7 @@ def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():
-        if name not in SHOWN and (value is None or name in FIELDS):  # the action says when it was forgotten
+        if name not in VISIBLE and (value is None or name in FIELDS):  # the action says when it was forgotten
             continue
         old, new = (_plain("" if side is None else side) for side in (value, following.get(name)))
         if name == "content" or "\n" in old + new:

@@ -46,7 +46,7 @@ async def make_embeddings(run: JobRun) -> None:
     run.count(embedded=0)
     backfill = Backfill(run.context.embeddings, embedder, model, now=run.now, pace=_PACE)
     async for filled in backfill.batches(namespaces):
-        run.count(embedded=filled.written)
+        run.count(embedded=filled.embeddings)
         if filled.wordless:
             run.count(wordless=filled.wordless)
         if filled.skipped:

@@ -259,15 +259,15 @@ async def locate(
     that an import brought into several namespaces.
     """
     searched = {namespace.id: namespace for namespace in await memory.find_namespaces(namespaces)}
-    known = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
-    for id_, places in known.items():
+    spaces = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
+    for id_, places in spaces.items():
         if len(places) > 1:
             names = ", ".join(sorted(searched[place].name for place in places))
             raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Name one of them.")
-    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
+    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in spaces]
     if missing and not unforgotten:
         raise unknown_memories(missing)
-    return {id_: searched[place] for id_, (place,) in known.items()}
+    return {id_: searched[place] for id_, (place,) in spaces.items()}
 
 
 async def namespace_of(

@@ -536,7 +536,7 @@ class InviteRequest(Request, Returns[results.Invitation]):
     within: str = "3d"
 
 
-class JoinRequest(Request, Returns[results.Joined]):
+class JoinRequest(Request, Returns[results.Membership]):
     """Exchange the code of an invitation: its token gets the secret with this digest (hexadecimal).
 
     The caller makes the secret, so that it travels nowhere, and a repeated request has no further effect.

@@ -19,7 +19,7 @@ from folklore.model import (
     Revision,
     Role,
     Stale,
-    Stored,
+    StoreItem,
 )
 
 ReviewReason = Literal["contradiction", "similar", "unused"]
@@ -57,7 +57,7 @@ class StoreResult:
     """
 
     namespace: str
-    stored: tuple[Stored, ...]
+    stored: tuple[StoreItem, ...]
     note: str | None = None
     refused: tuple[RefusedMemory, ...] = ()
 
@@ -302,7 +302,7 @@ class Invitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Membership:
     """The principal of the token that an invitation was exchanged for."""
 
     principal: str

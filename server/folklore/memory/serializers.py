@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.memory.results import ForgetResult, GetResult, MemoryDetails, RelateResult, Status, StoreResult
 from folklore.model import (
     FIELDS,
-    SHOWN,
+    VISIBLE,
     Answer,
     Memory,
     Namespace,
@@ -24,7 +24,7 @@ from folklore.model import (
 )
 from folklore.text.tokens import CHARACTERS_PER_TOKEN
 
-_HIDDEN = FIELDS.keys() - SHOWN
+_HIDDEN = FIELDS.keys() - VISIBLE
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
 # Tokens of an answer by its format, and the most tokens of any, if the caller states no number.
@@ -145,7 +145,7 @@ def _concise(memory: Memory) -> JsonDict:
 
 def record(memory: Memory) -> JsonDict:
     """Serialize a whole memory without unset values. `source` is always there."""
-    declared = {name: _plain(getattr(memory, name)) for name in SHOWN if name != "content"}
+    declared = {name: _plain(getattr(memory, name)) for name in VISIBLE if name != "content"}
     return _set(
         **_fields(memory, "id content namespace"),
         **{name: value for name, value in declared.items() if value is not False and value != []},

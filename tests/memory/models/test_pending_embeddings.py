@@ -168,7 +168,7 @@ async def test_locked_memories_are_counted_as_skipped(
         await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
         [filled] = [batch async for batch in filling(database, embedders.ByLetter()).batches(several[:1])]
 
-    assert (filled.memories, filled.written, filled.wordless, filled.skipped) == (5, 0, 1, 4)
+    assert (filled.memories, filled.embeddings, filled.wordless, filled.skipped) == (5, 0, 1, 4)
 
 
 async def pending_of(database: Database, namespaces: list[UUID]) -> list[int]:
@@ -231,10 +231,10 @@ async def test_a_backfill_fills_every_namespace_and_reports_progress(
         several
     )
 
-    assert filled == Filled(memories=10, written=8, wordless=2)
+    assert filled == Filled(memories=10, embeddings=8, wordless=2)
     assert reported == [2, 4, 5, 7, 9, 10]
     assert clock.slept == []
-    assert await filling(database, embedders.ByLetter()).fill(several) == Filled(memories=2, written=0, wordless=2)
+    assert await filling(database, embedders.ByLetter()).fill(several) == Filled(memories=2, embeddings=0, wordless=2)
 
 
 async def test_a_backfill_counts_the_embeddings_written(
@@ -244,7 +244,7 @@ async def test_a_backfill_counts_the_embeddings_written(
         await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
         filled = await filling(database, embedders.ByLetter()).fill(several)
 
-    assert filled == Filled(memories=10, written=4, wordless=2)
+    assert filled == Filled(memories=10, embeddings=4, wordless=2)
 
 
 async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Database, clock: Clock) -> None:
@@ -261,7 +261,7 @@ async def test_a_backfill_waits_longer_after_each_failure_until_its_time_limit(
 
     filled = await filling(database, Failing(times=6), report=lambda _, text: reported.append(text)).fill(several)
 
-    assert (filled.written, clock.slept) == (8, waits)
+    assert (filled.embeddings, clock.slept) == (8, waits)
     assert reported[:6] == ["waiting: The embedding service does not answer."] * 6
     for patience, waited in ((0.0, []), (29.0, waits[:4]), (30.0, waits[:5])):
         clock.slept.clear()

@@ -140,7 +140,7 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
     done = await world.switch_to("new")
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
 
-    assert done.made == len(TEXTS)
+    assert done.embeddings == len(TEXTS)
     assert done.validation is not None
     assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
     assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
@@ -168,7 +168,7 @@ async def test_an_interrupted_switch_continues_where_it_stopped(world: World) ->
 
     done = await world.switch_to("new")
 
-    assert done.made == len(TEXTS) - 8
+    assert done.embeddings == len(TEXTS) - 8
     assert done.validation is not None
     # No text was embedded twice: the rest are the questions of the sample.
     assert new.texts == len(TEXTS) + done.validation.sample
@@ -211,7 +211,7 @@ async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) 
     await since.library.find_namespaces([])
     done = await world.switch(since.library).back(world.build)
 
-    assert (done.made, done.new.name) == (1, "old")
+    assert (done.embeddings, done.new.name) == (1, "old")
     running = world.server("new")
     assert (await by_dense(running, "a lighthouse was built since"))[0] == "a lighthouse was built since"
     assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
@@ -248,7 +248,7 @@ async def test_another_model_behind_the_same_name_is_detected_by_its_fingerprint
     assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
 
     done = await world.switch_to("old")  # the same name, a revision of its own
-    assert (done.new.revision, done.made) == ("2", len(TEXTS) + 1)
+    assert (done.new.revision, done.embeddings) == ("2", len(TEXTS) + 1)
     assert (await by_dense(world.server(), TEXTS[5]))[0] == TEXTS[5]
 
 

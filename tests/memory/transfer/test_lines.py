@@ -130,7 +130,7 @@ batches = st.lists(
 def test_every_memory_has_one_outcome(batch: list[TransferredMemory], policy: OnConflict) -> None:
     resolution = resolve(batch, ExistingMemories(), {}, policy)
 
-    refused = [memory for memory, _ in resolution.refused]
+    refused = [memory for memory, _ in resolution.refusals]
     outcomes = [*resolution.new, *resolution.replaced, *resolution.duplicates, *refused]
     assert sorted(memory.line for memory in outcomes) == [memory.line for memory in batch]
 

@@ -710,7 +710,7 @@ async def test_embeddings_are_pending_after_an_import_without_the_embedder(mover
     coverage = await embeddings.coverage([notes, copy], model)
     assert (coverage[notes].pending, coverage[copy].pending) == (1, 0)
     filled = await Backfill(embeddings, mover.embedder, model, now=lambda: NOON).fill([notes, copy])
-    assert filled.written == 1
+    assert filled.embeddings == 1
 
 
 async def test_a_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:

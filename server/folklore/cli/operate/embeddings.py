@@ -79,7 +79,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
             filled = await Backfill(
                 context.embeddings, context.embedder, model.id, now=app.now, pace=Pace(per_second=rate), report=report
             ).fill(namespaces)
-        return {"model": model.label, "made": filled.written, "without_known_word": filled.wordless}
+        return {"model": model.label, "made": filled.embeddings, "without_known_word": filled.wordless}
 
     value = _write(ctx, work)
     print_either(value, f"{value['made']:,} embeddings made by {value['model']}.", as_json=as_json)
@@ -279,9 +279,9 @@ def _print_switched(done: Switched, as_json: bool) -> None:
     validation = done.validation
     if as_json:
         models = {"from": None if done.old is None else done.old.label, "to": done.new.label}
-        print_json(models | {"made": done.made, "validation": None if validation is None else asdict(validation)})
+        print_json(models | {"made": done.embeddings, "validation": None if validation is None else asdict(validation)})
         return
-    print_line(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
+    print_line(f"{done.embeddings:,} embeddings made. {done.new.label} is the active model.")
     if validation is not None:
         former = "" if validation.old is None else f", the former model {validation.old}"
         print_line(f"Of {validation.sample} memories it finds {validation.new} by their first words{former}.")

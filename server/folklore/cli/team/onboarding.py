@@ -25,7 +25,7 @@ from folklore.config import Settings, is_loopback
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
 from folklore.memory.auth.tokens import digest_of, key_of, new_secret
 from folklore.memory.requests import InviteRequest, JoinRequest
-from folklore.memory.results import Joined
+from folklore.memory.results import Membership
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
@@ -135,7 +135,7 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
     return examination.exit_code or code_of_install
 
 
-async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined, str]:
+async def _exchange(settings: Settings, server: str, code: str) -> tuple[Membership, str]:
     """Exchange a code for a token; return the caller, and in words where the token is kept.
 
     The token is made and kept here before the exchange, so that none is lost. A kept one is tried first: it is that of
@@ -165,7 +165,7 @@ async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined,
             raise
 
 
-async def _redeem(client: HttpClient, code: str, secret: str) -> Joined:
+async def _redeem(client: HttpClient, code: str, secret: str) -> Membership:
     """Send the code with the digest of a secret; repeat it while the server does not answer."""
     request = JoinRequest(code=code, digest=digest_of(key_of(secret)).hex())
     for pause in _PAUSES:

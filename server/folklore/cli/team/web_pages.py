@@ -78,12 +78,12 @@ def _checked(url: str, private_hosts: Collection[str]) -> tuple[httpx.URL, Any]:
         raise InvalidInput("FILE", f"{url} is not the address of a page.", hint="Write https://host/path.") from None
     if not host or "@" in parts.netloc:
         raise InvalidInput("FILE", f"{url} must name a host, and no user.", hint="Write https://host/path.")
-    named = host in private_hosts
-    if parts.scheme != "https" and not (named and parts.scheme == "http"):
+    is_private = host in private_hosts
+    if parts.scheme != "https" and not (is_private and parts.scheme == "http"):
         raise InvalidInput("FILE", f"{url} must begin with https://.", hint="A host of --private-host may have http.")
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
-    if not named and not all(address.is_global and not address.is_multicast for address in addresses):
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
+    if not is_private and not all(address.is_global and not address.is_multicast for address in addresses):
         hint = f"If its pages may become memories, repeat with --private-host {host}."
         raise InvalidInput("FILE", f"{host} has a private or local address.", hint=hint)
     return target.copy_with(host=str(addresses[0]), port=port), parts

@@ -32,7 +32,7 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
                 raise NotFound(f"There is no operation {name[:60]!r}.", hint=f"There are {', '.join(OPERATIONS)}.")
             parsed = read_request(OPERATIONS[name], await request.body())
         except FolkloreError as error:
-            service.denied("api", error)
+            service.on_denial("api", error)
             return failure(error)
         try:
             result: object = await service.call(cast("Returns[object]", parsed))
@@ -44,7 +44,7 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
         try:
             return await exports.answer(read_request(ExportRequest, await request.body()))
         except FolkloreError as error:
-            service.denied("export", error)
+            service.on_denial("export", error)
             return failure(error)
 
     return [Path("/api/export", export, methods=["POST"]), Path("/api/{operation}", call, methods=["POST"])]

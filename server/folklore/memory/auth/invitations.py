@@ -17,7 +17,7 @@ from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require_writable
 from folklore.memory.requests import InviteRequest, JoinRequest
-from folklore.memory.results import Invitation, Joined
+from folklore.memory.results import Invitation, Membership
 
 _CODE = re.compile(rf"{INVITATION}[A-Za-z0-9_-]{{22}}")
 _LONGEST = timedelta(days=30)
@@ -51,7 +51,7 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
     return Invitation(token.id, principal, code, invitation.expires_at, token.expires_at, tuple(created))
 
 
-async def join(context: RequestContext, request: JoinRequest) -> Joined:
+async def join(context: RequestContext, request: JoinRequest) -> Membership:
     """Exchange the code of an invitation for its token, in one transaction. The same request again changes nothing.
 
     The caller needs no token. Raises Unauthenticated for a code that is unknown, used, expired or revoked; Conflict for
@@ -70,4 +70,4 @@ async def join(context: RequestContext, request: JoinRequest) -> Joined:
     if result.outcome in _REFUSALS:
         message, hint = _REFUSALS[result.outcome]
         raise Unauthenticated(result.outcome, message, hint=hint, principal=result.principal)
-    return Joined(str(result.principal))
+    return Membership(str(result.principal))

@@ -52,11 +52,11 @@ async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> lis
 
 
 async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
-    if scope.own is None or scope.own.empty:
+    if scope.space is None or scope.space.empty:
         return []
-    names, filters = {scope.own.id: scope.own.name}, Filters(paths=(edit.path,))
-    listing = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
-    return [Match(Recalled(memory), scope.own.id, 1.0, memory.summary or memory.content) for memory in listing.memories]
+    names, filters = {scope.space.id: scope.space.name}, Filters(paths=(edit.path,))
+    page = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
+    return [Match(Recalled(memory), scope.space.id, 1.0, memory.summary or memory.content) for memory in page.memories]
 
 
 async def _sharing(

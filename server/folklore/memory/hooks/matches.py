@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from folklore.db.stores.events.injections import Given, Note
+from folklore.db.stores.events.injections import Note, PastInjection
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
@@ -34,7 +34,7 @@ _FULL, _HEADLINE = 90, 13
 # Tokens of the notes of a session until it is compacted: clients call hooks for tasks and results of subagents too.
 _SESSION_TOKENS = 4_000
 _BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
-_NEVER = Given(given=False, ignored=False)
+_NEVER = PastInjection(given=False, ignored=False)
 HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
 
 
@@ -46,7 +46,7 @@ class Match:
     namespace: UUID
     confidence: float
     # Its text or what of a long one matches best.
-    shown: str
+    text: str
 
     @property
     def id(self) -> UUID:
@@ -137,7 +137,7 @@ def note_of(context: RequestContext, match: Match) -> str:
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
     changed = f", {stale[0].path} changed since" if stale else ""
     verify = f"{changed}, verify" if changed or days >= _OLD else ""
-    return f"- [{short(memory.id)}, {age}{verify}, by {memory.author}] {tokens.fit(match.shown, _FULL)}"
+    return f"- [{short(memory.id)}, {age}{verify}, by {memory.author}] {tokens.fit(match.text, _FULL)}"
 
 
 def headline_of(match: Match) -> str:

@@ -27,7 +27,7 @@ class HookScope:
 
     session: AssistantSession
     project: str | None
-    own: NamespaceInfo | None
+    space: NamespaceInfo | None
     shared: Sequence[NamespaceInfo]
     ledger: Injections | None
     paused: bool = False
@@ -35,7 +35,7 @@ class HookScope:
     @property
     def spaces(self) -> list[NamespaceInfo]:
         """The namespaces with memories of which notes are injected: a note of another project would be noise."""
-        project = [] if self.own is None else [self.own]
+        project = [] if self.space is None else [self.space]
         return [space for space in (*project, *self.shared) if not space.empty]
 
     @property
@@ -46,7 +46,7 @@ class HookScope:
     @property
     def place(self) -> Place:
         """The place under which the session is recorded."""
-        return Place(NOWHERE if self.own is None else self.own.id, self.project or "")
+        return Place(NOWHERE if self.space is None else self.space.id, self.project or "")
 
 
 async def place_of(context: RequestContext, project: str) -> Place:
@@ -75,7 +75,7 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     return HookScope(
         session=session,
         project=project,
-        own=next((space for space in namespaces if names.key(space.name) == key), None),
+        space=next((space for space in namespaces if names.key(space.name) == key), None),
         shared=[space for space in namespaces if space.shared and names.key(space.name) != key],
         ledger=ledger if context.caller.may_write else None,
         paused=await ledger.paused(**session.columns, now=context.now) is not None,

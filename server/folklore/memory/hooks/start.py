@@ -40,18 +40,18 @@ async def notes_for_start(context: RequestContext, scope: HookScope, request: Ho
         if compacted:
             await scope.ledger.drop(scope.ids, scope.session, context.now)
         await scope.ledger.enter(scope.place, scope.session, context.now)
-    if scope.own is None or scope.own.empty:
+    if scope.space is None or scope.space.empty:
         heading = f"Folklore, the team's memory, has no notes of {scope.project} yet; memory_store keeps decisions."
         return HookAnswer(block(heading, []))
     since = await _last_session(context, scope)
-    counts = await Injections(context.memory.database).counts(namespace=scope.own.id, now=context.now)
+    counts = await Injections(context.memory.database).counts(namespace=scope.space.id, now=context.now)
     memories, changed = await _memories(context, scope, since, counts.memories)
     heading = _heading(scope.project, counts.memories, counts.topics, len(memories), _changes(changed, since, context))
     heading += _AFTER_COMPACTION if compacted else ""
     text, notes = _fitted(heading, memories, context)
     if scope.ledger is not None and memories:
         rows = [
-            Note(scope.own.id, memory.id, rank, note, tokens.estimate(note), whole=not note.endswith(tokens.ELLIPSIS))
+            Note(scope.space.id, memory.id, rank, note, tokens.estimate(note), whole=not note.endswith(tokens.ELLIPSIS))
             for rank, (memory, note) in enumerate(zip(memories, notes, strict=True))
         ]
         await scope.ledger.claim(new_id(), scope.session, "SessionStart", context.now, heading, rows)
@@ -60,7 +60,7 @@ async def notes_for_start(context: RequestContext, scope: HookScope, request: Ho
 
 async def _last_session(context: RequestContext, scope: HookScope) -> datetime | None:
     """Return when the caller's last session before today began."""
-    if scope.own is None:
+    if scope.space is None:
         return None
     today = datetime.combine(context.now.astimezone(context.zone).date(), time(), context.zone)
     root = Injections(context.memory.root.database)
@@ -84,8 +84,8 @@ async def _memories(
 
 
 async def _listed(context: RequestContext, scope: HookScope, filters: Filters, order: ListingOrder) -> list[Memory]:
-    assert scope.own is not None
-    names = {scope.own.id: scope.own.name}
+    assert scope.space is not None
+    names = {scope.space.id: scope.space.name}
     listing = await context.memory.memories.list(names, filters, limit=_SMALL, now=context.now, order=order)
     return list(listing.memories)
 

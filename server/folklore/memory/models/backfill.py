@@ -39,16 +39,16 @@ class Filled:
     """Counts of a backfill: memories read, embeddings written, texts without a word that the model knows."""
 
     memories: int = 0
-    written: int = 0
+    embeddings: int = 0
     wordless: int = 0
 
     @property
     def skipped(self) -> int:
         """Memories that were changed or locked meanwhile; they stay pending."""
-        return self.memories - self.written - self.wordless
+        return self.memories - self.embeddings - self.wordless
 
     def __add__(self, more: Filled) -> Filled:
-        return Filled(self.memories + more.memories, self.written + more.written, self.wordless + more.wordless)
+        return Filled(self.memories + more.memories, self.embeddings + more.embeddings, self.wordless + more.wordless)
 
 
 @dataclass(slots=True)
@@ -73,10 +73,10 @@ class Backfill:
         began = monotonic()
         async for filled in self.batches(namespaces):
             total += filled
-            speed = total.written / max(monotonic() - began, 0.01)
+            speed = total.embeddings / max(monotonic() - began, 0.01)
             self.report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
             if self.pace.per_second is not None:
-                end = began + (total.written + total.wordless) / self.pace.per_second
+                end = began + (total.embeddings + total.wordless) / self.pace.per_second
                 await asyncio.sleep(max(0.0, end - monotonic()))
         return total
 

@@ -90,7 +90,7 @@ class Switched:
 
     old: KnownModel | None
     new: KnownModel
-    made: int
+    embeddings: int
     validation: Validation | None
 
 
@@ -183,8 +183,8 @@ class ModelSwitch:
         backfill, count = self._backfill(target, self._report), 0
         for _ in range(_ROUNDS):
             filled = await backfill.fill(await self._namespaces())
-            count += filled.written
-            if filled.written <= self._pace.batch:
+            count += filled.embeddings
+            if filled.embeddings <= self._pace.batch:
                 break
         return count
 
@@ -194,7 +194,7 @@ class ModelSwitch:
         count, waited = 0, 0.0
         try:
             while True:
-                count += (await backfill.fill(await self._namespaces())).written
+                count += (await backfill.fill(await self._namespaces())).embeddings
                 if waited >= _SWEEP_SECONDS:
                     break
                 await asyncio.sleep(1.0)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from uuid import UUID
 
-from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, Written
+from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, DayWrites
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
@@ -60,7 +60,7 @@ def _beginnings(context: RequestContext, days: int) -> list[datetime]:
     return [datetime.combine(today - timedelta(days=ago), time(), context.zone) for ago in reversed(range(days))]
 
 
-def _changes(activity: Iterable[Written]) -> tuple[AuthorChanges, ...]:
+def _changes(activity: Iterable[DayWrites]) -> tuple[AuthorChanges, ...]:
     """Return the changes of a few days by author and action, most memories first."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in activity:

@@ -49,7 +49,7 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
         for group, similarity in groups.groups.items()
         if read.keys() >= set(group)
     ]
-    return Review(namespace.name, tuple(items), groups.after)
+    return Review(namespace.name, tuple(items), groups.cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Groups:
     """Memories alone or in pairs, with their similarity, and the memory to continue after."""
 
     groups: Mapping[frozenset[UUID], float | None]
-    after: UUID | None = None
+    cursor: UUID | None = None
 
 
 async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:

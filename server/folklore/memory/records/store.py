@@ -27,7 +27,7 @@ from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import ValidBatch, check_batch, detected_language, prefix_of
-from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
+from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, StoreItem, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest
@@ -137,7 +137,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     model = None if batch.vectors is None else batch.vectors.model
     similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
     outcomes = tuple(
-        Stored(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
+        StoreItem(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
         for place, item in outcome.items()
     )
     refusals = tuple(RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors))

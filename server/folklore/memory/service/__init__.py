@@ -33,7 +33,7 @@ class Service:
     """The operations of one process.
 
     `open` returns the context of the current request; it waits until database and model are ready and raises
-    Unavailable if they cannot be. `caller` and `namespace` describe the current request without waiting. `denied`
+    Unavailable if they cannot be. `caller` and `namespace` describe the current request without waiting. `on_denial`
     receives every error, for the audit log.
     """
 
@@ -41,7 +41,7 @@ class Service:
     caller: Callable[[], Caller]
     namespace: Callable[[], str]
     usage: Callable[[], UsageRecorder]
-    denied: Callable[[str, FolkloreError], None] = _ignore
+    on_denial: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
@@ -52,7 +52,7 @@ class Service:
                 request = await prepare(context.copy, request, self.call)
             result = await operation.use_case()(context, request)
         except FolkloreError as error:
-            self.denied(operation.request.operation, error)
+            self.on_denial(operation.request.operation, error)
             raise
         if operation.record is not None:
             operation.record(self, context, request, result)

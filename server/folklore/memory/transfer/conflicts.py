@@ -53,9 +53,9 @@ class ExistingMemories:
             if self.released.get(key) == memory.id:
                 del self.released[key]
 
-    def release(self, memory: TransferredMemory, stored: TransferredMemory | None) -> bytes | None:
+    def release(self, memory: TransferredMemory, present: TransferredMemory | None) -> bytes | None:
         """Free the text of a memory before it is replaced, and return it; free its key with the next batch."""
-        key = None if stored is None else stored.draft.idempotency_key
+        key = None if present is None else present.draft.idempotency_key
         if key is not None and memory.draft.idempotency_key not in (None, key):
             self.released[key] = memory.id
         text = self.text_of.pop(memory.id, None)
@@ -63,11 +63,11 @@ class ExistingMemories:
             del self.texts[text]
         return text
 
-    def replacement(self, line: TransferredMemory, stored: TransferredMemory | None) -> TransferredMemory | None:
+    def replacement(self, line: TransferredMemory, present: TransferredMemory | None) -> TransferredMemory | None:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
         if (imported := self.imported.get(line.id)) is not None:
             return None if imported == _hash(line) else line
-        return line if stored is None else _merged(line, stored)
+        return line if present is None else _merged(line, present)
 
     def holder(self, memory: TransferredMemory) -> UUID | None:
         """Return another memory that has its text or its idempotency key."""
@@ -88,18 +88,18 @@ class Resolution:
     new: list[TransferredMemory] = field(default_factory=list)
     replaced: list[TransferredMemory] = field(default_factory=list)
     duplicates: list[TransferredMemory] = field(default_factory=list)
-    refused: list[tuple[TransferredMemory, InvalidInput]] = field(default_factory=list)
+    refusals: list[tuple[TransferredMemory, InvalidInput]] = field(default_factory=list)
 
 
 def resolve(
     batch: Sequence[TransferredMemory],
     existing: ExistingMemories,
-    stored: Mapping[UUID, TransferredMemory],
+    present: Mapping[UUID, TransferredMemory],
     policy: OnConflict,
 ) -> Resolution:
     """Decide in the order of the lines, and add to `existing` what the import writes.
 
-    `stored` holds the memories that may be replaced. Raises Conflict for the first existing memory under `fail`.
+    `present` holds the memories that may be replaced. Raises Conflict for the first existing memory under `fail`.
     """
     resolution = Resolution()
     last = {memory.id: memory.line for memory in batch}
@@ -109,7 +109,7 @@ def resolve(
         if policy == "overwrite" and last[memory.id] != memory.line:  # a later line of its id overwrites it
             resolution.duplicates.append(memory)
         elif policy == "overwrite" and exists:
-            _replace(memory, existing, stored.get(memory.id), resolution, released)
+            _replace(memory, existing, present.get(memory.id), resolution, released)
         elif exists or holder is not None:
             if policy == "fail":
                 raise _conflict(memory, holder)
@@ -130,22 +130,22 @@ def _conflict(memory: TransferredMemory, holder: UUID | None) -> Conflict:
 def _replace(
     line: TransferredMemory,
     existing: ExistingMemories,
-    stored: TransferredMemory | None,
+    present: TransferredMemory | None,
     resolution: Resolution,
     released: set[bytes | None],
 ) -> None:
-    memory, holder = existing.replacement(line, stored), existing.holder(line)
+    memory, holder = existing.replacement(line, present), existing.holder(line)
     if memory is None:
         resolution.duplicates.append(line)
     elif holder is not None:
         error = InvalidInput("content", f"the text or the idempotency key belongs to the memory {holder}.")
-        resolution.refused.append((line, error))
+        resolution.refusals.append((line, error))
     elif memory.digest in released:  # one statement replaces all memories of a batch, in an order of its own
         error = InvalidInput("content", "another memory had this text before this import.", hint="Import it again.")
-        resolution.refused.append((line, error))
+        resolution.refusals.append((line, error))
     else:
         resolution.replaced.append(memory)
-        released.add(existing.release(memory, stored))
+        released.add(existing.release(memory, present))
         existing.add(memory, line)
 
 
@@ -154,19 +154,19 @@ def _hash(line: TransferredMemory) -> int:
     return hash(repr((line.draft, line.past)))
 
 
-def _merged(line: TransferredMemory, stored: TransferredMemory) -> TransferredMemory | None:
-    """Return the memory that replaces `stored`, None if that changes nothing.
+def _merged(line: TransferredMemory, present: TransferredMemory) -> TransferredMemory | None:
+    """Return the memory that replaces `present`, None if that changes nothing.
 
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
     fields that are never empty, and the memory's past here.
     """
-    fields = {name: getattr(stored.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
-    if line.draft.position is None and line.draft.session == stored.draft.session:
-        fields["position"] = stored.draft.position
-    kept_past = {name: getattr(stored.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
+    fields = {name: getattr(present.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
+    if line.draft.position is None and line.draft.session == present.draft.session:
+        fields["position"] = present.draft.position
+    kept_past = {name: getattr(present.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
     # The change itself sets these two.
-    kept_past |= {"revision": stored.past.revision, "updated_at": stored.past.updated_at}
+    kept_past |= {"revision": present.past.revision, "updated_at": present.past.updated_at}
     draft, past = replace(line.draft, **fields), replace(line.past, **kept_past)
-    if (draft, past) == (stored.draft, stored.past):
+    if (draft, past) == (present.draft, present.past):
         return None
     return replace(line, draft=draft, past=past)

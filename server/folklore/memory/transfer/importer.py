@@ -279,9 +279,9 @@ class _NamespaceImport:
             return
         new = sum(memory.id in ids for memory in resolution.new)
         overwritten = sum(memory.id in ids for memory in resolution.replaced)
-        duplicates = len(batch) - len(resolution.refused) - new - overwritten
-        report.settle(self.name, stored=new, overwritten=overwritten, duplicates=duplicates)
-        for memory, reason in resolution.refused:
+        duplicates = len(batch) - len(resolution.refusals) - new - overwritten
+        report.settle(self.name, new=new, overwritten=overwritten, duplicates=duplicates)
+        for memory, reason in resolution.refusals:
             report.fail(memory.line, reason, memory.place)
 
     async def _resolve_and_write(self, batch: Sequence[TransferredMemory]) -> tuple[Resolution, set[UUID]]:

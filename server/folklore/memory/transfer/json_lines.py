@@ -163,7 +163,7 @@ class _Memory(_Object):
     embedding: _Embedding | None = None
 
 
-class _Before(_Object):
+class _FormerValues(_Object):
     """The field `before` of a revision line: former values of columns."""
 
     forgotten_at: _ZonedTime | None = None
@@ -211,11 +211,11 @@ def _with_fields(base: type[BaseModel], types: Mapping[FieldType, Any], nullable
 
 if TYPE_CHECKING:
     _MemoryLine = _Memory
-    _BeforeField = _Before
+    _BeforeField = _FormerValues
 else:
     _MemoryLine = _with_fields(_Memory, {"time": _Time, "share": _Share}, FIELDS)
     _EMPTY = [name for name, field in FIELDS.items() if field.clearable and field.default is None]
-    _BeforeField = _with_fields(_Before, {"time": _ZonedTime}, _EMPTY)
+    _BeforeField = _with_fields(_FormerValues, {"time": _ZonedTime}, _EMPTY)
 
 
 class _Revision(_Object):
@@ -325,9 +325,9 @@ def _revision(line: _Revision) -> Revision:
     return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
 
 
-def _former_columns(before: _Before) -> dict[str, Any]:
+def _former_columns(former: _FormerValues) -> dict[str, Any]:
     """Return the columns as JSON, checked like those of a new memory, which an undo makes of them."""
-    columns = {name: getattr(before, name) for name in before.model_fields_set}
+    columns = {name: getattr(former, name) for name in former.model_fields_set}
     # The time when the memory expired may be over.
     stated = {name: columns[name] for name in FIELDS if name in columns and name != "expires_at"}
     draft = Draft(**{"content": "unchanged"} | stated)

@@ -59,12 +59,12 @@ class Report:
         """Settled memories per second."""
         return self.settled / self.seconds if self.seconds else 0.0
 
-    def settle(self, namespace: str, *, stored: int, overwritten: int, duplicates: int) -> None:
+    def settle(self, namespace: str, *, new: int, overwritten: int, duplicates: int) -> None:
         """Count memories of one namespace that are stored now."""
-        self.stored += stored
+        self.stored += new
         self.overwritten += overwritten
         self.duplicates += duplicates
-        self.namespaces[namespace] = self.namespaces.get(namespace, 0) + stored + overwritten + duplicates
+        self.namespaces[namespace] = self.namespaces.get(namespace, 0) + new + overwritten + duplicates
 
     def skip(self, type_: str) -> None:
         """Count a line of a type that is not imported."""

@@ -44,7 +44,7 @@ class ActivityEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DayWrites:
     """Memories that an author wrote by one action on a day, which is given by its place among the days, from 0."""
 
     day: int
@@ -75,7 +75,7 @@ class ActivityStatements(Store):
     changes = many(ActivityEvent, "fresh")
     events = many(ActivityEvent)
     events_since = many(ActivityEvent)
-    written = many(Written)
+    written = many(DayWrites)
     recalled = pairs(int, int)
     newest_similar = pairs(str, int)
 

@@ -70,7 +70,7 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PastInjection:
     """Former injections of a memory: whether this session has it, and whether none of several was used."""
 
     given: bool
@@ -81,7 +81,7 @@ class Given:
 class GivenBefore:
     """Former injections by memory, and the tokens that hooks of the session got."""
 
-    memories: Mapping[UUID, Given]
+    memories: Mapping[UUID, PastInjection]
     tokens: int
 
 
@@ -193,7 +193,7 @@ class Injections(Store):
             ignored=ignored,
             since=now - _MEASURED,
         )
-        history = {row["id"]: made(Given, row) for row in rows if row["id"] is not None}
+        history = {row["id"]: made(PastInjection, row) for row in rows if row["id"] is not None}
         return GivenBefore(history, rows[0]["tokens"])
 
     async def claim(

@@ -19,7 +19,7 @@ from folklore.memory import serializers
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
 from folklore.memory.results import History, MemoryDetails
-from folklore.model import FIELDS, SHOWN, Memory, Relation, Revision
+from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
 # Neighbours that the graph shows; the list has all.
@@ -90,7 +90,7 @@ async def read(visit: Visit) -> MemoryDetails:
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
     """Yield the fields that have a value, stated ones first, each with a text or a time."""
     others = (field.name for field in fields(Memory) if field.name not in FIELDS and field.name != "id")
-    for name in (*SHOWN, *others):
+    for name in (*VISIBLE, *others):
         value = getattr(memory, name)
         if name in _APART or value in (None, (), "", False) or (name in FIELDS and value == FIELDS[name].default):
             continue
@@ -141,7 +141,7 @@ def shown_changes(history: History) -> Iterator[Change]:
     for revision in history.revisions:
         changed = []
         for name, value in revision.before.items():
-            if name not in SHOWN:
+            if name not in VISIBLE:
                 continue
             old, new = ("" if side is None else _plain(side) for side in (value, following.get(name)))
             if lines := list(changed_lines(old, new)):

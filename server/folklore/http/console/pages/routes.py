@@ -153,7 +153,7 @@ def _page(service: Service, handler: Handler) -> Endpoint:
 def _sent_again(visit: Visit) -> Response:
     """Refuse a form without the token of this session, and offer to send it again with it: a session may have ended."""
     error = Refused("The form lacks the token of this session.", hint="Look at it and send it again.")
-    visit.service.denied("console", error)
+    visit.service.on_denial("console", error)
     if is_from_script(visit.request):
         return error_page(visit.request, error, visit)
     return form_again(visit.request, visit.form, 403, visit)

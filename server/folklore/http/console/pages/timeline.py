@@ -45,8 +45,8 @@ async def show(visit: Visit) -> Response:
     )
 
 
-def asked(visit: Visit, *, after: str | None = None, before: str | None = None) -> ActivityRequest:
-    """Return the request that the address describes. Raises InvalidInput."""
+def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
+    """Return the request that the address describes, `after` or `before` a cursor. Raises InvalidInput."""
     kind, project = visit.query.get("kind", ""), visit.query.get("project", "")
     if kind and kind not in KINDS:
         raise InvalidInput("kind", f"must be one of {', '.join(KINDS)}, got {kind[:60]!r}.")
@@ -54,9 +54,8 @@ def asked(visit: Visit, *, after: str | None = None, before: str | None = None) 
         namespaces=(project,) if project else ("*",),
         author=visit.query.get("author") or None,
         actions=KINDS[kind] if kind else get_args(Action),
-        after=after,
-        before=before,
         limit=_EVENTS,
+        **cursor,
     )
 
 
