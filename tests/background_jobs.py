@@ -1,7 +1,5 @@
 """Background jobs for tests: run one by hand, and look at everything a database holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

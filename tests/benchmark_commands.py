@@ -1,7 +1,5 @@
 """Benchmark commands for tests, run in this process against scratch databases of the test cluster."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A certificate for this machine, made on the spot."""
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

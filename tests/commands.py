@@ -1,7 +1,5 @@
 """Command line for tests: run in this process, or as a separate process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -5,8 +5,6 @@ A database is a copy of a template that was migrated once: 20 to 40 ms instead o
 Citus the template is distributed, and copied on every node.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import os

@@ -1,7 +1,5 @@
 """TCP proxy to the test's Postgres, to take the database down for one test while others use the cluster."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Embedders for tests: deterministic, unavailable, waiting."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501 - a table reads better with a row a line
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """A keyring in a file, for the library `keyring`: PYTHON_KEYRING_BACKEND=tests.file_keyring.Keyring."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

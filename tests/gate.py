@@ -1,7 +1,5 @@
 """TCP proxy to a server on loopback that loses answers, or goes silent, as networks do."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

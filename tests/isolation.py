@@ -8,8 +8,6 @@ hidden namespace changes no answer, no score and no statistic of other namespace
 `make isolation CALLS=20000` makes many calls; a test makes some.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import base64

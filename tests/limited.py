@@ -5,8 +5,6 @@
 It is the product's own command line; only the constants of http/limits.py are others. With one worker only.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

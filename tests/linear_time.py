@@ -1,7 +1,5 @@
 """A check for linear time, for functions that read text of callers."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Package index on loopback (PEP 503) that holds a folder of files and nothing else."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re

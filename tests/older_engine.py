@@ -1,7 +1,5 @@
 """Data of an older major version of Postgres in a home, as an earlier Folklore would have left it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Local collector of spans: receives OTLP over HTTP."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ bundle. At last the server runs without the embedded engine, as the container fi
 this takes some minutes and downloads packages, so `make test` does not include it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Reference pages of docs/reference/, made from the code: settings, commands, tools."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -5,8 +5,6 @@ python -m tests.release check v0.2.0   fails unless all files are ready to be re
 python -m tests.release notes 0.2.0    prints what the changelog has on this version
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The schema of a database as one text, the same for the same schema."""
 
-from __future__ import annotations
-
 import re
 
 from folklore.engine.binaries import find_binaries

@@ -1,7 +1,5 @@
 """Metrics as Prometheus reads them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

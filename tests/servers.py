@@ -1,7 +1,5 @@
 """Folklore as others start it: a process on stdio, a process on HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A team at one server: tokens created in its database, and clients that send them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

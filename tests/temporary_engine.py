@@ -1,7 +1,5 @@
 """Embedded engine that is removed at the end of a block, or when the process is killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

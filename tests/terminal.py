@@ -1,7 +1,5 @@
 """Pseudo-terminal for tests: runs a command as a person sees it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

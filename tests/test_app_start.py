@@ -1,7 +1,5 @@
 """Start of an application, and of its engine, that something holds up."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

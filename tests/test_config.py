@@ -1,7 +1,5 @@
 """Settings: precedence of the sources, and errors that name the setting without its value."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

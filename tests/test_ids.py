@@ -1,7 +1,5 @@
 """Identifiers sort as they were made."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from folklore.memory.ids import Ids, new_id

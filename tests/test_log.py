@@ -1,7 +1,5 @@
 """Logs: all go to stderr, and contain no text of libraries below a warning."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The namespace of a repository is the same for every clone, worktree and colleague."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Spans: with an exporter, the stages of a call are exported without texts, questions and names."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator

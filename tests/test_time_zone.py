@@ -1,7 +1,5 @@
 """The time zone of times: that of the argument, the header, the setting or the caller's machine; never the server's."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A person with a browser, without the browser: pages of the console over HTTP, with cookie, origin and form token."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """Waits for events, with a limit that only a stuck test reaches, and for the log of statements."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """HTTP as bytes on a socket, for requests that no client library sends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

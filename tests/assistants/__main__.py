@@ -4,8 +4,6 @@ They come from npm, at the locked versions, and are kept in .assistants/. The mo
 machine.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

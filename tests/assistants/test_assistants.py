@@ -4,8 +4,6 @@ They are looked for in FOLKLORE_TEST_CLIENTS and on the path; `make assistants` 
 there is skipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

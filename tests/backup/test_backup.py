@@ -1,7 +1,5 @@
 """Backups hold one moment of the database, are verified in a copy, and replace the database whole or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -4,8 +4,6 @@ Every page that a test opens fails it for an error in the browser's console, a v
 an error of a script, a dialog, or a request to another host.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

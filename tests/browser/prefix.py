@@ -1,7 +1,5 @@
 """A reverse proxy that serves everything below /folklore and removes that from the path, as nginx can."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

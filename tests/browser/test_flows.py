@@ -1,7 +1,5 @@
 """Flows of the console in a real browser: by mouse, by keyboard alone, live, behind a path prefix."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Every page in a real browser: no error, no violation of the policy, accessible, readable at every width."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

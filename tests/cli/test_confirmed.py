@@ -1,7 +1,5 @@
 """What a person confirms is what is done, whatever others do between the question and the answer."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`folklore db`, `doctor` and `config`."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit

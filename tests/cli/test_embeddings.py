@@ -1,7 +1,5 @@
 """`folklore embeddings` with a real endpoint on loopback: status, backfill, switch, rollback, drop."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`folklore hook session-start` and `folklore injected`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ids on the command line: whole, by their end, or by the number in the last list."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from uuid import UUID

@@ -1,7 +1,5 @@
 """`folklore jobs run` and `folklore jobs status`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.commands import CommandLine, command_line

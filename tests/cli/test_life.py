@@ -1,7 +1,5 @@
 """Changing memories from the command line: show, history, edit, forget, undo, relate, namespaces."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

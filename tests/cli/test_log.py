@@ -1,7 +1,5 @@
 """The log, the undo of one's own last change, the history as a diff, the editor of a new memory, and completion."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import sys

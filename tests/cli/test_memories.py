@@ -1,7 +1,5 @@
 """Storing, finding, listing and showing from the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from uuid import UUID

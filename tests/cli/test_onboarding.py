@@ -1,7 +1,5 @@
 """A colleague joins a team's server: invitations, their exchange, and the check of the result, with real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

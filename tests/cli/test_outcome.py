@@ -1,7 +1,5 @@
 """How commands end: exit codes, one clear line, JSON for programs, nothing on stdout that is not the result."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The user's own server: one process for the sessions and commands of a home, started and replaced by its clients."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

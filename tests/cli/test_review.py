@@ -1,7 +1,5 @@
 """`folklore review`: what wants a decision, the decisions by one key, and how each is taken back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import timedelta

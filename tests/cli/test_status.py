@@ -1,7 +1,5 @@
 """`folklore` without a command, its help and its suggestions, on terminals and pipes."""
 
-from __future__ import annotations
-
 import asyncio
 
 import asyncpg

@@ -1,7 +1,5 @@
 """Screens of the command line: on terminals of 80 and 160 columns, with NO_COLOR, and in a pipe."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from pathlib import Path

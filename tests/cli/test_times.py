@@ -1,7 +1,5 @@
 """Times on the command line: for people as a distance from now, for programs as ISO 8601."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from zoneinfo import ZoneInfo
 

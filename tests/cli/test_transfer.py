@@ -1,7 +1,5 @@
 """Commands `folklore export` and `folklore import`."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tokens for servers: in the keyring, in a file without one, and in the commands that need them."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

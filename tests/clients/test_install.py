@@ -1,7 +1,5 @@
 """`folklore install` and `uninstall`: which assistants, which files, and the entries in each one's own form."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

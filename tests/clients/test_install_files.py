@@ -1,7 +1,5 @@
 """`folklore install` and `uninstall` on many forms of settings files: what is not Folklore's stays byte by byte."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

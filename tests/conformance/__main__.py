@@ -5,8 +5,6 @@
 Exits with 1 if Folklore fails a check of an offered feature that the SDK's server passes, or if a client fails.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import tempfile

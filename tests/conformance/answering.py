@@ -1,7 +1,5 @@
 """Fixtures that the conformance suite requests by name: tools, resources and prompts that ask nothing back."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -4,8 +4,6 @@ In the handshake versions such a question is a request of the server's own in th
 the call's result, and the client calls again with the answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clients that others wrote, against Folklore: two TypeScript SDKs, the Inspector, Claude Code."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

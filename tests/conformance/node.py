@@ -3,8 +3,6 @@
 Which registry that is, is npm's business: the lockfile holds versions and checksums and no address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import platform

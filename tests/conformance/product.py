@@ -6,8 +6,6 @@ It is the product's own command line. The server that it builds also answers for
 and its handlers serve the names that the product does not have.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable

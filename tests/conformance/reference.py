@@ -6,8 +6,6 @@ It has every feature of the SDK: sessions, streams that can be resumed, subscrip
 and Folklore does not is a failure of Folklore, unless not_offered.yml lists the feature with a reason.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

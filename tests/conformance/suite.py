@@ -1,7 +1,5 @@
 """The official conformance suite against Folklore and against the SDK's own server, check by check."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tests of the verdicts of `make conformance`, and of the waived checks. The run itself needs Node."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

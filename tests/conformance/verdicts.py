@@ -1,7 +1,5 @@
 """Verdicts over the checks of two servers, without input or output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum

@@ -3,8 +3,6 @@
 That the wheel serves from an environment of its own is `make package`, which asks the package registry.
 """
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

@@ -1,7 +1,5 @@
 """The recipe in deploy/point-in-time brings back exactly what was stored at a given minute."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

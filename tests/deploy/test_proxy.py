@@ -1,7 +1,5 @@
 """deploy/nginx.conf before a server with several workers and one for SSE, as docs/how-to/reverse-proxy.md describes."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import ssl

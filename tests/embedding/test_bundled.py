@@ -1,7 +1,5 @@
 """Bundled model: a text has the same vector in every batch, and no network is needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

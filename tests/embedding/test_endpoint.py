@@ -1,7 +1,5 @@
 """Embedding service over HTTP, replaced by a handler at httpx's transport."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine

@@ -1,7 +1,5 @@
 """MiniLM: the vectors of the reference, its files, questions beside texts."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import shutil

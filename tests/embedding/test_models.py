@@ -1,7 +1,5 @@
 """Choice of the model: known prefixes, keys and their origin, local models."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reranker: sorts the best candidates by its scores; a failure leaves the order unchanged."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A disk that is nearly full: writes are refused before Postgres ends, and reads go on."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Embedded engine in normal operation: start, sharing, joining, idle stop and stop, with real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import select

@@ -1,7 +1,5 @@
 """Embedded engine after faults: each test causes one, with real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

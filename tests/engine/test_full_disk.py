@@ -1,7 +1,5 @@
 """A disk that fills up during stores: a clear error, reads that go on, no lost or partial batch, and recovery."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

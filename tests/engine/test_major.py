@@ -1,7 +1,5 @@
 """Data of an older major version of Postgres: upgraded whole at the next start, or left as it was, whatever happens."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The engine stops, or its data vanishes, while a server runs."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

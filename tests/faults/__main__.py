@@ -1,7 +1,5 @@
 """Runs of faults: python -m tests.faults --runs 10 --seed 1 (or: make faults RUNS=10 SEED=1)."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

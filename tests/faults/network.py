@@ -1,7 +1,5 @@
 """Faults of the network between a server and its database."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

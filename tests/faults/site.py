@@ -3,8 +3,6 @@
 The first server starts the engine; a second reaches it through a network, as one on another machine would.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

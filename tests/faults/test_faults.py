@@ -1,7 +1,5 @@
 """Short form of `make faults`: servers and their Postgres are struck by faults; and the check finds what is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each write of a store in turn meets an error of the disk; afterwards the store has happened whole or not at all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any

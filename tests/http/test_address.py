@@ -1,7 +1,5 @@
 """The address the server listens on: TLS by files, behind a proxy, reachable from other machines."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """The end of a server under load: in time, with every acknowledged memory kept and no batch stored in part."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """The probes: codes for every client, cheap however often they are asked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Hooks over HTTP: the same permissions as every tool, and sessions that others cannot see or disturb."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Hostile and broken clients: each is refused or closed in time, and the server goes on for the others."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

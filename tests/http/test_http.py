@@ -1,7 +1,5 @@
 """Folklore over HTTP: one port for streamable HTTP and SSE, closed to everybody who is not invited."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """Limits on load: calls at once, calls in a queue, streams, calls of one principal, bodies together."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

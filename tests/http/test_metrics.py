@@ -1,7 +1,5 @@
 """GET /metrics: counts of the server's own work, for clients that may see them, without stored contents."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

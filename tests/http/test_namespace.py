@@ -1,7 +1,5 @@
 """The current namespace over HTTP: named by the request, the token or a setting, never by the server's directory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any

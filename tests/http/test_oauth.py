@@ -1,7 +1,5 @@
 """Access tokens of an identity provider: a real issuer on this machine, with keys that change."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hmac

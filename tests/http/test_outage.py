@@ -1,7 +1,5 @@
 """Postgres stopped and started again under load: calls fail clearly meanwhile, and succeed again by themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

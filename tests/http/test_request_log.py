@@ -1,7 +1,5 @@
 """The log of requests: a line for each call and each request, and at no level a word of their content."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

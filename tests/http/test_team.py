@@ -1,7 +1,5 @@
 """Several people at one server: each reads and writes what their token grants, and nothing shows the rest."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

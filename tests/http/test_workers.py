@@ -1,7 +1,5 @@
 """Several workers on one port: any of them answers, a dead one is replaced, all end together."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pickle

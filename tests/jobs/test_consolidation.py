@@ -1,7 +1,5 @@
 """Reflections of similar memories: made once, hidden when a member changes, erased with a member."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import asyncpg

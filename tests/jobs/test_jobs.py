@@ -1,7 +1,5 @@
 """Effects of each background job on a real database; a dry run writes nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The scheduler: one runner for each job at a time, also if one is killed, is cancelled, fails or loses its lease."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

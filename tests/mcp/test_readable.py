@@ -1,7 +1,5 @@
 """Reading whole, listing, status; resources and prompts: everything a client may attach or offer by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Folklore on stdio as a client starts it: stdout carries protocol messages only."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Tools through the client of the SDK: arguments are validated by name, answers follow their schema."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

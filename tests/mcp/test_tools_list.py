@@ -1,7 +1,5 @@
 """tools/list: few tools in a fixed order, with short schemas and correct annotations."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,7 +1,5 @@
 """The overview, the activity as pages and as a feed, and the uses of one memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

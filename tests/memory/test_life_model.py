@@ -1,7 +1,5 @@
 """The life of memories against a model simple enough to be believed: whatever is done in whatever order, both agree."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field

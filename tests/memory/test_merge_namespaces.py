@@ -1,7 +1,5 @@
 """Merge two namespaces: every memory moves with its id, history, relations, revisions, usage and vectors."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of namespaces in any script: every part of the product distinguishes the names that the database does."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Namespaces: made on first use, found by any spelling, counted."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

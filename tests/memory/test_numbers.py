@@ -1,7 +1,5 @@
 """Numbers that Postgres cannot hold: an error that names the field, for every number of every request and tool."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The usage record: written after the answers, bounded, counted once, without delaying an answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Cleaning, composing and digests of text, and lone surrogates in JSON."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Date terms of a query."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

@@ -1,7 +1,5 @@
 """Differences of texts, as histories and reviews show them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The gist of a group of texts: shared words, keywords and leading sentences."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The block of injected notes: nothing in it reads as its mark, and it is found again in a text."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Every function of text/ takes a time that grows no faster than its text, whatever the text is."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Lines of JSON-RPC: however the bytes are cut, each line is whole or refused by its id."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

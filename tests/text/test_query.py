@@ -3,8 +3,6 @@
 FOLKLORE_FUZZ=100000 tries more random inputs.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

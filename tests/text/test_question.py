@@ -1,7 +1,5 @@
 """Words of a question: forms of a word agree, dates count once, scripts without spaces are read by pairs of letters."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

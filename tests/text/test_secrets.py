@@ -1,7 +1,5 @@
 """Secrets of a text: every kind of key is found in any surroundings, ordinary technical prose is not reported."""
 
-from __future__ import annotations
-
 import base64
 import random
 from urllib.parse import quote

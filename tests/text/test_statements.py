@@ -1,7 +1,5 @@
 """Statements: which sentences say what holds from now on, in ten languages."""
 
-from __future__ import annotations
-
 import pytest
 
 from folklore.text.hooks.statements import statements

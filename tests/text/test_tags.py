@@ -1,7 +1,5 @@
 """The normal form of tags."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

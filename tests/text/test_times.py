@@ -3,8 +3,6 @@
 FOLKLORE_FUZZ=100000 tries more random expressions.
 """
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Token estimates and cutting to a budget."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Words of a text: normal form, questions, quotation."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

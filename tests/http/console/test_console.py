@@ -1,7 +1,5 @@
 """The way into the console: sessions, headers, origins, form tokens."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a memory: what it shows, every change of it, and what other people see of it."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import AsyncIterator

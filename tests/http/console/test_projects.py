@@ -1,7 +1,5 @@
 """The pages of projects: what each role may do with a whole project, with its preview and its way back."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

@@ -1,7 +1,5 @@
 """The pages Review and Injected: decisions where an item stands, with an undo; the texts that assistants were given."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The search page: the same answers as the tools, chips with counts, the whole state in the address."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import re

@@ -1,7 +1,5 @@
 """Sessions of the console: begun, found, ended; of what use the table is without the cookie; links that work once."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """The pages Team and Operate: for the owner everything, for others only what is theirs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The home page and the timeline of the console, and its live feed, over HTTP with two people of different grants."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

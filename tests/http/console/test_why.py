@@ -1,7 +1,5 @@
 """The page Why: the explanation of a question, other weights, saved presets, and what other people see of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 

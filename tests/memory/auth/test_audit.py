@@ -1,7 +1,5 @@
 """The audit log filtered by action: known actions are accepted, others are refused."""
 
-from __future__ import annotations
-
 import json
 
 from folklore.db.stores.events.audit import WRITES

@@ -1,7 +1,5 @@
 """A short run of the long trial of isolation: `make isolation` makes 20,000 calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.isolation import trial

@@ -1,7 +1,5 @@
 """Names of principals in any script: tokens and the audit log distinguish those that the database distinguishes."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import asyncpg

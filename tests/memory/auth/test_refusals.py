@@ -1,7 +1,5 @@
 """Denial log: all denied accesses counted in few rows, without the quoted text."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from folklore.db.stores.events.audit import NOWHERE

@@ -1,7 +1,5 @@
 """The end of tokens: after 90 days unless another is requested, and reported before."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import asyncpg

@@ -1,7 +1,5 @@
 """Grants by pattern: repo:acme/* opens the namespaces that match, later ones too, and no others."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

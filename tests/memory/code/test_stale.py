@@ -1,7 +1,5 @@
 """Memories whose files changed are marked wherever they are shown, by the process that has the working copy alone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

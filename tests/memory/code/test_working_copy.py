@@ -1,7 +1,5 @@
 """Paths get one spelling, and a file that a memory is about is compared with the content that it had then."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Notes at the moment of an edit: which memories it concerns, in the forms that assistants send."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hooks of assistants: what is injected into a session, and when nothing is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

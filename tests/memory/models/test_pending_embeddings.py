@@ -1,7 +1,5 @@
 """Pending embeddings: read page by page, made in batches, never written for a text that has changed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

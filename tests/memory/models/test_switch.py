@@ -1,7 +1,5 @@
 """Switching the embedding model while servers run: no answer mixes the vectors of two models."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

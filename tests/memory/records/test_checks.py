@@ -1,7 +1,5 @@
 """Validation before storing: every error names the field, the limit and the next step."""
 
-from __future__ import annotations
-
 import functools
 import math
 import random

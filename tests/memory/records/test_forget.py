@@ -1,7 +1,5 @@
 """Forgetting: reversible within the retention time, or erasing without a trace."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Merge memories into one: texts, tags and relations united, the others superseded, all of it undone in one step."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4

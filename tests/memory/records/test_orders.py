@@ -1,7 +1,5 @@
 """Orders of lists: pages over memories of every kind, in one namespace and several, are those of a sorted whole."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta

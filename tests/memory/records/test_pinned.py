@@ -1,7 +1,5 @@
 """The field `pinned`: never expires or decays, first in what is trending, filter, option, export."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

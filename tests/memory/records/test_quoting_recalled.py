@@ -1,7 +1,5 @@
 """A recalled text in quotation marks is not stored as a new memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import asyncpg

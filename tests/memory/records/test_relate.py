@@ -1,7 +1,5 @@
 """Relations between memories: created, changed and removed, within one namespace."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4

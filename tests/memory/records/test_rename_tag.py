@@ -1,7 +1,5 @@
 """Rename a tag on all memories of a namespace, into another one too; one call takes it back."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

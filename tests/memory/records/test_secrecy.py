@@ -1,7 +1,5 @@
 """Secret guard: no field and no way of storing lets a secret into the database, a log or an answer."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

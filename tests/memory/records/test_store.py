@@ -1,7 +1,5 @@
 """Storing: one text is one memory, sessions count on, and a memory is whole or not there."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Stores that meet, and stores that are cut off: each memory is whole, once, in its place, or not there."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress

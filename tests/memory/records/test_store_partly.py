@@ -1,7 +1,5 @@
 """A batch with faulty memories: those are refused by name, the others are stored, on every surface."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Superseding: the older memory is hidden from recall, visible as of a past time, and can be restored."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

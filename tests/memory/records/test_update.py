@@ -1,7 +1,5 @@
 """Updates: the previous values are kept with author and time, and can be restored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Import of other formats: nothing is lost, and a repeated import changes only changed records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from io import BytesIO

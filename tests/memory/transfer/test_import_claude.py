@@ -1,7 +1,5 @@
 """Import of Claude Code's notes: each project's to its own namespace, the user's own to a private one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Import of conversations that Claude and ChatGPT export."""
 
-from __future__ import annotations
-
 import io
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """Import of a repository's history, its decision records, and how to contribute to it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

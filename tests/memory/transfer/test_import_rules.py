@@ -1,7 +1,5 @@
 """Import of rules for assistants and of Markdown pages: to the right namespace, updated by a repeated import."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

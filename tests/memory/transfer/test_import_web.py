@@ -1,7 +1,5 @@
 """Import of pages of the web: converted, updated by a repeated import, and only from addresses that may be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread

@@ -1,7 +1,5 @@
 """Idempotency keys in export and import: a repeated store has the same answer in the other database."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Properties of the export format and of conflict resolution, both pure."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Relations, revisions and successors in export and import."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

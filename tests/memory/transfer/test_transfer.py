@@ -1,7 +1,5 @@
 """Export and import: nothing is lost or stored twice, and a bad line does not stop the others."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Vectors of exports, and the conditions under which an import uses them."""
 
-from __future__ import annotations
-
 import json
 import random
 from base64 import b64decode, b64encode
