@@ -1,7 +1,5 @@
 """Work that outlives the request that starts it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine

@@ -4,8 +4,6 @@ Each edge translates in one place: errors of libraries into these, these into MC
 Messages never contain a refused secret or the text of a memory.
 """
 
-from __future__ import annotations
-
 import re
 
 

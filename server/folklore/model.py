@@ -1,7 +1,5 @@
 """Values that every room uses: frozen, without a database, an embedding model or a clock."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

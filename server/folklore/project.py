@@ -1,7 +1,5 @@
 """The project that a process works in: the repository around its directory, the same for every clone and worktree."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

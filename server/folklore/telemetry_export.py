@@ -4,8 +4,6 @@ Every span is redacted first: the MCP SDK also records spans, with names of reso
 content of memories must not get into a tracing system.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Encryption of backups in the format age (https://age-encryption.org/v1), by the optional package pyrage."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

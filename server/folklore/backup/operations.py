@@ -1,7 +1,5 @@
 """Back up a database, verify a backup in a copy, and restore one in the place of the present database."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Upgrade of the engine's data to another major version: every database is copied to a new server, and compared."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ids as people give them: whole, by their last characters, or by the number in the last printed list."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

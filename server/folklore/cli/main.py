@@ -1,7 +1,5 @@
 """The `folklore` command: imports the module of one sub-command, and turns errors into a line and an exit code."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

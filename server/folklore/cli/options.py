@@ -4,8 +4,6 @@ Common conditions and fields have options of their own; all others are given as 
 memory adds no option.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence

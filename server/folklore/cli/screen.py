@@ -1,7 +1,5 @@
 """The terminal: its width, wide and control characters, styles, the pager."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Certificate authorities of servers: those of this machine, and for a server one of its own, kept in the home."""
 
-from __future__ import annotations
-
 import hashlib
 import ssl
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changes of an assistant's settings file: decided first, shown or written after."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -5,8 +5,6 @@ which may ask a person to unlock it. The keyring is accessed by a process of its
 ended if it waits for a person, prints nothing here, and its libraries take no memory of a server that runs for days.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -6,8 +6,6 @@ edited by position, and the parsers of the standard library check each result: i
 minus the one server, else nothing is written.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

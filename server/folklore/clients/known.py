@@ -1,7 +1,5 @@
 """Assistants that Folklore installs into: their settings files, and the form of an MCP server in each."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

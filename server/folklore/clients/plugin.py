@@ -3,8 +3,6 @@
 A folder records what was installed. A file that its owner changed since stays as it is, at an update as at the end.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex

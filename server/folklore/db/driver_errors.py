@@ -1,7 +1,5 @@
 """Errors of asyncpg and the network, translated to Folklore's own."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence

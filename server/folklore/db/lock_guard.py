@@ -1,7 +1,5 @@
 """Guard of statements that must not wait for a lock: one that does is cancelled, a slow one goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

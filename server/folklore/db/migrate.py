@@ -1,7 +1,5 @@
 """The schema of a database: migrations, each applied once, and information about the server."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The database role for requests with a token. It owns nothing; row-level security limits it to the token's grants."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Sessions: a connection of a pool for single statements, for one transaction, or for statements in sequence."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress

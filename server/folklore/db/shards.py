@@ -1,7 +1,5 @@
 """Statements on a Citus cluster: each is sent whole to the node of its namespaces, once for each shard, and merged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID

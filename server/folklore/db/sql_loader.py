@@ -31,8 +31,6 @@ A variant, named after a colon, is the same statement with other fragments: less
                                   sent whole to their node; `stores/distributed.sql` has those with another text there
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The functions import the modules that need numpy or httpx: 0.2 s that only a process that embeds should take.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path

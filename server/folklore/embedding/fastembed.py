@@ -1,7 +1,5 @@
 """Local ONNX models by the optional package fastembed. A command downloads a model once."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Client of a JSON service over HTTP, with retries, a limit for the whole call, and a circuit breaker."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

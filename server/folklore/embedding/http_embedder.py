@@ -1,7 +1,5 @@
 """Embedder of a model behind an HTTP route: batches, long texts, checks of the answers, a cache of questions."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

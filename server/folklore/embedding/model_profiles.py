@@ -1,7 +1,5 @@
 """Profiles of known models, by name: the prefixes they were trained with, and the longest text they read."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Formats of the requests and answers of embedding services: OpenAI's route, which most share, and Ollama's own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit

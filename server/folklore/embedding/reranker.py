@@ -1,7 +1,5 @@
 """Reranker over HTTP: the route `/rerank` of Text Embeddings Inference, Jina, Cohere, vLLM and others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

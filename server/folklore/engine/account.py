@@ -1,7 +1,5 @@
 """Unprivileged account that runs the server if the client is root, because Postgres refuses to run as root."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import stat

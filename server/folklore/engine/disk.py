@@ -1,7 +1,5 @@
 """Checks of the engine's disk before writes: the free space, and that the data is still there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Endpoint of an engine: a socket in a private directory."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

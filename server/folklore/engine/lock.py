@@ -1,7 +1,5 @@
 """File locks between processes. The kernel releases a lock when its holder ends, even if the holder is killed."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

@@ -1,7 +1,5 @@
 """Probe of a server: its answer over the socket, and whether a process is a server of our data directory."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ data.upgraded     its complete data, while `data` is the old one or is missing
 data.16-TIME      the old data, kept until it is dropped
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

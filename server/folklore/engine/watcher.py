@@ -3,8 +3,6 @@
 One runs per engine, holding the lock `EnginePaths.watch`. It imports nothing but the standard library.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

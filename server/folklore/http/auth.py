@@ -1,7 +1,5 @@
 """Authentication of requests: identifies the caller before the request is read further."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Errors as HTTP responses: one JSON shape with the next step, for every status."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Exports over HTTP: lines in batches, few at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """The published keys of an issuer, found by their ids. A known key is never waited for, however slow the issuer is."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from http.client import HTTPException

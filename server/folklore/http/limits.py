@@ -1,7 +1,5 @@
 """Limits on requests: the size of bodies, the number of calls at once, the rate of one principal's calls."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

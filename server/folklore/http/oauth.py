@@ -3,8 +3,6 @@
 RFC 9068 (the tokens), RFC 7517 (the keys). PyJWT checks them and reads the keys.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import urllib.request

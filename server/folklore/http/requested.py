@@ -4,8 +4,6 @@ The namespace is in the header Folklore-Namespace, else in the URL as ?namespace
 characters that HTTP allows there need not be encoded.
 """
 
-from __future__ import annotations
-
 import re
 from contextvars import ContextVar
 from datetime import tzinfo

@@ -3,8 +3,6 @@
 The latter keep web pages in a browser away from this server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 

@@ -3,8 +3,6 @@
 A reflection is composed of its members' words; no model writes it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Every background job, in the order in which one pass runs them: each finds what those before it left."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime, timedelta
 

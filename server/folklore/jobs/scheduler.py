@@ -1,7 +1,5 @@
 """Scheduler of the background jobs: runs each due job in one process at a time, under a lease in the jobs table."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

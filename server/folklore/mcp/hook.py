@@ -4,8 +4,6 @@ Hook definitions stay as they are over releases, since clients ask their users t
 behind this tool.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MCP without a transport: answers of a server in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """MCP prompts: recall, remember, review."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mcp.shared.exceptions import MCPError

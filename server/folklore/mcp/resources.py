@@ -1,7 +1,5 @@
 """MCP resources, for clients that attach context by hand. The tools return the same."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Awaitable, Callable

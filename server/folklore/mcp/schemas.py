@@ -1,7 +1,5 @@
 """JSON schemas of the tools. Every session pays for them in tokens, so they say only what the server cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The MCP server: one object for stdio, streamable HTTP and SSE, in both protocol eras."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The SDK drops a line that it cannot read, and its sender waits forever; and it r
 lines are read or answered here: JSON with unpaired surrogates, JSON that is nested too deeply, lines over the limit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import json

@@ -1,7 +1,5 @@
 """The MCP tools: arguments become a request, one call of the service, its result becomes JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

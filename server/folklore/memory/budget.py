@@ -1,7 +1,5 @@
 """Token budget of an answer: how many results fit, and how much of their texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

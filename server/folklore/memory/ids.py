@@ -1,7 +1,5 @@
 """Identifiers, made by the client: a sequence would tie the tables to one node."""
 
-from __future__ import annotations
-
 import os
 import time
 from threading import Lock

@@ -4,8 +4,6 @@
 character would hide a key, and run before every check whose error quotes the field.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

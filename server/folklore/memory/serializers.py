@@ -1,7 +1,5 @@
 """Serializers: results as compact JSON, without nulls and with no more than the format needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -4,8 +4,6 @@ It feeds the recall counts of memories, and passes the numbers of calls, answers
 server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections import deque

@@ -1,7 +1,5 @@
 """Validation of memories before they are stored: text is cleaned once, searched for secrets, and checked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

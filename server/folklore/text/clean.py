@@ -4,8 +4,6 @@ Invisible characters are the usual carrier of instructions that a model reads an
 bidirectional overrides, runs of variation selectors. Postgres rejects NUL and lone surrogates.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

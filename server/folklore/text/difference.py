@@ -1,7 +1,5 @@
 """Differences of two texts, line by line, and within changed lines word by word, within a number of steps."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Gist of a group of texts without a model: the words that distinguish the group, and the beginning of each text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of the Postgres text search configurations, and detection of the language of a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines of JSON-RPC on a stream of bytes, none longer than a limit."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

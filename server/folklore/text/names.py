@@ -1,7 +1,5 @@
 """Names of namespaces: their rules, suggestions for unknown names, and the name that belongs to a git repository."""
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -1,7 +1,5 @@
 """Passages of a long text: ranges of characters that end at headings, paragraphs, lines or sentences."""
 
-from __future__ import annotations
-
 import re
 
 # Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,

@@ -1,7 +1,5 @@
 """Paths of files and folders as people, tools and stack traces write them: one spelling for each."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from urllib.parse import unquote

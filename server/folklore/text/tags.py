@@ -1,7 +1,5 @@
 """Kinds, and tags: short lower-case labels with `:` and `/` as hierarchy (`entity:person:ada`, `area/payments`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Token estimates, by the usual convention of four characters a token, and cutting to a token budget."""
 
-from __future__ import annotations
-
 import unicodedata
 
 CHARACTERS_PER_TOKEN = 4

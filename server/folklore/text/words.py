@@ -1,7 +1,5 @@
 """Words of a text, for comparison with other texts: normal form, quotation, questions."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`folklore injected` and `folklore pause`: what hooks gave to assistants, and silence for a while."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any

@@ -1,7 +1,5 @@
 """`folklore open`: the console in the browser, at the user's server or the team's."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import webbrowser

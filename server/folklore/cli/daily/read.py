@@ -1,7 +1,5 @@
 """Commands that read: recall, search, list, show, history."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

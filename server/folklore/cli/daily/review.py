@@ -1,7 +1,5 @@
 """`folklore review`: shows memories that want a decision one after the other, and takes each by one key."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`folklore stale`: memories of this project whose files changed or vanished since."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

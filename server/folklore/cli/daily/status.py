@@ -1,7 +1,5 @@
 """`folklore status`, also `folklore` without a command: the memory of this project at a glance; `folklore log`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Undo and redo: of changes of memories by id, or of one's own writes one by one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress

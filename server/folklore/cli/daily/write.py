@@ -1,7 +1,5 @@
 """Commands that change memories: store, edit, forget, merge, pin, relate; undo.py has undo and redo."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Sequence

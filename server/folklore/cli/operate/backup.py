@@ -1,7 +1,5 @@
 """`folklore backup`, `folklore restore` and `folklore backups`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

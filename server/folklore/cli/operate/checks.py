@@ -1,7 +1,5 @@
 """Checks of `folklore doctor` on the screen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

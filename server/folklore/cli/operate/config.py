@@ -1,7 +1,5 @@
 """`folklore config` and `folklore completion`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

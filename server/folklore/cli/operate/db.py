@@ -1,7 +1,5 @@
 """`folklore db`."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """`folklore doctor`: each check in one line, with the next step where one failed."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`folklore embeddings`: the embedding models, their coverage, and switching to another model while servers run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict

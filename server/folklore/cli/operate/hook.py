@@ -1,7 +1,5 @@
 """`folklore hook`: answers of hooks that are commands. It never fails the session that calls it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """`folklore install` and `folklore uninstall`: Folklore in the settings of assistants."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """`folklore jobs`: run the background jobs by hand, and show their state."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any

@@ -1,7 +1,5 @@
 """`folklore server`: the user's own server, which sessions and commands share."""
 
-from __future__ import annotations
-
 from collections import deque
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of `folklore doctor --server`: from the connection to what the caller may do in this project."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

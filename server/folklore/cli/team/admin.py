@@ -1,7 +1,5 @@
 """Commands that administer a store: `folklore namespaces`, `tags`, `stats`, `tokens` and `audit`."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, get_args
 

@@ -5,8 +5,6 @@ paths have the same name. The paths that are recorded are its transcripts (`cwd`
 `.claude.json`, and `history.jsonl`. Without a record, the directories on the disk are compared.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

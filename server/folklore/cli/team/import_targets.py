@@ -1,7 +1,5 @@
 """Targets of an import: which part of a source goes to which namespace, and who can read it there."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

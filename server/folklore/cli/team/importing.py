@@ -1,7 +1,5 @@
 """`folklore import`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """`folklore invite` and `folklore join`: a colleague begins to work with a team's server."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """`folklore export`."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Pages of the web, as Markdown for an import: of public addresses alone, within limits of size and time."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from collections.abc import Collection, Sequence

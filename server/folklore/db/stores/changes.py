@@ -1,7 +1,5 @@
 """Changes of memories: transactions in one namespace, and reads of revisions and relations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Merge of two namespaces. Each is on its own shard, so rows are inserted under the other one and deleted."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

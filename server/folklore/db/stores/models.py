@@ -1,7 +1,5 @@
 """The models table: every embedding model of a database, and the role each has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Namespaces, their languages and their counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

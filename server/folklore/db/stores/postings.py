@@ -1,7 +1,5 @@
 """Postings: packing the words of fresh memories, and deleting the entries of removed ones."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from uuid import UUID
 

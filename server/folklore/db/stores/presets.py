@@ -1,7 +1,5 @@
 """The table presets: rankings that the owner saved for all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Memories that want a person's decision: statements of the review, each over one namespace."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from folklore.db.store import Store, column, pairs

@@ -1,7 +1,5 @@
 """Transfer of memories between databases: their values, the reads of an export, the transactions of an import."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

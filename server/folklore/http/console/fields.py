@@ -1,7 +1,5 @@
 """Fields of a memory in a form: each as one input by its declared type, and read back from the input's text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

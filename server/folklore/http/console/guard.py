@@ -1,7 +1,5 @@
 """The way into the console: response headers, the caller of a session, the origin of changes, signing in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Declaration of a page: its method, its path below the console, its handler."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal

@@ -1,7 +1,5 @@
 """Visit: one request of a signed-in caller to a page of the console."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Host and Origin of the requests have been checked.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings

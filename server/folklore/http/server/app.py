@@ -1,7 +1,5 @@
 """The ASGI application: its routes, and the middleware that each request passes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -1,7 +1,5 @@
 """The server's TLS certificate and its key, from PEM files."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

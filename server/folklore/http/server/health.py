@@ -3,8 +3,6 @@
 Neither an address nor a name nor a count; a message from the database may hold any of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path

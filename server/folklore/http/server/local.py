@@ -1,7 +1,5 @@
 """The user's server on a Unix socket: the tools and operations of this package for one user, without tokens."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

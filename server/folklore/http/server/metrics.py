@@ -6,8 +6,6 @@ prometheus-client's multiprocess mode, which is on while PROMETHEUS_MULTIPROC_DI
 the variable when it is imported, so the variable must be set before a worker starts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import platform

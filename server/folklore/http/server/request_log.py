@@ -3,8 +3,6 @@
 Query strings, headers and bodies are not looked at, but for a request id.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

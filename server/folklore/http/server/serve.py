@@ -1,7 +1,5 @@
 """`folklore serve --http`: the sockets, and uvicorn's processes that serve the application on them."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -1,7 +1,5 @@
 """The audit log for people."""
 
-from __future__ import annotations
-
 from folklore.db.stores.events.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.auth.tokens import period, principal_of

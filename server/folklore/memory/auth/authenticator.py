@@ -1,7 +1,5 @@
 """Authentication by tokens, which are looked up on every request, so that a revoked one fails at once everywhere."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable

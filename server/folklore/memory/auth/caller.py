@@ -1,7 +1,5 @@
 """The caller as this server sees it: for `folklore doctor`, and for an assistant that joined."""
 
-from __future__ import annotations
-
 from folklore import __version__
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext

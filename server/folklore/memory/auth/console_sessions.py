@@ -4,8 +4,6 @@ They are in the database, so that every worker and server on it knows them. The 
 token's key, without which row-level security opens nothing, is sealed by the secret, which only the browser has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -1,7 +1,5 @@
 """The caller of the current request, where one process serves many: set by authentication, read by the service."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

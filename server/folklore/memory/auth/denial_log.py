@@ -1,7 +1,5 @@
 """Denied accesses on their way into the audit log: counted by kind, written in the background."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

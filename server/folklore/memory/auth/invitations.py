@@ -4,8 +4,6 @@ The code is sent in a chat, where others may read it later; the token is not. Th
 the secret of the token and sends only its digest, so that an exchange whose answer was lost can be repeated.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from datetime import timedelta

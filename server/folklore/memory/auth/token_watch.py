@@ -1,7 +1,5 @@
 """A look at the tokens of open streams, which end with their token; every other request looks its token up itself."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

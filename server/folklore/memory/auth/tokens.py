@@ -1,7 +1,5 @@
 """Tokens: created, shown once, looked up on every request, revoked."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

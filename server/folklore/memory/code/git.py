@@ -5,8 +5,6 @@ checks, and transports for objects that a partial clone lacks. None of them runs
 never the index or the work tree, and what the configuration could add is switched off.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

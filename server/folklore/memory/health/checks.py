@@ -1,7 +1,5 @@
 """Checks, as `folklore doctor` and the console show them: each has an outcome, and the next step where it failed."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 

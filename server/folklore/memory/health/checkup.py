@@ -1,7 +1,5 @@
 """Checks of a server from within: the caller's token and grants, the memory; for the owner the jobs and the backups."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from folklore.errors import FolkloreError

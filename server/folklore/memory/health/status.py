@@ -1,7 +1,5 @@
 """State of the memory: what it holds, which embeddings are pending, what is degraded."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

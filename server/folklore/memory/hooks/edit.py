@@ -1,7 +1,5 @@
 """Notes for an edit: memories that are tied to its file, and those that its text nearly certainly concerns."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The ledger of injections for people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

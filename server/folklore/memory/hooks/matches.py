@@ -1,7 +1,5 @@
 """Memories that match a text of a session, with the probability that each answers it, and their lines as notes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

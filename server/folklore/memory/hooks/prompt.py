@@ -1,7 +1,5 @@
 """Notes for a prompt: one recall, of which what is nearly certain is given in full, and what is likely as headlines."""
 
-from __future__ import annotations
-
 import asyncio
 
 from folklore.errors import FolkloreError

@@ -1,7 +1,5 @@
 """Quotations: which injected notes a later text repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Scope of a hook: the session, its project, and the namespaces of which notes are injected."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Notes for the start of a session: the project, its counts, and a few memories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, time
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Statements of a person: recorded when they are said, until a memory that says the same is written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

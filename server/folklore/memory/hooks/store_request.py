@@ -1,7 +1,5 @@
 """Requests to store what was stated: at the end of a turn up to three times a session, and before it is compacted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from folklore.db.stores.events.injections import OpenStatement

@@ -14,8 +14,6 @@ model, and sweeps: it fills what servers stored by the former model before they 
 so a switch that was cut off continues where it was when it is run again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Operations on namespaces: list, create, rename, describe, share, delete, erase, restore."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

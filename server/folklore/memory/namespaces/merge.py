@@ -1,7 +1,5 @@
 """Merge two namespaces: all memories of one move into the other, in one transaction."""
 
-from __future__ import annotations
-
 from folklore.db.stores.merging import Merging, Plan, reason_of
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound

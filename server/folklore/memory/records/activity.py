@@ -1,7 +1,5 @@
 """Activity: writes and recalls as events, page by page or as a feed, and the uses of one memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Decisions on memories that a review shows: the request that each one is, and the request that takes it back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """Fields of a stored memory: written with its postings and vectors, in the transaction of a change."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

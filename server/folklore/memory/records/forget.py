@@ -1,7 +1,5 @@
 """Forget memories: hidden and restorable, or erased."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reads of whole memories by id."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from uuid import UUID

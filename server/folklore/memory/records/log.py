@@ -1,7 +1,5 @@
 """Log of the memories: who stored, changed and forgot what, for all who may read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Merge memories into one, and undo it in one step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Overview: what happened lately in the namespaces that the caller may read, and what wants attention there."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

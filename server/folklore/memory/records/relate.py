@@ -1,7 +1,5 @@
 """Relations between memories: written, changed and removed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Rename a tag on all memories of a namespace, or take that back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 

@@ -4,8 +4,6 @@ Near-duplicates and contradictions that are both kept are related by `distinct_f
 day in its metadata. Both are plain values that the whole team sees, and that an export carries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Update a memory, or undo its last change. Every change writes a revision with the former values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID

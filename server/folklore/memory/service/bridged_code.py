@@ -1,7 +1,5 @@
 """Memories tied to code, for a bridge: it alone has the working copy, and passes an assistant's calls on as JSON."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -4,8 +4,6 @@ The same for a process that works on the database, one that sends requests to a 
 assistant's calls on as JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Ids by their last characters, as commands, the console and injected notes show them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from uuid import UUID

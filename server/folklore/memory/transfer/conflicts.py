@@ -1,7 +1,5 @@
 """Comparison of imported memories with existing ones: pure, so that a dry run and a real run decide alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Export of whole namespaces as JSON Lines, in constant memory."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 
 from folklore.db.stores.transfer import Snapshot, TransferredNamespace, Transfers

@@ -1,7 +1,5 @@
 """Import of JSON Lines: lines become checked memories, which are written in batches, each in one transaction."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Sequence

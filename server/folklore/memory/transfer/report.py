@@ -1,7 +1,5 @@
 """The result of an import: counts, and the reasons of lines that were left out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from folklore.errors import FolkloreError, Refused

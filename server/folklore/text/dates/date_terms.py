@@ -5,8 +5,6 @@ its year (@2023). A query that names a date searches for the same terms, so that
 document frequency.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

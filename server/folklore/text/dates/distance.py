@@ -1,7 +1,5 @@
 """Times as people read them: date and time, or the distance from now."""
 
-from __future__ import annotations
-
 from datetime import datetime, tzinfo
 
 _MINUTE, _HOUR = 60, 3_600  # seconds

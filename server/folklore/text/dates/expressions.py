@@ -4,8 +4,6 @@ A date without its year or week means the latest one that has begun, since memor
 that is not understood is an error, whose hint lists what is understood; it is never ignored.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Callable, Iterable

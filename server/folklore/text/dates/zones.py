@@ -1,7 +1,5 @@
 """Time zones by their names, such as Europe/Vienna, and times in them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 

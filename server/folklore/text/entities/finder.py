@@ -4,8 +4,6 @@ The rules use capital letters, the shapes of identifiers and a short lexicon; no
 because every entity is offered as a tag.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Identifiers: words of code and operations whose exact spelling matters, such as `ERR_CONN_REFUSED` or `v18.2.0`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lexicon for the entity rules (lexicon.txt): tools, organisations, and capitalised words that are no names."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

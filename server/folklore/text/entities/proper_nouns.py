@@ -4,8 +4,6 @@ A capital at the beginning of a sentence, in a heading or in code is weak eviden
 with more evidence: a second word, the words after it, or another sentence that uses it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Edits of files as assistants make them: the path, the new text, and the words by which an edit is looked up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prompts: what a person asks in a long one, what is private in it, and remarks that ask nothing."""
 
-from __future__ import annotations
-
 import re
 
 # Characters of a prompt that is asked as it is, and of the beginning and the end of a longer one.

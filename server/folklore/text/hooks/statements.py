@@ -4,8 +4,6 @@ A form is a turn of phrase that marks something as lasting: a note, a decision, 
 preference. A question, or a sentence that says "for now", states nothing.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

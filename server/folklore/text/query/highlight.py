@@ -1,7 +1,5 @@
 """Highlights: the parts of a text that match the words of a question."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -13,8 +13,6 @@ upper case. Prose and code are no expressions: `foo(bar)`, `--no-verify`, `grep 
 anything of several lines or over 2,000 characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal

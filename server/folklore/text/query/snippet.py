@@ -1,7 +1,5 @@
 """Snippets: the part of a long text that holds most of a question's words, with an ellipsis where it was cut."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

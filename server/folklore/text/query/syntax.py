@@ -4,8 +4,6 @@ Most queries are prose or code, where quotes, dashes, stars, brackets and capita
 rule chooses text: text taken for syntax hides memories, syntax taken for text only finds a few more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

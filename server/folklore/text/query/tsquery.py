@@ -4,8 +4,6 @@ The database makes the lexemes (`to_tsvector`, which stems by language). This mo
 result can be cast with `::tsquery` for any text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from folklore.text.query.parser import KeywordQuery, Term

@@ -7,8 +7,6 @@ bounded length, so that the time is linear for any text. Values are read from th
 
 # ruff: noqa: E501 - one row per command
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -4,8 +4,6 @@ A hash, a UUID or base64 text is no secret by itself. A secret has the form that
 (key_formats.py), or a context that announces it (context.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from folklore.text.secrets.context import find_by_context

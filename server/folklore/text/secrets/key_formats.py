@@ -5,8 +5,6 @@ them). Lengths are lower bounds, because issuers lengthen their keys. Secrets wi
 passwords, are found by their context.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Documentation and code have placeholders, variables, calls, flags, prices and sa
 as a secret: in prose one that looks generated, after an assignment to a quoted literal a plain word too.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

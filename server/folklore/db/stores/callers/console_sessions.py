@@ -1,7 +1,5 @@
 """Sessions of the console, and the links that begin one. Only the role that owns the tables can read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime

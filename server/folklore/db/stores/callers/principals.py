@@ -1,7 +1,5 @@
 """Principals, their tokens and grants. Only the role that owns the tables can read them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

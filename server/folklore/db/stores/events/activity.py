@@ -4,8 +4,6 @@ Those logs have no row-level security for readers: call their statements as the 
 may read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

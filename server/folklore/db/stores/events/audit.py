@@ -1,7 +1,5 @@
 """Audit log of writes and denied accesses, never with a text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, get_args

@@ -1,7 +1,5 @@
 """The ledger of injections: what hooks gave to which session, and whether it was used; and the sessions themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The usage table: which memory was put into which answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

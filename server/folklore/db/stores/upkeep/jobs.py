@@ -1,7 +1,5 @@
 """The jobs table: one row for each background job, with its lease and the outcome of its last run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

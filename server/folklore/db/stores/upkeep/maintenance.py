@@ -1,7 +1,5 @@
 """Statements of the background jobs on memories: forget expired ones, erase forgotten ones, write quality."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

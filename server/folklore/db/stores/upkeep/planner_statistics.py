@@ -1,7 +1,5 @@
 """Statistics of the query planner, renewed sooner than autovacuum, which looks once a minute, would."""
 
-from __future__ import annotations
-
 import asyncio
 
 from folklore.background import in_background

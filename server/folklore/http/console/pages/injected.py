@@ -1,7 +1,5 @@
 """Injected: the exact texts that hooks gave to assistants, by session, with their tokens and their use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby

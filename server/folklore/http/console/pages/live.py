@@ -1,7 +1,5 @@
 """The live feed: new events as server-sent events, for the pages that show them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """A memory: its text and fields, relations, history and uses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Changes of a memory: forms that say before what will happen, and that lose nothing typed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operate: the checks of doctor, embedding models, indexes; for the owner jobs, sizes and backups."""
 
-from __future__ import annotations
-
 from starlette.responses import Response
 
 from folklore.http.console.page_routes import get

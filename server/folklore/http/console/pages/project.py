@@ -1,7 +1,5 @@
 """Project: its counts and settings, with its tags, its export, and the changes of the whole of it."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from starlette.responses import Response

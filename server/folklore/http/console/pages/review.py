@@ -1,7 +1,5 @@
 """Review: memories of a project that want a decision; each is decided in the list, and undone there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

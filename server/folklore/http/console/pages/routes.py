@@ -1,7 +1,5 @@
 """Routes of the console: the pages, the static files, and the call of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from hmac import compare_digest
 from urllib.parse import quote

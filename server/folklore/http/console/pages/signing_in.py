@@ -1,7 +1,5 @@
 """Signing in: by a token, by a one-time link, or without either where the server needs no token; and signing out."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import Response
 

@@ -1,7 +1,5 @@
 """Team: the visitor's own token; for the owner people, tokens and invitations; for administrators the audit log."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from itertools import groupby
 from typing import Any

@@ -1,7 +1,5 @@
 """Timeline: who stored, changed, forgot and recalled what, by day, page by page; and the rows of the live feed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, get_args

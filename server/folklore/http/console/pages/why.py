@@ -1,7 +1,5 @@
 """Page Why: the steps that led to the answer of a question, and the effect of other weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID

@@ -5,8 +5,6 @@ read whole. A record that cannot become a line is given as its error. Ids follow
 import changes only the records that changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 

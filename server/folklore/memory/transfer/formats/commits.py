@@ -1,7 +1,5 @@
 """Commits whose messages give reasons: each becomes a memory, tied to the commit and the files that it changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -13,8 +13,6 @@ The files are one line of up to gigabytes. `_decoded` needs memory for one conve
 reads a value from the beginning of a text, so no library that reads JSON piece by piece is needed.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

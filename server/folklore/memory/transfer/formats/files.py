@@ -4,8 +4,6 @@ Symbolic links to folders are not followed, and a link to a file only if the fil
 repository of others must not be able to name a file of this user.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from itertools import pairwise

@@ -5,8 +5,6 @@ Its lines are {"type": "entity", "name", "entityType", "observations": [...]} an
 a sentence, in addition to the relation itself.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

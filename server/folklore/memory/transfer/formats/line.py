@@ -1,7 +1,5 @@
 """Lines of a source, in the format of an export."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple

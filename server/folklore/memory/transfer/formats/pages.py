@@ -5,8 +5,6 @@ only the edited sections. The front matter (YAML) gives all sections tags, kind,
 reported.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

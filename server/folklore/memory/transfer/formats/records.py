@@ -6,8 +6,6 @@ mem0 (`get_all`, an export): {"results": [{"id", "memory", "hash", "metadata", "
 seconds since 1970. A document is read whole: the exports of both systems fit into memory, where they come from.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
