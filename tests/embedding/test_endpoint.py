@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import numpy as np
@@ -52,6 +53,30 @@ def vectors(request: httpx.Request, size: int = 3) -> httpx.Response:
     return httpx.Response(200, json={"data": data[::-1]})
 
 
+class Recorder:
+    """A service that keeps its requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return vectors(request)
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(request.content) for request in self.requests]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(body["input"]) for body in self.bodies]
+
+
+@pytest.fixture
+def service() -> Recorder:
+    return Recorder()
+
+
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
@@ -74,28 +99,16 @@ async def test_vectors_come_in_the_order_of_the_texts_and_have_length_one() -> N
     assert (await service.model()).dimensions == 3
 
 
-async def test_a_batch_is_as_few_requests_as_its_size_allows() -> None:
-    sizes: list[int] = []
+async def test_a_batch_is_as_few_requests_as_its_size_allows(service: Recorder) -> None:
+    await embedder(service, batch_size=4).embed([str(number) for number in range(10)])
 
-    def count(request: httpx.Request) -> httpx.Response:
-        sizes.append(len(json.loads(request.content)["input"]))
-        return vectors(request)
-
-    await embedder(count, batch_size=4).embed([str(number) for number in range(10)])
-
-    assert sorted(sizes) == [2, 4, 4]
+    assert sorted(service.sizes) == [2, 4, 4]
 
 
-async def test_a_question_is_one_request_of_its_whole_text() -> None:
-    sent: list[object] = []
+async def test_a_question_is_one_request_of_its_whole_text(service: Recorder) -> None:
+    await embedder(service, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
 
-    def record(request: httpx.Request) -> httpx.Response:
-        sent.append(json.loads(request.content))
-        return vectors(request)
-
-    await embedder(record, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
-
-    assert sent == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
+    assert service.bodies == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
 
 
 async def test_a_transient_failure_is_retried_after_the_time_in_retry_after(no_waiting: list[float]) -> None:
@@ -265,36 +278,24 @@ async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None
     assert longest <= 1000
 
 
-async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces() -> None:
-    requests: list[list[str]] = []
+async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces(service: Recorder) -> None:
+    choice = ModelChoice("openai", "m", document_prefix="passage: ")
 
-    def record(request: httpx.Request) -> httpx.Response:
-        requests.append(json.loads(request.content)["input"])
-        return vectors(request)
+    found = await embedder(service, choice, max_tokens=100).embed(["short", "word " * 200])
 
-    found = await embedder(record, ModelChoice("openai", "m", document_prefix="passage: "), max_tokens=100).embed(
-        ["short", "word " * 200]
-    )
-
-    [sent] = requests
+    [sent] = [body["input"] for body in service.bodies]
     assert found.shape == (2, 3)
     assert all(text.startswith("passage: ") for text in sent)
     assert "".join(text.removeprefix("passage: ") for text in sent[1:]) == "word " * 200
     assert max(map(len, sent)) <= 320
 
 
-async def test_a_repeated_question_needs_no_request() -> None:
-    sent: list[str] = []
+async def test_a_repeated_question_needs_no_request(service: Recorder) -> None:
+    model = embedder(service, ModelChoice("openai", "m", query_prefix="query: "))
+    first = await model.embed_question(["where", "is", "it"], [1.0] * 3)
+    again = await model.embed_question(["where", "is", "it"], [0.1] * 3)
 
-    def record(request: httpx.Request) -> httpx.Response:
-        sent.extend(json.loads(request.content)["input"])
-        return vectors(request)
-
-    service = embedder(record, ModelChoice("openai", "m", query_prefix="query: "))
-    first = await service.embed_question(["where", "is", "it"], [1.0] * 3)
-    again = await service.embed_question(["where", "is", "it"], [0.1] * 3)
-
-    assert sent == ["query: where is it"]
+    assert [body["input"] for body in service.bodies] == [["query: where is it"]]
     assert np.array_equal(first, again)
 
 
@@ -376,32 +377,23 @@ async def test_the_fingerprint_is_measured_again_after_a_failure() -> None:
         ("https://us.openai.azure.com/openai/v1/", "https://us.openai.azure.com/openai/v1/embeddings", "api-key"),
     ],
 )
-async def test_the_usual_forms_of_an_address_are_accepted(url: str, expected: str, header: str) -> None:
-    seen: list[httpx.Request] = []
+async def test_the_usual_forms_of_an_address_are_accepted(
+    service: Recorder, url: str, expected: str, header: str
+) -> None:
+    await embedder(service, address=Address(url, "sk-1")).embed(["a"])
 
-    def record(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        return vectors(request)
-
-    await embedder(record, address=Address(url, "sk-1")).embed(["a"])
-
-    assert str(seen[0].url) == expected
-    assert seen[0].headers[header] in ("sk-1", "Bearer sk-1")
+    [request] = service.requests
+    assert str(request.url) == expected
+    assert request.headers[header] in ("sk-1", "Bearer sk-1")
 
 
-async def test_voyage_gets_the_type_of_the_input() -> None:
-    sent: list[dict[str, object]] = []
+async def test_voyage_gets_the_type_of_the_input(service: Recorder) -> None:
+    model = embedder(service, CHOICE, Address("https://api.voyageai.com/v1"))
+    await model.embed(["a"])
+    await model.embed_question(["a"], [1.0])
 
-    def record(request: httpx.Request) -> httpx.Response:
-        sent.append(json.loads(request.content))
-        return vectors(request)
-
-    service = embedder(record, CHOICE, Address("https://api.voyageai.com/v1"))
-    await service.embed(["a"])
-    await service.embed_question(["a"], [1.0])
-
-    assert [body["input_type"] for body in sent] == ["document", "query"]
-    assert sent[0]["output_dimension"] == 3
+    assert [body["input_type"] for body in service.bodies] == ["document", "query"]
+    assert service.bodies[0]["output_dimension"] == 3
 
 
 async def test_ollama_gets_requests_at_its_own_route() -> None:
@@ -424,30 +416,26 @@ async def test_ollama_gets_requests_at_its_own_route() -> None:
     assert (await service.model()).provider == "ollama"
 
 
-async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_none(database: Database) -> None:
-    requests: list[int] = []
-
-    def record(request: httpx.Request) -> httpx.Response:
-        requests.append(len(json.loads(request.content)["input"]))
-        return vectors(request)
-
-    service = embedder(record)
+async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_none(
+    service: Recorder, database: Database
+) -> None:
+    model = embedder(service)
     choice = ModelChoice("openai", "some-model")
     person = Person(
-        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service)))
+        MemoryContext.of(database, ActiveModel(model, ModelSource(Models(database), choice, lambda _: model)))
     )
-    await service.probe()  # as a server does when it starts
-    requests.clear()
+    await model.probe()  # as a server does when it starts
+    service.requests.clear()
 
     await person.keep(*(f"The ship number {number} came in." for number in range(120)))
-    assert requests == [120]
+    assert service.sizes == [120]
     answer = await person.recall("which ship came in")
     assert answer.degraded == ()
-    assert requests == [120, 1]
+    assert service.sizes == [120, 1]
     await person.recall("which ship came in")
-    assert requests == [120, 1]
+    assert service.sizes == [120, 1]
     await person.keep("One more.", "And another.")
-    assert requests == [120, 1, 2]
+    assert service.sizes == [120, 1, 2]
 
 
 async def test_a_question_that_is_asked_in_its_project_and_elsewhere_is_embedded_once(database: Database) -> None:
