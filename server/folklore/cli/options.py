@@ -208,8 +208,8 @@ format_option = click.option(
 
 def filters_from(options: Values) -> FiltersRequest:
     """Return the filters of these options. Raises InvalidInput."""
-    values = {name: value for name, value in options.items() if name != "filter_values"}
-    pairs: Pairs = options.get("filter_values", ())
+    values = dict(options)
+    pairs: Pairs = values.pop("filter_values", ())
     others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
     for name, value in _gathered("--filter", others, FiltersRequest).items():
         if name == "metadata":
@@ -239,8 +239,8 @@ def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
 
 def ranking_from(options: Values) -> RankingRequest:
     """Return the ranking of these options. Raises InvalidInput."""
-    values = {name: value for name, value in options.items() if name != "ranking_values"}
-    pairs = options.get("ranking_values", ())
+    values = dict(options)
+    pairs = values.pop("ranking_values", ())
     fields = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
     values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in fields], RankingRequest)
     if vector := values.pop("vector", None):

@@ -155,10 +155,9 @@ def merged(present: Entry, entry: Entry) -> Entry:
     rest: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
     result = {**entry, **rest}
     if "command" not in entry:
-        name = next((key for key in _HEADERS if key in present), None)
-        others = present.get(name) if name else None
-        if name is not None and isinstance(others, dict):
-            headers = {key: value for key, value in others.items() if key.lower() != "authorization"}
+        name = next((key for key in _HEADERS if isinstance(present.get(key), dict)), None)
+        if name is not None:
+            headers = {key: value for key, value in present[name].items() if key.lower() != "authorization"}
             headers |= entry.get(name, {})
             result |= {name: headers} if headers else {}
     return result

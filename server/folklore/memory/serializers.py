@@ -214,21 +214,18 @@ def revision(item: Revision) -> JsonDict:
 def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
-    memories = [
-        _fields(memory, "id namespace") | ({} if erased else {"content": beginning(memory.content)})
-        for memory in result.memories
-    ]
     return _set(
-        forgotten=memories,
+        forgotten=[_fields(item, "id namespace") for item in result.memories] if erased else _short(result.memories),
         already_forgotten=[str(id_) for id_ in result.already] or None,
         erased=erased or None,
         dry_run=dry_run or None,
         more=result.more or None,
-        restored=[
-            _fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in result.restored
-        ]
-        or None,
+        restored=_short(result.restored) or None,
     )
+
+
+def _short(memories: Sequence[Memory]) -> list[JsonDict]:
+    return [_fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in memories]
 
 
 def namespace(item: Namespace) -> JsonDict:

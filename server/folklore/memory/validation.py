@@ -11,6 +11,7 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
 from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
+from folklore.text.amounts import amount
 from folklore.text.clean import clean, cleaned
 from folklore.text.dates.zones import with_zone
 from folklore.text.hooks.injected import OPENING, without_blocks
@@ -142,7 +143,7 @@ def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
             result = clean(text)
             values[name] = result.text
             if result.removed:
-                notes.append(f"{prefix}{name}: {result.removed} character{'s' if result.removed > 1 else ''}")
+                notes.append(f"{prefix}{name}: {amount(result.removed, 'character')}")
     for name in _WITH_TEXT:
         try:
             values[name] = cleaned(getattr(draft, name))

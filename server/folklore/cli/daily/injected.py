@@ -12,6 +12,7 @@ from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_json, print_line, row_of, time_text
 from folklore.memory.requests import InjectedRequest, PauseRequest
 from folklore.memory.results import InjectedText
+from folklore.text.amounts import amount
 
 _TEXT = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
 _MEMORY = {name: name for name in ("id", "namespace", "tokens", "used", "used_at")}
@@ -68,8 +69,7 @@ def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:
 def _summary(texts: Sequence[InjectedText]) -> str:
     memories = [memory for text in texts for memory in text.memories]
     used = sum(memory.used is not None for memory in memories)
-    notes = "1 note" if len(memories) == 1 else f"{len(memories)} notes"
-    return f"{notes}, {sum(text.tokens for text in texts):,} tokens, {used} used"
+    return f"{amount(len(memories), 'note')}, {sum(text.tokens for text in texts):,} tokens, {used} used"
 
 
 def _print_text(text: InjectedText, zone: tzinfo) -> None:

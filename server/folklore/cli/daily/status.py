@@ -24,6 +24,7 @@ from folklore.memory.service import Operations
 from folklore.model import JobState, Memory, NamespaceStatus
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
+from folklore.text.amounts import amount
 
 _NEWEST = 5
 _MEMORIES = 3  # memories of one write
@@ -87,8 +88,8 @@ def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> No
             day_name = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - at.date()).days, "")
             print_line(("\n" if day else "") + f"{at:%A}, {at:%Y-%m-%d}{day_name}", bold=True)
             day = at.date()
-        amount = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
-        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {amount} in {entry.namespace}")
+        size = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
+        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}")
         for memory in entry.memories[:_MEMORIES]:
             listed.append(memory.id)
             print_line(one_line(len(listed), memory, None))
@@ -127,14 +128,14 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
 
 def _print(overview: Overview, zone: tzinfo) -> None:
     state, namespace = overview.status, overview.namespace
-    amount = "no memories yet" if namespace is None else _memories(namespace.memories)
-    print_line(f"{overview.project}: {amount}", bold=True)
+    size = "no memories yet" if namespace is None else _memories(namespace.memories)
+    print_line(f"{overview.project}: {size}", bold=True)
     others = [item for item in state.namespaces if item is not namespace]
     if others:
         total = sum(item.memories for item in others)
         shared = [item.name for item in others if item.shared == "always"]
         more = f"; shared with every project: {', '.join(shared)}" if shared else ""
-        print_line(f"{_memories(total)} in {len(others):,} other namespace{'' if len(others) == 1 else 's'}{more}")
+        print_line(f"{_memories(total)} in {amount(len(others), 'other namespace')}{more}")
     model = "no embedding model" if state.model is None else f"model {state.model.provider}/{state.model.name}"
     print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
     if overview.newest:

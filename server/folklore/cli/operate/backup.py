@@ -19,6 +19,7 @@ from folklore.config import Settings
 from folklore.db.migrate import migrate
 from folklore.errors import Refused
 from folklore.runtime import backed_up_store, backup_folder
+from folklore.text.amounts import amount
 
 _UNVERIFIED = {False: "no", True: "changed since"}
 
@@ -48,7 +49,7 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool
     verified = "; a copy restored from it was the same" if verify else ""
     print_either(
         _document(archive),
-        f"{_memories(archive.manifest.contents.memories)} backed up to {archive.path} "
+        f"{amount(archive.manifest.contents.memories, 'memory')} backed up to {archive.path} "
         f"({archive.size / 2**20:,.1f} MB){verified}",
         as_json=as_json,
     )
@@ -72,7 +73,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
         created = time_text(archive.manifest.created_at, zone_of(ctx))
         memories = archive.manifest.contents.memories
         click.confirm(
-            f"Replace everything that is stored by the {_memories(memories)} of {created}?", abort=True, err=True
+            f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?", abort=True, err=True
         )
 
     with _phases() as report:
@@ -85,7 +86,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
     if as_json:
         print_json({"memories": restored, "restore_points": points})
         return
-    print_line(f"{_memories(restored)} restored")
+    print_line(f"{amount(restored, 'memory')} restored")
     for point in points:
         print_line(f"What was there before: {point}")
 
@@ -173,10 +174,6 @@ def _phases() -> Iterator[Callable[[str], None]]:
     """Show the phases of a long work on a terminal."""
     with progress("Backup", None) as show:
         yield lambda phase: show(0, phase)
-
-
-def _memories(count: int) -> str:
-    return "1 memory" if count == 1 else f"{count:,} memories"
 
 
 def _document(archive: Archive) -> dict[str, object]:

@@ -55,8 +55,8 @@ def status(ctx: click.Context, as_json: bool) -> None:
     print_line(f"active      {result.active or 'none yet'}")
     if result.note:
         print_line(result.note)
-    for rows in ([asdict(item) for item in result.models], [asdict(item) for item in result.namespaces]):
-        if rows:
+    for items in (result.models, result.namespaces):
+        if rows := [asdict(item) for item in items]:
             print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
 
 

@@ -12,6 +12,7 @@ from folklore.memory import requests
 from folklore.memory.requests import without_nulls
 from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
+from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 
 # Names in the output, and the attributes that they show.
@@ -150,7 +151,7 @@ def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, y
 def _moved(merged: MergedNamespaces) -> str:
     notes = [f"{merged.duplicates:,} superseded by the same text"] if merged.duplicates else []
     notes += [f"{merged.known:,} more are there already"] if merged.known else []
-    memories = f"{merged.memories:,} {'memory' if merged.memories == 1 else 'memories'}"
+    memories = amount(merged.memories, "memory")
     return f"{memories} ({', '.join(notes)})" if notes else memories
 
 
@@ -183,7 +184,7 @@ def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
 
 def _summary(erased: ErasedNamespaces) -> str:
     several = f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
-    return f"{erased.name}{several} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
+    return f"{erased.name}{several} with {amount(erased.memories, 'memory')}"
 
 
 @click.group()
@@ -207,7 +208,7 @@ def rename_tag(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         return
     renamed = ", ".join(f"{old} → {new}" for old, new in done.tags.items())
     outcome = "would be renamed" if options["dry_run"] else "renamed"
-    print_line(f"{renamed}: {outcome} on {done.memories:,} {'memory' if done.memories == 1 else 'memories'}")
+    print_line(f"{renamed}: {outcome} on {amount(done.memories, 'memory')}")
     if done.kept:
         print_line(f"{done.kept:,} were changed since and kept; `folklore undo ID` goes back by single changes")
 

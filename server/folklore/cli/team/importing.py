@@ -23,6 +23,7 @@ from folklore.memory.transfer.report import Report
 from folklore.project import project_namespace, working_directory
 from folklore.runtime import Runtime
 from folklore.text import names
+from folklore.text.amounts import amount
 
 # Characters of a source in a table. The end of a folder's name says more than its beginning.
 _SOURCE = 28
@@ -182,10 +183,7 @@ def _show(targets: Sequence[Target]) -> None:
         print_line(f"  and {hidden:,} more; --dry-run --json names all")
     for target in targets:
         if target.namespace is None:
-            count = target.memories or 0
-            print_line(
-                f"left out: {target.source} ({count:,} {'memory' if count == 1 else 'memories'}): {target.reason}"
-            )
+            print_line(f"left out: {target.source} ({amount(target.memories or 0, 'memory')}): {target.reason}")
 
 
 def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bool, yes: bool) -> list[Target]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from folklore.http.requested import requested_zone
 from folklore.memory.ids import short
+from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time, distance
 
 if TYPE_CHECKING:
@@ -99,9 +100,3 @@ def _zone() -> tzinfo:
 def count(number: float) -> str:
     """Return a number with separators of thousands."""
     return f"{number:,}"
-
-
-def amount(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 memory, 2 memories."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"

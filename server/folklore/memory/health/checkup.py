@@ -10,6 +10,7 @@ from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.health.status import read_jobs, read_status
 from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, ListTokensRequest, StatusRequest
 from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
+from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 
 _SOON = timedelta(days=7)  # a token that ends before then is reported
@@ -77,8 +78,7 @@ async def _grants(caller: CallerInfo) -> str:
 
 async def _memory(status: Status) -> str:
     count = sum(item.memories for item in status.namespaces)
-    spaces = len(status.namespaces)
-    text = f"{count:,} memor{'y' if count == 1 else 'ies'} in {spaces:,} namespace{'s' if spaces != 1 else ''}"
+    text = f"{amount(count, 'memory')} in {amount(len(status.namespaces), 'namespace')}"
     if status.degraded:
         raise Doubt(f"{text}; recall works without its dense branch: {status.degraded[0].reason}")
     return text

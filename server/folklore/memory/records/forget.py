@@ -42,7 +42,7 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
             if ids is None:
                 assert filters is not None
                 ids = await change.matching(filters, room + 1, request.only)
-                more = more or len(ids) > room
+                more |= len(ids) > room
                 ids = ids[:room]
             targets, old = await _due(change, ids, erase=request.erase)
             earlier += old

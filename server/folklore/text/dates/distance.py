@@ -2,6 +2,8 @@
 
 from datetime import datetime, tzinfo
 
+from folklore.text.amounts import amount
+
 _MINUTE, _HOUR = 60, 3_600  # seconds
 _YEAR = 365  # days
 
@@ -29,5 +31,5 @@ def distance(moment: datetime, now: datetime) -> str | None:
         count, unit = days, "day"
     else:
         count, unit = round(days / (_YEAR / 12)), "month"
-    amount = f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"in {amount}" if moment > now else f"{amount} ago"
+    text = amount(count, unit)
+    return f"in {text}" if moment > now else f"{text} ago"

@@ -21,6 +21,7 @@ from folklore.http.console.visit import Visit, is_from_script
 from folklore.memory.context import ALL
 from folklore.memory.requests import FiltersRequest, ListRequest, RecallRequest, Returns, SearchRequest
 from folklore.model import Answer, Memory, Recalled
+from folklore.text.amounts import amount
 from folklore.text.query.highlight import highlight_pattern, highlighted, words_of
 from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import line, snippet
@@ -203,7 +204,7 @@ def _summary(question: Question, answer: Answer) -> str:
         return f"The {order} {count} memories; {further if count == total else 'there are more'}."
     if count < total:
         return f"The {order} {count} of {total} memories."
-    return f"{total} {'memory' if total == 1 else 'memories'}, {'best' if question.has_question else 'newest'} first."
+    return f"{amount(total, 'memory')}, {'best' if question.has_question else 'newest'} first."
 
 
 # Results

@@ -8,10 +8,11 @@ from starlette.responses import Response
 
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get
-from folklore.http.console.render import amount, day
+from folklore.http.console.render import day
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import ActivityRequest
 from folklore.memory.results import DONE, Action, Event
+from folklore.text.amounts import amount
 
 # Events of a page, memories of an event, characters of a memory.
 _EVENTS, _MEMORIES, _CHARACTERS = 50, 3, 160
