@@ -70,7 +70,7 @@ def _user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
-        return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
+        return f"uid-{os.getuid()}"
 
 
 def _default_home() -> Path:

@@ -279,7 +279,7 @@ def test_without_a_private_folder_a_command_says_so_and_does_without(machine: Ma
     assert own_servers(machine.home) == []
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_is_refused_even_where_the_folder_lets_him_in(machine: Machine) -> None:
     machine.run("store", EACH)
     program = (

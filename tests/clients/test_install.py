@@ -39,7 +39,7 @@ def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
     for name in list(os.environ):
-        if name.startswith(("FOLKLORE_", "XDG_", "CLAUDE", "CODEX_", "APPDATA", "GIT_")):
+        if name.startswith(("FOLKLORE_", "XDG_", "CLAUDE", "CODEX_", "GIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
@@ -327,7 +327,6 @@ def test_uninstall_says_what_it_removed_and_what_it_left(home: Path, capsys: pyt
     ("system", "environ", "expected"),
     [
         ("darwin", {}, ("Library/Application Support/Claude/claude_desktop_config.json", ".config/zed/settings.json")),
-        ("win32", {}, ("AppData/Roaming/Claude/claude_desktop_config.json", "AppData/Roaming/Zed/settings.json")),
         ("linux", {"XDG_CONFIG_HOME": "/h/cfg"}, ("cfg/Claude/claude_desktop_config.json", "cfg/zed/settings.json")),
     ],
 )

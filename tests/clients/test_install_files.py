@@ -337,7 +337,6 @@ def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(home: Path, caps
     ("entry", "ours"),
     [
         ({"command": "/a b/.venv/bin/folklore", "args": ["--home", "/x", "serve"]}, True),
-        ({"command": "C:\\Python\\Scripts\\folklore.exe", "args": ["serve"]}, True),
         ({"command": "/usr/bin/python3", "args": ["-m", "folklore", "serve"]}, True),
         ({"command": "uvx", "args": ["folklore-mcp", "serve"]}, True),
         ({"type": "local", "command": ["/x/folklore", "serve"], "enabled": False}, True),

@@ -18,7 +18,7 @@ from tests import ROOT
 from tests.engine.test_engine import query
 from tests.temporary_engine import temporary_home
 
-pytestmark = [pytest.mark.strain, pytest.mark.skipif(os.name == "nt", reason="shell scripts")]
+pytestmark = pytest.mark.strain
 RECIPE = ROOT / "deploy" / "point-in-time"
 
 

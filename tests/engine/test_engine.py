@@ -27,7 +27,7 @@ from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
 from tests.waiting import STUCK, eventually
 
-AS_ROOT = os.name != "nt" and os.geteuid() == 0
+AS_ROOT = os.geteuid() == 0
 needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 
 PROGRAM = """

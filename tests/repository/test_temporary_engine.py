@@ -34,8 +34,6 @@ async def test_waits(finished, cluster):
     await asyncio.sleep(600)
 """
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no signals to end a process by")
-
 
 @contextmanager
 def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:

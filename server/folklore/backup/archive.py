@@ -249,7 +249,7 @@ def _new_part(path: Path) -> tuple[Path, int]:
 def remove_parts(folder: Path) -> None:
     """Remove the incomplete files that killed processes have left in a folder."""
     for part in folder.glob(f".*{SUFFIX}.????????{_PART}"):
-        with suppress(OSError):  # a file system without locks; on Windows one that is being written
+        with suppress(OSError):  # a file system without locks
             if (descriptor := try_lock(part)) is not None:
                 part.unlink()
                 release(descriptor)

@@ -109,4 +109,4 @@ def _path(ctx: click.Context) -> Path:
 
 def _terminal() -> str:
     """Name the terminal: its session, which all commands of one shell share, and no other shell."""
-    return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())
+    return str(os.getsid(0))

@@ -145,7 +145,7 @@ def is_ours(entry: Entry) -> bool:
 
 def _starts_folklore(words: Sequence[str]) -> bool:
     """Return whether a command is `folklore … serve`, `python -m folklore … serve`, or uvx or pipx with the same."""
-    programs = [PurePath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words]
+    programs = [PurePath(word).name for word in words]
     starts = programs[0] == "folklore" or "folklore-mcp" in programs or ("-m", "folklore") in pairwise(words)
     return starts and "serve" in words
 

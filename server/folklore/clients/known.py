@@ -31,8 +31,6 @@ class Machine:
         """Return a path below the folder in which this system keeps the settings of applications."""
         if self.system == "darwin":
             return self.home.joinpath("Library", "Application Support", *parts)
-        if self.system == "win32":
-            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming", *parts)
         return self.config(*parts)
 
     def folder(self, variable: str, default: str) -> Path:
@@ -237,11 +235,7 @@ CLIENTS: Mapping[str, Client] = {
             name="zed",
             title="Zed",
             section=Section("context_servers"),
-            files=lambda machine: [
-                machine.application("Zed", "settings.json")
-                if machine.system == "win32"
-                else machine.config("zed", "settings.json")
-            ],
+            files=lambda machine: [machine.config("zed", "settings.json")],
             project_files=[".zed/settings.json"],
             commands=["zed", "zeditor"],
             next="the Agent Panel's settings list folklore with a green dot",

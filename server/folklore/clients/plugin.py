@@ -6,8 +6,6 @@ A folder records what was installed. A file that its owner changed since stays a
 import hashlib
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -129,8 +127,7 @@ def _with_command(value: Any, command: Sequence[str]) -> Any:
         return {key: _with_command(one, command) for key, one in value.items()}
     if not words:
         return {**value, "command": command[0], "args": [*command[1:], *value["args"]]}
-    line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
-    return {**value, "command": f"{line} {words}"}
+    return {**value, "command": f"{shlex.join(command)} {words}"}
 
 
 def _with_server(content: bytes, previous: bytes | None, former: Mapping[str, Any]) -> bytes:

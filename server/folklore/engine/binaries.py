@@ -16,9 +16,7 @@ MAJOR = 18
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
 
 # The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
-_INHERITED = (
-    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "APPDATA"
-)  # fmt: skip
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,9 +190,8 @@ def own_command(python: str, options: Sequence[str]) -> list[str]:
         return [shutil.which("uvx") or "uvx", "folklore-mcp", *options]
     if "pipx" in folder.parts and ".cache" in folder.parts and "venvs" not in folder.parts:
         return [shutil.which("pipx") or "pipx", "run", "folklore-mcp", *options]
-    scripts = [folder / name for name in ("folklore", "folklore.exe")]
-    script = next((str(path) for path in scripts if path.exists()), None)
-    return [*([script] if script else [python, "-m", "folklore"]), *options]
+    script = folder / "folklore"
+    return [*([str(script)] if script.exists() else [python, "-m", "folklore"]), *options]
 
 
 def options_for_assistants(settings: Settings, config: Path | None) -> list[str]:
