@@ -79,11 +79,8 @@ async def read_backups(context: RequestContext, _request: requests.BackupsReques
 async def read_sizes(context: RequestContext, _request: requests.SizesRequest) -> results.Sizes:
     """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
-    tables = await Maintenance(context.memory.database).sizes()
-    return results.Sizes(
-        tables[0].database_bytes,
-        tuple(results.TableSize(table.name, table.rows, table.table_bytes, table.index_bytes) for table in tables),
-    )
+    size, tables = await Maintenance(context.memory.database).sizes(results.TableSize)
+    return results.Sizes(size, tuple(tables))
 
 
 async def read_embeddings(context: RequestContext, _request: requests.EmbeddingsRequest) -> results.EmbeddingsInfo:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Session
+from folklore.db.rows import Value, made
 from folklore.db.store import Store, affected, many, number
 
 
@@ -22,17 +23,6 @@ class UsedMemory:
     used_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SizedTable:
-    """A table with its sizes in bytes, and that of the whole database; `rows` is an estimate, or None."""
-
-    name: str
-    rows: int | None
-    table_bytes: int
-    index_bytes: int
-    database_bytes: int
-
-
 class Maintenance(Store):
     """Statements over one namespace each, in batches.
 
@@ -44,7 +34,11 @@ class Maintenance(Store):
     count_forgotten = number("fresh")
     used_memories = many(UsedMemory, "fresh")
     write_quality = affected()
-    sizes = many(SizedTable, "fresh")
+
+    async def sizes(self, table: type[Value]) -> tuple[int, list[Value]]:
+        """Return the bytes of the database, and each table with its sizes. One statement."""
+        rows = await self.run("maintenance/sizes", "fresh", {})
+        return rows[0]["database_bytes"], [made(table, row) for row in rows]
 
     async def erase_forgotten(self, namespace: UUID, until: datetime, batch: int) -> int:
         """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
