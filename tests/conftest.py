@@ -140,13 +140,8 @@ class Cluster:
     @asynccontextmanager
     async def opened(self, template: str) -> AsyncIterator[Database]:
         """A new database with its pool."""
-        async with self.new_database(template) as name:
-            database = Database(self.address(name))
-            await database.open()
-            try:
-                yield database
-            finally:
-                await database.close()
+        async with self.new_database(template) as name, Database(self.address(name)) as database:
+            yield database
 
 
 @pytest.fixture(autouse=True)
@@ -269,10 +264,8 @@ def queries() -> list[str]:
 
 @pytest.fixture
 async def database(database_url: str, queries: list[str]) -> AsyncIterator[Database]:
-    opened = Database(database_url, PoolLimits(minimum=0, maximum=10), queries.append)
-    await opened.open()
-    yield opened
-    await opened.close()
+    async with Database(database_url, PoolLimits(minimum=0, maximum=10), queries.append) as opened:
+        yield opened
 
 
 @pytest.fixture

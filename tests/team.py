@@ -108,9 +108,5 @@ def bearer(secret: str) -> dict[str, str]:
 @asynccontextmanager
 async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[MemoryContext]:
     """The context of a database, for changes that the server does not see; without a model, embeddings are pending."""
-    database = Database(dsn)
-    await database.open()
-    try:
+    async with Database(dsn) as database:
         yield MemoryContext.of(database, embedder)
-    finally:
-        await database.close()

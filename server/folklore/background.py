@@ -1,4 +1,4 @@
-"""Work that outlives the request that starts it."""
+"""Work at the same time, and work that outlives the request that starts it."""
 
 import asyncio
 import threading
@@ -13,6 +13,16 @@ Result = TypeVar("Result")
 def in_background(work: Coroutine[Any, Any, Result], name: str) -> asyncio.Task[Result]:
     """Start a task in an empty context: its log lines carry no request's id, its spans have no parent."""
     return asyncio.create_task(work, name=name, context=Context())
+
+
+async def all_of(*works: Coroutine[Any, Any, Result]) -> list[Result]:
+    """Return the results of work done at the same time. If one fails, the others are cancelled and its error raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:

@@ -104,12 +104,8 @@ async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tu
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
     await database_address(settings, may_create=False)  # starts the embedded engine, which stops when it is idle
     limits = PoolLimits(minimum=0, maximum=_JOB_CONNECTIONS, statement_cache=settings.database.statement_cache)
-    database = runtime.database.beside(limits)
-    await database.open()
-    try:
+    async with runtime.database.beside(limits) as database:
         yield database, MemoryContext.of(database, runtime.memory.embedder)
-    finally:
-        await database.close()
 
 
 def job_options(settings: Settings) -> JobOptions:

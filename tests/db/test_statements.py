@@ -16,7 +16,7 @@ from folklore.db.sql_loader import sections, statement
 from tests.db.test_schema import SMALL
 
 DB = Path(str(files("folklore.db")))
-FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.glob("stores/*.sql"), *DB.glob("sql/*")]})
+FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.rglob("stores/**/*.sql"), *DB.glob("sql/*")]})
 FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
 # Those that read tables of Citus or call its functions.
@@ -35,6 +35,7 @@ VARIANTS = [
     "activity/attention:no_vectors",
 ]  # fmt: skip
 # What a recall without namespaces sends, where one Postgres has all of them.
+EACH = [f"{name}:distributed:each" for name in ("recall/dense", "recall/dense:plain", NEAREST, f"{NEAREST}:plain")]
 OTHERS = ["recall/words:others", "recall/dense:others", "recall/dense:plain:others", f"{NEAREST}:plain:others"]
 WHOLE = {"recall/nearest": NEAREST, "memories/list": "memories/list:happened:newest"}
 COMPLETE = [WHOLE.get(name, name) for name in STATEMENTS]
@@ -170,7 +171,7 @@ def test_every_parameter_says_its_type_at_least_once() -> None:
 
 
 async def test_postgres_accepts_every_statement_with_its_number_of_parameters(connection: asyncpg.Connection) -> None:
-    for name in [*COMPLETE, *VARIANTS, *OTHERS, *DISTRIBUTED]:
+    for name in [*COMPLETE, *VARIANTS, *OTHERS, *EACH, *DISTRIBUTED]:
         prepared = await connection.prepare(statement(name).sql)
         assert len(prepared.get_parameters()) == len(statement(name).parameters), name
 

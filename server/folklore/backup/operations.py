@@ -103,7 +103,8 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
             copy = await _restore_copy(store, databases, archive, report)
             report("migrating the copy")
             await migrate(copy)
-            await _analyze(copy)
+            async with Database(copy, PoolLimits(minimum=0, maximum=2)) as database:
+                await PlannerStatistics(database).analyze()
             report("backing up the present database")
             previous = await back_up(store, store.new_path(RESTORE_POINT))
             contents = previous.contents(store.key)
@@ -196,15 +197,6 @@ async def _refuse_cluster(moment: Moment) -> None:
         row = await session.row("backup/is_cluster")
     if row is not None and row["is_cluster"]:
         raise Refused("Citus has its own backups, of all nodes.", hint="See its documentation, or `folklore export`.")
-
-
-async def _analyze(dsn: str) -> None:
-    database = Database(dsn, PoolLimits(minimum=0, maximum=2))
-    await database.open()
-    try:
-        await PlannerStatistics(database).analyze()
-    finally:
-        await database.close()
 
 
 def _require_space(folder: Path, needed: int, purpose: str) -> None:

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import asyncpg
 from pgvector import HalfVector
 
-from folklore.background import in_background
+from folklore.background import all_of, in_background
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
@@ -152,6 +152,8 @@ class _Pools:
             # A generic plan does not know the shard, and cannot be made for most statements. Where the settings of a
             # transaction do not reach a node, row-level security returns no row, and no error.
             await connection.execute("set plan_cache_mode = auto; set citus.propagate_set_commands = local")
+            # A statement for several shards of a node opens connections to it, which takes longer than the statement.
+            await connection.execute("set citus.max_cached_conns_per_worker = 4")
         await connection.set_type_codec(
             "halfvec",
             schema=row["schema"],
@@ -330,6 +332,15 @@ class Database:
         """Close every connection, after at most three seconds for running statements."""
         await self._pools.close()
 
+    async def __aenter__(self) -> Self:
+        """Connect, for the length of a block. Raises DatabaseUnavailable."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close every connection."""
+        await self.close()
+
     def beside(self, limits: PoolLimits) -> Database:
         """Return this database with connections of its own, to be opened and closed. An outage of both is one.
 
@@ -495,15 +506,11 @@ class DryRun(_OneSession):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Open the database and begin the transaction; roll it back at the end of the block."""
-        await self.open()
-        try:
-            with suppress(_RolledBack):
-                async with Database.transaction(self) as session:
-                    async with self._sharing(session):
-                        yield
-                    raise _RolledBack
-        finally:
-            await self.close()
+        with suppress(_RolledBack):
+            async with self, Database.transaction(self) as session:
+                async with self._sharing(session):
+                    yield
+                raise _RolledBack
 
 
 class Moment(_OneSession):
@@ -526,16 +533,12 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
     async def connect(pool: asyncpg.Pool) -> None:
         await pool
 
-    opening = [asyncio.create_task(connect(pool)) for pool in pools]
     success = False
     try:
-        await asyncio.gather(*opening)
+        await all_of(*map(connect, pools))
         success = True
     finally:
         if not success:
-            for task in opening:
-                task.cancel()
-            await asyncio.gather(*opening, return_exceptions=True)
             for pool in pools:
                 with suppress(asyncpg.InterfaceError):  # one that was not opened
                     pool.terminate()

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from folklore.model import FIELDS, Draft, FieldType, Filters, Memory, Relation, Revision
@@ -18,6 +20,12 @@ Value = TypeVar("Value", bound="DataclassInstance")
 
 # Memories with a lower quality are left out of every answer; those without one are kept.
 QUALITY_FLOOR = 0.05
+
+
+@lru_cache(50_000)
+def word_of(lexeme: str) -> int:
+    """Return the hash of a lexeme, as folklore_word does."""
+    return int.from_bytes(sha256(lexeme.encode()).digest()[:4], "big", signed=True)
 
 
 def made(type_: type[Value], row: Record, /, **others: object) -> Value:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, cast
@@ -30,30 +31,31 @@ Acquire = Callable[[Plans], Awaitable[tuple[asyncpg.Pool, Any]]]
 CancelLocked = Callable[[int], Awaitable[bool]]
 
 
+@dataclass(slots=True)
 class Session:
     """A connection that runs named statements.
 
     `row_security` is True in a session of a token: one transaction that is limited to the grants of the token. With
-    `cancel_locked`, `rows` raises DatabaseUnavailable where its statement waits for a lock.
+    `cancel_locked`, `rows` raises DatabaseUnavailable where its statement waits for a lock. `spare` returns another
+    session for a statement of several shards.
     """
 
-    def __init__(
-        self, connection: Any, shards: Shards, *, row_security: bool = False, cancel_locked: CancelLocked | None = None
-    ) -> None:
-        self.connection = connection
-        self.shards = shards
-        self.row_security = row_security
-        self._cancel_locked = cancel_locked
+    connection: Any
+    shards: Shards
+    _: KW_ONLY
+    row_security: bool = False
+    cancel_locked: CancelLocked | None = None
+    spare: Callable[[], "AbstractAsyncContextManager[Session] | None"] | None = None
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of the statement `sql/<name>.sql`."""
         if self.shards.distributed:
-            fetching = self.shards.rows(self.connection, name, values)
+            fetching = self.shards.rows(self, name, values)
         else:
             query = statement(name)
             fetching = self.connection.fetch(query.sql, *query.arguments(values))
-        if self._cancel_locked is not None:
-            fetching = unless_locked(fetching, partial(self._cancel_locked, self.connection.get_server_pid()))
+        if self.cancel_locked is not None:
+            fetching = unless_locked(fetching, partial(self.cancel_locked, self.connection.get_server_pid()))
         return cast("list[Row]", await fetching)
 
     async def row(self, name: str, /, **values: object) -> Row | None:
@@ -98,6 +100,7 @@ class _Transaction:
                 self._connection.terminate()
 
 
+@dataclass(slots=True)
 class PooledSession:
     """A pooled connection for the length of an `async with` block.
 
@@ -106,40 +109,37 @@ class PooledSession:
     0.1 ms a statement.)
     """
 
-    __slots__ = ("_acquire", "_begin", "_cancel_locked", "_connection", "_plans", "_pool", "_shards", "_waits")
-
-    def __init__(
-        self,
-        acquire: Acquire,
-        plans: Plans,
-        shards: Shards,
-        begin: str | None = None,
-        *,
-        commits: bool = False,
-        release_later: bool = False,
-        cancel_locked: CancelLocked | None = None,
-    ) -> None:
-        self._acquire = acquire
-        self._cancel_locked = cancel_locked
-        self._plans: Plans = plans
-        self._shards = shards
-        self._begin = begin
-        self._waits = commits or (begin is None and not release_later)
+    acquire: Acquire
+    plans: Plans
+    shards: Shards
+    begin: str | None = None
+    _: KW_ONLY
+    commits: bool = False
+    release_later: bool = False
+    cancel_locked: CancelLocked | None = None
+    _pool: asyncpg.Pool = field(init=False)
+    _connection: Any = field(init=False)
 
     async def __aenter__(self) -> Session:
         """Acquire a connection. Raises DatabaseUnavailable."""
         try:
-            self._pool, self._connection = await self._acquire(self._plans)
-            if self._begin is not None:
-                await self._enter(self._begin)
+            self._pool, self._connection = await self.acquire(self.plans)
+            if self.begin is not None:
+                await self._enter(self.begin)
         except DRIVER_ERRORS as error:
             raise translate(error) from error
-        row_security = self._begin is not None
-        return Session(self._connection, self._shards, row_security=row_security, cancel_locked=self._cancel_locked)
+        return Session(
+            self._connection, self.shards, row_security=self.begin is not None, cancel_locked=self.cancel_locked,
+            spare=None if self.commits else self._another,
+        )  # fmt: skip
+
+    def _another(self) -> AbstractAsyncContextManager[Session] | None:
+        """Return a session like this one if a connection is idle: waiting for a second one could deadlock."""
+        return replace(self) if self._pool.get_idle_size() else None
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""
-        if error is None and not self._waits:
+        if error is None and not self.commits and (self.begin is not None or self.release_later):
             task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
             _RELEASING.add(task)
             task.add_done_callback(_RELEASING.discard)
@@ -151,7 +151,7 @@ class PooledSession:
         if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _Transaction
             self._terminate()
         await self._finish_and_release("rollback")
-        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
+        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self.begin is not None:
             raise Refused("Your token may not do this here (any more).") from error
         if isinstance(error, DRIVER_ERRORS):
             raise translate(error) from error
@@ -160,7 +160,7 @@ class PooledSession:
         """End the transaction, release the connection and return the error of either."""
         failed: BaseException | None = None
         try:
-            if self._begin is not None:
+            if self.begin is not None:
                 failed = await self._finish(command)
         finally:
             try:
@@ -205,6 +205,7 @@ class PooledSession:
             self._connection.terminate()
 
 
+@dataclass(slots=True)
 class PinnedSession:
     """Session for statements in sequence: the first acquires it, `release` or a failed statement releases it.
 
@@ -213,17 +214,14 @@ class PinnedSession:
     for a second connection of the same pool could deadlock.
     """
 
-    __slots__ = ("_acquired", "_new_session", "_session")
-
-    def __init__(self, new_session: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
-        self._new_session = new_session
-        self._acquired = AsyncExitStack()
-        self._session: Session | None = None
+    new_session: Callable[[], AbstractAsyncContextManager[Session]]
+    _acquired: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _session: Session | None = None
 
     async def __aenter__(self) -> Session:
         """Return the session. Raises DatabaseUnavailable."""
         if self._session is None:
-            self._session = await self._acquired.enter_async_context(self._new_session())
+            self._session = await self._acquired.enter_async_context(self.new_session())
         return self._session
 
     async def __aexit__(

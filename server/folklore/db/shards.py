@@ -1,4 +1,4 @@
-"""Statements on a Citus cluster: each is sent whole to the node of its namespaces, once for each shard, and merged."""
+"""Statements on a Citus cluster: each is sent whole to the nodes of its namespaces, and their answers are merged."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from uuid import UUID
 
 import asyncpg
 
+from folklore.background import all_of
+from folklore.db.rows import word_of
 from folklore.db.sql_loader import Statement, statement
 
 Row = Any  # asyncpg.Record, or a mapping where several rows became one
 
-# Postings that are read of each shard, so that the budget of a question can be spent on the rarest words of all.
-_ALL = (1 << 31) - 1
 # The id of no namespace and no model.
 _NOWHERE = UUID(int=1)
 
@@ -24,23 +24,14 @@ def _newest(row: Row) -> Any:
     return -row["at"].timestamp(), -row["id"].int
 
 
-# The order of each statement that has one over several namespaces, and the parameter or number that limits it.
+# The order of statements over several shards, and the parameter or number that limits them.
 _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
     "activity/attention": (lambda row: row["namespace"], None),
     "activity/changes": (_newest, "fetch"),
     "activity/events": (lambda row: (*_newest(row), -row["namespace"].int), "fetch"),
     "activity/events_since": (lambda row: (row["at"], row["id"], row["namespace"]), "fetch"),
-    "audit/read": (_newest, "fetch"),
-    "audit/time": (lambda row: row["at"], 1),
-    "changes/relations": (lambda row: (-row["strength"], row["type"], row["from_id"], row["to_id"]), "fetch"),
-    "injections/last_session": (lambda row: -row["started_at"].timestamp(), 1),
-    "injections/read": (
-        lambda row: (-row["injected_at"].timestamp(), -row["injection"].int, row["rank"]), "fetch"),
-    "injections/stated": (lambda row: (row["said_at"], row["sentence"]), None),
     "injections/written": (lambda row: -row["at"].timestamp(), 50),
-    "memories/ending": (lambda row: (row["ending"], -row["id"].int), "fetch"),
-    "memories/locate": (lambda row: (row["id"], row["namespace_id"]), None),
-    "namespaces/stats": (lambda row: row["name"], None),
+    "memories/list": (lambda row: (row["sorted_by"], row["id"]), "fetch"),
     "recall/dense": (_best, "fetch"),
     "recall/expand": (lambda row: (row["by"] == "entities", *_best(row)), "most"),
     "recall/keyword": (_best, "fetch"),
@@ -48,8 +39,10 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
-# Statements that count by other columns.
-_COUNTS = {"activity/recalled": ("day",), "activity/written": ("day", "author", "action")}
+# Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
+_AT_ONCE = {"recall/dense", "recall/nearest"}
+# Statements that need an answer of each shard. Citus itself joins those of any other.
+_ALONE = {*_ORDERS, *_BY_TIME, "activity/newest_similar", "recall/pool", "recall/words"}
 
 
 class Shards:
@@ -59,18 +52,19 @@ class Shards:
         self.distributed = False
         self._of: dict[UUID, int] = {}
 
-    async def rows(self, connection: Any, name: str, values: dict[str, object]) -> list[Row]:
+    async def rows(self, session: Any, name: str, values: dict[str, object]) -> list[Row]:
         """Return the rows of a statement. Raises DRIVER_ERRORS."""
         query = statement(f"{name}:distributed")
         try:
-            return await self._rows(connection, query, values)
+            return await self._rows(session, query, values)
         except asyncpg.FeatureNotSupportedError:
-            if not self._of or connection.is_in_transaction():
+            if not self._of or session.connection.is_in_transaction():
                 raise
             self._of.clear()  # a shard was split meanwhile
-            return await self._rows(connection, query, values)
+            return await self._rows(session, query, values)
 
-    async def _rows(self, connection: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+    async def _rows(self, session: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+        connection = session.connection
         name = query.name.split(":")[0]
         namespaces = values.get("namespaces")
         if "model" in query.parameters:
@@ -80,17 +74,27 @@ class Shards:
             values = values | {"model": values["model"] or _NOWHERE}
         if namespaces == []:
             values = values | {"namespaces": [_NOWHERE]}  # no shard is an error
-        if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name.startswith("principals/"):
+        if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name not in _ALONE:
             rows = await connection.fetch(query.sql, *query.arguments(values))
             if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
                 await connection.fetch(statement("postings/begin").sql, values["namespace"])
                 rows = await connection.fetch(query.sql, *query.arguments(values))
             return [row[:-1] for row in rows] if name in _BY_TIME else rows
-        parts = []
-        for group in await self._groups(connection, list(namespaces)):
-            part = values | {"namespaces": group} | ({"budget": _ALL} if name == "recall/words" else {})
-            parts.append(await connection.fetch(query.sql, *query.arguments(part)))
-        return merged(query.name, parts, values)
+        if name == "recall/words":
+            return [await self._words(connection, query, values)]
+        if name in _AT_ONCE and "as_of" not in query.name:
+            query = statement(f"{query.name}:each")
+            return merged(query.name, [await connection.fetch(query.sql, *query.arguments(values))], values)
+        groups = await self._groups(connection, list(namespaces))
+        commands = [query.arguments({**values, "namespaces": group}) for group in groups]
+        return merged(query.name, await _fetched(session, query.sql, commands), values)
+
+    async def _words(self, connection: Any, query: Statement, values: dict[str, Any]) -> Row:
+        """Return the row of recall/words. The postings of all words are read: the rarest are not known before."""
+        [pieces] = await connection.fetch(query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]}))
+        words = [word_of(lexeme) for lexeme in {*values["lexemes"], *(pieces["lexemes"] or ())}]
+        sql = statement("distributed/recall_words_of_each").sql
+        return _words([pieces, *await connection.fetch(sql, values["namespaces"], words)], values["budget"])
 
     async def _groups(self, connection: Any, namespaces: Sequence[UUID]) -> list[list[UUID]]:
         """Return namespaces by their shards."""
@@ -102,42 +106,38 @@ class Shards:
         return list(groups.values())
 
 
+async def _fetched(session: Any, sql: str, commands: Sequence[Sequence[object]]) -> list[Any]:
+    """Return the rows for each of several lists of arguments, also by connections that are idle."""
+    parts: dict[int, list[Row]] = {}
+    waiting = iter(enumerate(commands))
+
+    async def work(connection: Any) -> None:
+        for place, arguments in waiting:
+            parts[place] = await connection.fetch(sql, *arguments)
+
+    async def join() -> None:
+        if session.spare is not None and (idle := session.spare()) is not None:
+            async with idle as joined:
+                await work(joined.connection)
+
+    await all_of(work(session.connection), *(join() for _ in commands[1:]))
+    return [parts[place] for place in range(len(commands))]
+
+
 def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a statement over all shards, of those of each."""
     rows, (name, *variants) = [row for part in parts for row in part], name.split(":")
-    if name == "recall/words":
-        return [_words([part[0] for part in parts], values["budget"])]
     if name in _BY_TIME:
         rows.sort(key=lambda row: (-row["score"], -row["happened"].timestamp(), row["id"]))
         return [tuple(row)[:-1] for row in rows[: values["fetch"]]]
-    if name in _COUNTS:
-        return _counted(rows, _COUNTS[name])
-    if name == "injections/given":
-        tokens = {"tokens": sum(part[0]["tokens"] for part in parts)}
-        return [dict(row) | tokens for row in [row for row in rows if row["id"] is not None] or rows[:1]]
-    if name == "memories/list":
-        rows.sort(key=lambda row: (row["sorted_by"], row["id"]), reverse="oldest" not in variants)
-        return rows[: values["fetch"]]
     order, limit = _ORDERS.get(name, (None, None))
     if order is not None:
-        rows.sort(key=order)
+        rows.sort(key=order, reverse=name == "memories/list" and "oldest" not in variants)
     return rows[: values[limit] if isinstance(limit, str) else limit]
 
 
-def _counted(rows: Sequence[Row], by: Sequence[str]) -> list[Row]:
-    """Add up the counts of rows that are equal in some columns."""
-    sums: dict[object, dict[str, Any]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in by)
-        if (same := sums.get(key)) is None:
-            sums[key] = dict(row)
-        else:
-            same["memories"] += row["memories"]
-    return list(sums.values())
-
-
 def _words(parts: Sequence[Row], budget: int) -> Row:
-    """Return the words of all shards as one row: the rarest until their postings have spent the budget."""
+    """Return the words of all namespaces as one row: the rarest until their postings have spent the budget."""
     documents: dict[int, int] = {}
     for part in parts:
         for word, count in zip(part["words"] or (), part["documents"] or (), strict=True):

@@ -29,6 +29,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/dense:others           of all namespaces but :namespaces, which are few
     recall/pool:distributed       on a cluster each data table names its namespaces itself, so that the statement is
                                   sent whole to their node; `stores/distributed.sql` has those with another text there
+    recall/dense:distributed:each for each of :namespaces, all shards at once
 """
 
 import re
@@ -48,6 +49,7 @@ _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _BOUND = re.compile(r"any\(:namespaces::uuid\[\]\)|:namespace::uuid")
 _JOIN = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
+_READ = re.compile(r"((?:\b\w+\.)?namespace_id) = any\(:namespaces::uuid\[\]\)")
 _FILLED = {"{dimensions}": r"[1-9][0-9]{0,4}", "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
 _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
@@ -85,6 +87,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "space_row": "space_row",
         "counted_vectors": "counted_at_once",
     },
+    "each": {},
 }
 
 
@@ -128,6 +131,9 @@ def statement(name: str) -> Statement:
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
     if distributed and (bound := _BOUND.search(text)):
         text = _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
+    if "each" in variants:
+        body = _READ.sub(r"\1 = space.namespace_id and \g<0>", text)
+        text = _COMMENT.sub("", _read("fragments/each")).replace("{statement}", body)
     if "others" in variants:
         text = text.replace(" = any(:namespaces::uuid[])", " = any((select ids from others)::uuid[])")
     for gap, value in filled.items():

@@ -1,6 +1,5 @@
 """Embedder of a model behind an HTTP route: batches, long texts, checks of the answers, a cache of questions."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
@@ -10,6 +9,7 @@ import httpx
 import numpy as np
 from cachetools import LRUCache
 
+from folklore.background import all_of
 from folklore.embedding.http_client import Address, HttpService, RequestTooLarge, without_user
 from folklore.embedding.protocol import PROBE, Model, ModelChoice
 from folklore.embedding.request_formats import OpenAIFormat
@@ -94,13 +94,7 @@ class HttpEmbedder:
         pieces = [split_text(text, self._limit) for text in texts]
         flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
         groups = batches(flat, self._batch_characters, self._batch_size)
-        outcomes = await asyncio.gather(*map(self._batch, groups), return_exceptions=True)
-        results: list[Vectors] = []
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-            results.append(outcome)
-        return average_pieces(np.concatenate(results), pieces)
+        return average_pieces(np.concatenate(await all_of(*map(self._batch, groups))), pieces)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the vector of the whole question from one request, or from the cache."""

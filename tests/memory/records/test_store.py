@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.recall_words import word_of
+from folklore.db.rows import word_of
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link

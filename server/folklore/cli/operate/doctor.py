@@ -40,9 +40,6 @@ from folklore.model import Answer, Caller, Draft
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
-# The principal of the check of a token, and the namespaces that it may and may not read.
-_CHECK = "folklore-check"
-_GRANTED, _FOREIGN = f"{_CHECK}/granted", f"{_CHECK}/foreign"
 
 
 @dataclass(slots=True)
@@ -155,9 +152,7 @@ async def _active_model(exam: Examination, embedder: Embedder) -> Model | None:
     if not exam.migrated or exam.address is None:
         return None
     settings = exam.settings
-    database = Database(exam.address, PoolLimits(minimum=0, maximum=2))
-    await database.open()
-    try:
+    async with Database(exam.address, PoolLimits(minimum=0, maximum=2)) as database:
         to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         choice = configured_choice(settings.embedding, settings.home)
         source = ModelSource(Models(database), choice, to_build, settings.embedding.provider == "auto")
@@ -172,8 +167,6 @@ async def _active_model(exam: Examination, embedder: Embedder) -> Model | None:
             active = await active_model.embedder.model()
         await active_model.close_built()
         return active
-    finally:
-        await database.close()
 
 
 async def _memory(exam: Examination) -> str:
@@ -210,43 +203,37 @@ async def _round_trip(memory: MemoryContext) -> None:
 
 async def check_token(dsn: str) -> None:
     """Recall as the owner and with a token, of memories that are erased afterwards. Raises FolkloreError."""
-    database = Database(dsn, PoolLimits(minimum=0, maximum=4))
-    await database.open()
-    try:
-        context = RequestContext(MemoryContext.of(database, None), Caller(_CHECK), datetime.now(UTC))
-        await _remove(context)  # what a check that was killed has left
+    check = f"folklore-check-{uuid4().hex}"  # random: the namespaces that are erased have no memory of a user
+    readable, foreign = f"{check}/granted", f"{check}/foreign"
+    async with Database(dsn, PoolLimits(minimum=0, maximum=4)) as database:
+        context = RequestContext(MemoryContext.of(database, None), Caller(check), datetime.now(UTC))
         try:
-            await _check(context)
+            await _check(context, readable, foreign)
         finally:
-            await _remove(context)
-    finally:
-        await database.close()
+            for name in (readable, foreign):
+                with suppress(NotFound):
+                    await _call(context, EraseNamespaceRequest(name=name))
+            await database.rows("principals/delete", name=check)
 
 
-async def _check(owner: RequestContext) -> None:
+async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     word = uuid4().hex
-    for name, text in ((_GRANTED, f"The harbour crane {word} is red."), (_FOREIGN, f"We deploy {word} on Tuesdays.")):
+    for name, text in ((readable, f"The harbour crane {word} is red."), (foreign, f"We deploy {word} on Tuesdays.")):
         await _call(owner, StoreRequest(memories=(Draft(text),), namespace=name))
-    created = await _call(owner, CreateTokenRequest(name=_CHECK, grants=(f"{_GRANTED}:reader",), expires="1h"))
+    asked = CreateTokenRequest(name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h")
+    created = await _call(owner, asked)
     caller, _ = await authenticate(Principals(owner.memory.database), created.secret, now=owner.now)
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
     owned, granted = [await _call(who, RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
-    spaces = [space.id for space in await owner.memory.namespaces.find([_GRANTED, _FOREIGN])]
-    readable = await token.memory.changes.places(spaces, [result.memory.id for result in owned.memories])
-    counts = len(owned.memories), len(granted.memories), len(readable)
+    spaces = [space.id for space in await owner.memory.namespaces.find([readable, foreign])]
+    seen = await token.memory.changes.places(spaces, [result.memory.id for result in owned.memories])
+    counts = len(owned.memories), len(granted.memories), len(seen)
     if counts != (2, 1, 1):
         raise FolkloreError(
             "Of two memories the owner recalled {}, and of the one that a token may read it recalled {}; row-level "
             "security showed it {}.".format(*counts),
             hint="docs/how-to/citus.md has what the nodes and both roles need.",
         )
-
-
-async def _remove(context: RequestContext) -> None:
-    for name in (_GRANTED, _FOREIGN):
-        with suppress(NotFound):
-            await _call(context, EraseNamespaceRequest(name=name))
-    await context.memory.database.rows("principals/delete", name=_CHECK)
 
 
 async def _call(context: RequestContext, request: Any) -> Any:

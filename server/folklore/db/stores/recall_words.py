@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Row
+from folklore.db.rows import word_of
 from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
@@ -17,12 +16,6 @@ from folklore.lazy import numpy as np
 # Memories are numbered for one question: packed ones by the place of their namespace and their number there, fresh ones
 # from here on.
 _FRESH = 1 << 62
-
-
-@lru_cache(50_000)
-def word_of(lexeme: str) -> int:
-    """Return the hash of a lexeme, as folklore_word does."""
-    return int.from_bytes(sha256(lexeme.encode()).digest()[:4], "big", signed=True)
 
 
 class Analysed(NamedTuple):

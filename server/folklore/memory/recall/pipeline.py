@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from uuid import UUID
 
+from folklore.background import all_of
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
@@ -91,12 +92,7 @@ async def question_of(context: RequestContext, request: RecallRequest | ExplainR
 
 async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
     """Answer several questions at the same time, and join their answers."""
-    each = each_of(questions)
-    outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return joined(questions, [outcome for outcome in outcomes if isinstance(outcome, Answer)])
+    return joined(questions, await all_of(*(answer(context, question) for question in each_of(questions))))
 
 
 async def search(context: RequestContext, request: SearchRequest) -> Answer:
