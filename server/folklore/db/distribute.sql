@@ -92,7 +92,8 @@ where x.indrelid = 'embeddings'::regclass and starts_with(x.indexrelid::regclass
 order by 1
 
 -- name: tables. The tables that are not distributed: small ones become reference tables, which each node has; those whose keys
--- begin with the namespace are distributed by it, in the shards of memories.
+-- begin with the namespace are distributed by it, in the shards of memories. A write of a small table locks it, then all that
+-- its keys refer to in the order of their creation: so those come last, or two writes could deadlock.
 select case when t.data
         then format('select create_distributed_table(%L, %L, %s)', t.name, 'namespace_id', case t.name
             when 'memories' then $$shard_count => 32, colocate_with => 'none'$$ else $$colocate_with => 'memories'$$ end)
@@ -105,7 +106,8 @@ from (
     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname <> 'folklore_migrations'
 ) t
 where t.oid not in (select logicalrelid from pg_dist_partition)
-order by t.data, t.name <> 'memories', t.name
+order by t.data, t.name <> 'memories', exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = t.oid),
+    not exists (select from pg_constraint k where k.contype = 'f' and k.conrelid = t.oid), t.name
 
 -- name: placed. The nodes and the size of each table; `place` is null for one on the coordinator alone.
 select c.relname::text as name, case when d.partmethod is not null then format('%s on %s nodes, %s', case d.partmethod when 'h' then count(distinct s.shardid) || ' shards' else 'whole' end,
