@@ -91,9 +91,8 @@ select format('drop index %s', x.indexrelid::regclass), null from pg_index x  --
 where x.indrelid = 'embeddings'::regclass and starts_with(x.indexrelid::regclass::text, 'embeddings_hnsw_')
 order by 1
 
--- name: tables. The tables that are not distributed: small ones become reference tables, which each node has; those whose keys
--- begin with the namespace are distributed by it, in the shards of memories. A write of a small table locks it, then all that
--- its keys refer to in the order of their creation: so those come last, or two writes could deadlock.
+-- name: tables. The tables that are not distributed: small ones become reference tables, those that keys refer to last, since a
+-- write locks its table and then those, in this order. The others, by their namespaces, get the shards of memories.
 select case when t.data
         then format('select create_distributed_table(%L, %L, %s)', t.name, 'namespace_id', case t.name
             when 'memories' then $$shard_count => 32, colocate_with => 'none'$$ else $$colocate_with => 'memories'$$ end)

@@ -85,9 +85,8 @@ class Shards:
         if name in _AT_ONCE and "as_of" not in query.name:
             query = statement(f"{query.name}:each")
             return merged(query.name, [await connection.fetch(query.sql, *query.arguments(values))], values)
-        groups = await self._groups(connection, list(namespaces))
-        commands = [query.arguments({**values, "namespaces": group}) for group in groups]
-        return merged(query.name, await _fetched(session, query.sql, commands), values)
+        parts = [{**values, "namespaces": group} for group in await self._groups(connection, list(namespaces))]
+        return merged(query.name, await _fetched(session, query.sql, [query.arguments(part) for part in parts]), values)
 
     async def _words(self, connection: Any, query: Statement, values: dict[str, Any]) -> Row:
         """Return the row of recall/words. The postings of all words are read: the rarest are not known before."""

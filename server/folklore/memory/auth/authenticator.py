@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -45,28 +45,23 @@ class Issuer(Protocol):
         """The rules that turn claims into grants, as text: other rules give the same token other grants."""
 
 
+@dataclass(slots=True)
 class TokenAuthenticator:
     """Returns the caller of a token. `local` is the user who runs the process, and the caller where none is needed."""
 
-    def __init__(
-        self,
-        memory: Callable[[], Awaitable[MemoryContext]],
-        *,
-        demand: Demand,
-        local: Callable[[], Caller],
-        now: Callable[[], datetime],
-        issuer: Issuer | None = None,
-    ) -> None:
-        self._memory = memory
-        self._demand = demand
-        self._local = local
-        self._now = now
-        self._issuer = issuer
-        self._outage = Outage("authentication_unavailable", "authentication_available_again")
-        self._no_token_until = 0.0
-        self._looking: asyncio.Task[bool] | None = None
-        self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
-        self._writes: set[asyncio.Task[None]] = set()
+    memory: Callable[[], Awaitable[MemoryContext]]
+    _: KW_ONLY
+    demand: Demand
+    local: Callable[[], Caller]
+    now: Callable[[], datetime]
+    issuer: Issuer | None = None
+    _outage: Outage = field(
+        default_factory=lambda: Outage("authentication_unavailable", "authentication_available_again")
+    )
+    _no_token_until: float = 0.0
+    _looking: asyncio.Task[bool] | None = None
+    _uses: LRUCache[UUID, datetime] = field(default_factory=lambda: LRUCache(_USES_CACHED))
+    _writes: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def admit(self, token: str | None, address: str | None = None) -> Caller:
         """Return the caller of a token, or without one; UNIDENTIFIED while this is unavailable. One statement.
@@ -83,15 +78,15 @@ class TokenAuthenticator:
     def unidentified(self, error: Unavailable) -> Caller:
         """Return the caller of a request while authentication is unavailable; the first one logs why."""
         self._outage.failed(error.message)
-        return replace(UNIDENTIFIED, may_write=self._local().may_write)
+        return replace(UNIDENTIFIED, may_write=self.local().may_write)
 
     async def admit_key(self, digest: bytes, key: str | None, address: str | None = None) -> Caller:
         """Return the caller of a token by its digest and its key; an owner's token needs no key. One statement.
 
         Raises Unauthenticated, Unavailable.
         """
-        principals = Principals((await self._memory()).database)
-        caller, record = await tokens.authenticate_digest(principals, digest, key, now=self._now())
+        principals = Principals((await self.memory()).database)
+        caller, record = await tokens.authenticate_digest(principals, digest, key, now=self.now())
         return self._admitted(principals, caller, record, address)
 
     async def _admit(self, token: str | None, address: str | None) -> Caller:
@@ -102,22 +97,22 @@ class TokenAuthenticator:
                     "This server needs a token.",
                     hint=f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one.",
                 )
-            return replace(self._local(), anonymous=True)
-        principals = Principals((await self._memory()).database)
-        if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self._issuer is None:
-            caller, record = await tokens.authenticate(principals, token, now=self._now())
+            return replace(self.local(), anonymous=True)
+        principals = Principals((await self.memory()).database)
+        if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self.issuer is None:
+            caller, record = await tokens.authenticate(principals, token, now=self.now())
         else:
-            caller, record = await self._external(self._issuer, principals, token)
+            caller, record = await self._external(self.issuer, principals, token)
         return self._admitted(principals, caller, record, address)
 
     def _admitted(self, principals: Principals, caller: Caller, record: TokenRecord, address: str | None) -> Caller:
         self._record_use(principals, record, address)
-        return replace(caller, may_write=self._local().may_write)
+        return replace(caller, may_write=self.local().may_write)
 
     async def demands_token(self) -> bool:
         """Return True if every request needs a token: always, never, or as soon as one exists."""
-        if self._demand != "auto" or self._issuer is not None:
-            return self._demand != "never"
+        if self.demand != "auto" or self.issuer is not None:
+            return self.demand != "never"
         if monotonic() < self._no_token_until:
             return False
         if self._looking is None or self._looking.done():  # requests that come together share one statement
@@ -125,27 +120,27 @@ class TokenAuthenticator:
         return await asyncio.shield(self._looking)
 
     async def _any_token(self) -> bool:
-        if await Principals((await self._memory()).database).any_token():
+        if await Principals((await self.memory()).database).any_token():
             return True
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
         return False
 
     async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, TokenRecord]:
-        identity = await issuer.verify(token, now=self._now())
+        identity = await issuer.verify(token, now=self.now())
         key = tokens.key_of(f"{issuer.rules}\n{token}")
         try:
-            return await tokens.authenticate_key(principals, key, now=self._now())
+            return await tokens.authenticate_key(principals, key, now=self.now())
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await tokens.store_external_token(await self._memory(), identity, key=key, now=self._now())
-        return await tokens.authenticate_key(principals, key, now=self._now())
+        await tokens.store_external_token(await self.memory(), identity, key=key, now=self.now())
+        return await tokens.authenticate_key(principals, key, now=self.now())
 
     def _record_use(self, principals: Principals, record: TokenRecord, address: str | None) -> None:
         """Write the time and address of a token's use, in the background and once a minute."""
-        if not self._local().may_write:
+        if not self.local().may_write:
             return
-        now = self._now()
+        now = self.now()
         last = max(filter(None, (record.last_used_at, self._uses.get(record.id))), default=None)
         if last is not None and now - last < _USE_WRITTEN_EVERY:
             return

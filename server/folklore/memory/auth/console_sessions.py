@@ -9,6 +9,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore, NewSession
@@ -26,20 +27,14 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _AGAIN = "Sign in again."
 
 
+@dataclass(frozen=True, slots=True)
 class ConsoleSessions:
     """The sessions of the console. `local` is the user who runs the server."""
 
-    def __init__(
-        self,
-        memory: Callable[[], Awaitable[MemoryContext]],
-        authenticator: TokenAuthenticator,
-        local: Callable[[], Caller],
-        now: Callable[[], datetime],
-    ) -> None:
-        self._memory = memory
-        self._authenticator = authenticator
-        self._local = local
-        self._now = now
+    memory: Callable[[], Awaitable[MemoryContext]]
+    authenticator: TokenAuthenticator
+    local: Callable[[], Caller]
+    now: Callable[[], datetime]
 
     async def begin(self, caller: Caller) -> str:
         """Begin a session for a caller, and return the secret of its cookie, new at every sign-in.
@@ -49,7 +44,7 @@ class ConsoleSessions:
         if not caller.identified:
             raise DatabaseUnavailable("The database is unavailable, so no session can begin.", hint="Try again.")
         _require_sessions(caller)
-        secret, now = secrets.token_urlsafe(32), self._now()
+        secret, now = secrets.token_urlsafe(32), self.now()
         session = _new_session(caller, secret, now + SESSION_LENGTH)
         await (await self._store()).insert(session, "sign_in", caller=caller, now=now)
         return secret
@@ -61,13 +56,13 @@ class ConsoleSessions:
         """
         if not _SECRET.fullmatch(code):
             return None
-        _require_sessions(self._local())
-        secret, now = secrets.token_urlsafe(32), self._now()
+        _require_sessions(self.local())
+        secret, now = secrets.token_urlsafe(32), self.now()
         session = await (await self._store()).exchange(
             _digest(code),
             digest=_digest(secret),
             seal=lambda sealed: _masked(_masked(sealed, code), secret),
-            local=self._local(),
+            local=self.local(),
             now=now,
             expires_at=now + SESSION_LENGTH,
         )
@@ -83,25 +78,25 @@ class ConsoleSessions:
         try:
             return await self._find(secret, address)
         except Unavailable as error:
-            return self._authenticator.unidentified(error)
+            return self.authenticator.unidentified(error)
 
     async def _find(self, secret: str, address: str | None) -> Caller:
         session = await (await self._store()).find(digest=_digest(secret))
         if session is None:
             raise Unauthenticated("unknown", "This session has ended.", hint=_AGAIN)
-        if session.expires_at <= self._now():
+        if session.expires_at <= self.now():
             raise Unauthenticated("expired", "This session has expired.", hint=_AGAIN)
         if session.token_digest is not None:
             key = None if session.sealed_key is None else _masked(session.sealed_key, secret).hex()
-            return await self._authenticator.admit_key(session.token_digest, key, address)
-        return await self._authenticator.admit(None) if session.anonymous else self._local()
+            return await self.authenticator.admit_key(session.token_digest, key, address)
+        return await self.authenticator.admit(None) if session.anonymous else self.local()
 
     async def end(self, secret: str) -> None:
         """End a session. Raises Unavailable."""
         await (await self._store()).delete(digest=_digest(secret))
 
     async def _store(self) -> ConsoleSessionStore:
-        return ConsoleSessionStore((await self._memory()).database)
+        return ConsoleSessionStore((await self.memory()).database)
 
 
 async def create_link(context: RequestContext, _request: CreateLinkRequest) -> Link:

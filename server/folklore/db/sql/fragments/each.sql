@@ -3,5 +3,4 @@ select found.* from (
     select p.namespace_id from packed_namespaces p where p.namespace_id = any(:namespaces::uuid[])
     union
     select f.namespace_id from fresh_words f where f.namespace_id = any(:namespaces::uuid[])
-) space
-cross join lateral ({statement}) found
+) space cross join lateral ({statement}) found
