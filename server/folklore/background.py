@@ -20,7 +20,7 @@ async def all_of(*works: Coroutine[Any, Any, Result]) -> list[Result]:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work) for work in works]
-    except BaseExceptionGroup as failed:
+    except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [task.result() for task in tasks]
 
