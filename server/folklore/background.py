@@ -17,12 +17,13 @@ def in_background(work: Coroutine[Any, Any, Result], name: str) -> asyncio.Task[
 
 async def all_of(*works: Coroutine[Any, Any, Result]) -> list[Result]:
     """Return the results of work done at the same time. If one fails, the others are cancelled and its error raised."""
+    tasks = [asyncio.create_task(work) for work in works]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in works]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:

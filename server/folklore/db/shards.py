@@ -129,9 +129,8 @@ def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any])
     if name in _BY_TIME:
         rows.sort(key=lambda row: (-row["score"], -row["happened"].timestamp(), row["id"]))
         return [tuple(row)[:-1] for row in rows[: values["fetch"]]]
-    order, limit = _ORDERS.get(name, (None, None))
-    if order is not None:
-        rows.sort(key=order, reverse=name == "memories/list" and "oldest" not in variants)
+    order, limit = _ORDERS.get(name, (lambda _row: 0, None))
+    rows.sort(key=order, reverse=name == "memories/list" and "oldest" not in variants)
     return rows[: values[limit] if isinstance(limit, str) else limit]
 
 
