@@ -185,12 +185,13 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         await task
 
 
-def own_servers(home: Path) -> list[int]:
-    """The processes that serve the sessions and commands of a home."""
+def own_servers(home: Path, *, forks: bool = False) -> list[int]:
+    """The processes that serve the sessions and commands of a home; those of `folklore-forks` instead with `forks`."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # ended meanwhile
             serves = b"--socket" in (process / "cmdline").read_bytes().split(b"\0")
+            serves = serves and forks is ((process / "comm").read_text() == "folklore-forks\n")
             if serves and f"FOLKLORE_HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
     return found
@@ -202,7 +203,7 @@ def own_servers_ended(home: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for process in own_servers(home):
+        for process in (*own_servers(home), *own_servers(home, forks=True)):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 

@@ -193,8 +193,7 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
-        if not self._brief:
-            await asyncio.to_thread(_heavy("memory.service.operations").import_all)
+        await asyncio.to_thread(_heavy, "memory.service.operations")
         started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
         return started
 

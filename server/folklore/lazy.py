@@ -1,4 +1,4 @@
-"""Modules that take long to import, imported when an attribute of them is first used: most commands need none."""
+"""Modules that take long to import, imported when an attribute of them is first used."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ class Lazy(ModuleType):
         module = import_module(self.__name__)
         vars(self).update(vars(module))
         return getattr(module, name)
-
-
-def lazy_modules(package: str, names: str) -> tuple[Lazy, ...]:
-    """Return modules of a package."""
-    return tuple(Lazy(f"{package}.{name}") for name in names.split())
 
 
 if TYPE_CHECKING:

@@ -31,6 +31,11 @@ _POLL_SECONDS = 0.02
 _ABSENT = (FileNotFoundError, ConnectionRefusedError)
 
 
+def home_of(environ: Mapping[str, str]) -> str:
+    """Return the home that the environment names, else the default one."""
+    return os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+
+
 class LocalServer:
     """The server of one home and one set of settings, whether it runs or not.
 
@@ -130,12 +135,21 @@ class LocalServer:
             return bool(connection.recv(1))
         return False
 
-    def _connected(self, seconds: float) -> socket.socket:
+    def connect_to_forks(self, seconds: float) -> socket.socket:
+        """Return a connection to the process that forks for clients of the server. Raises OSError."""
+        return self._connected(seconds, self.forks_path)
+
+    @property
+    def forks_path(self) -> str:
+        """Path of the socket of that process."""
+        return f"{self.path.removesuffix('.sock')}.fork"
+
+    def _connected(self, seconds: float, path: str | None = None) -> socket.socket:
         _require_private(os.path.dirname(self.path))
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.settimeout(seconds)
-            connection.connect(self.path)
+            connection.connect(path or self.path)
         except OSError:
             connection.close()
             raise

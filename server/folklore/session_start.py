@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from folklore.local import LocalServer
+from folklore.local import LocalServer, home_of
 
 # Clients drop the answer of a hook after five seconds.
 SECONDS = 4.0
@@ -39,7 +39,7 @@ def read_event() -> dict[str, str]:
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
-    home = os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+    home = home_of(environ)
     if arguments[:2] != ["hook", "session-start"] or arguments[2:] not in ([], ["--json"]) or os.name != "posix":
         return False
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)

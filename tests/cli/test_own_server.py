@@ -24,6 +24,7 @@ from folklore.local import LocalServer
 from tests.commands import Ran
 from tests.servers import Watched, on_stdio, own_servers, own_servers_ended, watched
 from tests.team import called
+from tests.terminal import on_terminal
 from tests.waiting import STUCK, eventually
 
 EACH = "Each release has a name of a river."
@@ -39,10 +40,10 @@ class Machine:
     def shell(self, **more: str) -> dict[str, str]:
         return {**self.server.environment, **more}
 
-    def run(self, *arguments: str, cwd: Path | None = None, **more: str) -> Ran:
-        command = [sys.executable, "-m", "folklore", *arguments]
+    def run(self, *arguments: str, cwd: Path | None = None, stdin: str | None = None, **more: str) -> Ran:
+        command, shell = [sys.executable, "-m", "folklore", *arguments], self.shell(**more)
         done = subprocess.run(
-            command, env=self.shell(**more), cwd=cwd, capture_output=True, text=True, timeout=STUCK, check=False
+            command, env=shell, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=STUCK, check=False
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -141,20 +142,69 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
         assert f"| {module}\n" not in imported
 
 
-def test_a_command_that_lists_imports_neither_numpy_nor_a_model(machine: Machine) -> None:
+def test_commands_run_in_forks_of_the_server_as_their_own_process_would(machine: Machine, tmp_path: Path) -> None:
+    def imported(*arguments: str, before: str = "") -> tuple[subprocess.CompletedProcess[str], bool]:
+        program = f"import sys, os; {before}sys.argv[1:] = {arguments!r}; from folklore.__main__ import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-c", program],
+            env=machine.shell(FOLKLORE_NAMESPACE="cafés"),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=STUCK,
+            check=False,
+        )
+        return done, "| click\n" in done.stderr.replace("  ", "")
+
+    machine.run("store", EACH, FOLKLORE_NAMESPACE="cafés")
+    listed, wrong, unknown = imported("list"), imported("list", "--limit", "x"), imported("show", "1234")
+    sandboxed = imported("list", before="import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); ")  # no new privileges
+    closed = imported("list", before="os.close(0); ")
+    stored = machine.run("--home", str(machine.home), "store", "-", FOLKLORE_NAMESPACE="cafés", stdin="é?")
+
+    assert [done.returncode for done, _ in (listed, wrong, unknown, sandboxed, closed)] == [0, 2, 4, 0, 0]
+    assert [slow for _, slow in (listed, wrong, unknown, sandboxed, closed)] == [False, False, False, True, True]
+    assert listed[0].stdout == sandboxed[0].stdout == closed[0].stdout
+    assert "cafés" in listed[0].stdout
+    assert "'x' is not a valid integer" in wrong[0].stderr
+    assert stored.code == 0
+    assert EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out  # of the list of this terminal
+    assert len(own_servers(machine.home, forks=True)) == 1
+
+
+async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(machine: Machine) -> None:
     machine.run("store", EACH)
-    program = (
-        "import sys; from folklore.cli.main import outcome\n"
-        "codes = [outcome([name]) for name in ('list', 'log', 'status')]\n"
-        "slow = {'numpy', 'mcp', 'structlog', 'httpx', 'wordllama', 'tokenizers', 'yaml', 'rich', 'asyncpg'}\n"
-        "print(codes, sorted(slow & set(sys.modules)))"
-    )
+    command = [sys.executable, "-m", "folklore", "serve"]
+    for sent in (signal.SIGKILL, signal.SIGINT):
+        with subprocess.Popen(command, env=machine.shell(), stdin=subprocess.PIPE) as session:
+            eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
+            session.send_signal(sent)
+            assert session.wait(STUCK) in (-sent, 130)
+        eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=machine.shell(), capture_output=True, text=True, check=True
-    )
+    async with machine.session() as client:
+        await client.list_tools()  # which tell what may be repeated
+        former = own_servers(machine.home, forks=True)
+        os.kill(machine.process, signal.SIGKILL)
+        await called(client, "memory_store", content="After the crash.")
+        assert len(former) == 2
+        assert set(former) < set(own_servers(machine.home, forks=True))
+    assert sorted(machine.contents()) == ["After the crash.", EACH]
+    eventually(lambda: not set(former) & set(own_servers(machine.home, forks=True)))
 
-    assert done.stdout.splitlines()[-1] == "[0, 0, 0] []"
+
+def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(machine: Machine, tmp_path: Path) -> None:
+    for number in range(12):
+        machine.run("store", f"{EACH} {number}")
+    page, pager = tmp_path / "page.txt", tmp_path / "pager.sh"
+    pager.write_text(f"#!/bin/sh\ncat /proc/$PPID/comm - > {page}\n")
+    pager.chmod(0o755)
+
+    screen = on_terminal(machine.shell(), "list", PAGER=str(pager))
+
+    assert (screen.code, screen.text) == (0, "")
+    assert "folklore-forks" not in page.read_text()
+    assert page.read_text().count(EACH) == 12
 
 
 async def test_the_next_call_of_a_session_starts_a_server_after_a_crash(machine: Machine) -> None:
@@ -184,6 +234,7 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(machine: Mach
                 os.kill(process, signal.SIGKILL)
 
     async with machine.session() as one, machine.session() as other:
+        await asyncio.gather(one.list_tools(), other.list_tools())  # which tell what may be repeated
         await asyncio.gather(work(one, "one"), work(other, "other"), kill())
 
     kept = [line["content"] for line in map(json.loads, machine.run("export").out.splitlines()) if "content" in line]

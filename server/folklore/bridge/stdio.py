@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from folklore import forked
 from folklore.background import in_thread
 from folklore.bridge.connections import Message
 from folklore.text.lines import LineReader, LongLine
@@ -40,10 +40,10 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
     loop = asyncio.get_running_loop()
     # A thread reads every kind of standard input on every system.
     ended = in_thread(lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)), "folklore-stdin")
-    parent = os.getppid()
+    parent = os.getppid()  # of a fork, its client looks after that
     while not ended.done():
         await asyncio.wait({ended}, timeout=_LOOK_SECONDS)
-        if sys.platform != "win32" and os.getppid() != parent:
+        if os.getppid() != parent and not forked.client_process:
             return
 
 

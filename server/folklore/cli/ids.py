@@ -12,6 +12,7 @@ from uuid import UUID
 
 import click
 
+from folklore import forked
 from folklore.cli.context import quick_settings, with_operations
 from folklore.errors import InvalidInput
 from folklore.memory.requests import Result, Returns
@@ -109,4 +110,4 @@ def _path(ctx: click.Context) -> Path:
 
 def _terminal() -> str:
     """Name the terminal: its session, which all commands of one shell share, and no other shell."""
-    return str(os.getsid(0))
+    return str(os.getsid(forked.client_process))

@@ -22,6 +22,7 @@ _LEAST_WIDTH = 20
 _SILENT_SECONDS, _TICK_SECONDS = 2.0, 0.2
 # What a command has printed so far, if it may be shown by a pager.
 _page: list[str] | None = None
+show_page: Callable[[str, bool | None], None] = click.echo_via_pager
 
 
 def is_terminal() -> bool:
@@ -151,7 +152,7 @@ def paged() -> Iterator[None]:
         if sum(max(-(-cells(line) // width), 1) for line in text.splitlines()) < height:
             click.echo(text, nl=False)
         else:  # LESS may switch styles off
-            click.echo_via_pager(text.removesuffix("\n"), color=None if "LESS" in os.environ else True)
+            show_page(text.removesuffix("\n"), None if "LESS" in os.environ else True)
 
 
 class Progress:

@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
 from folklore.db.database import Database
+from folklore.db.stores import changes, embeddings, recall
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.lazy import lazy_modules
 from folklore.memory.active_model import ActiveModel
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
@@ -31,11 +31,6 @@ from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
-
-if TYPE_CHECKING:
-    from folklore.db.stores import changes, embeddings, recall
-else:
-    changes, embeddings, recall = lazy_modules("folklore.db.stores", "changes embeddings recall")
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0

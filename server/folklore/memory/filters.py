@@ -10,22 +10,16 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from folklore.errors import InvalidInput
-from folklore.lazy import Lazy
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import FiltersRequest
 from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
+from folklore.text.dates import expressions
 from folklore.text.dates.zones import with_zone, zone_named
 from folklore.text.paths import plain_path
-
-if TYPE_CHECKING:
-    from folklore.text.dates import expressions
-else:
-    expressions = Lazy("folklore.text.dates.expressions")
 
 MAX_VALUES = 64
 MAX_CONDITIONS = 16

@@ -10,6 +10,7 @@ import socket as sockets
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ import click
 from folklore import log
 from folklore import telemetry as spans
 from folklore.app import App, working_copy
+from folklore.cli import forkserver
 from folklore.cli.client import LOCAL_URL, request_headers, token_for
 from folklore.cli.context import local_server, quick_settings, settings_of
 from folklore.clients.credentials import normalised
@@ -86,6 +88,7 @@ def _serve_socket(ctx: click.Context, descriptor: int) -> None:
         listening.set_inheritable(False)
         server.path = listening.getsockname()
         server.claim()
+        forkserver.start(Path(server.forks_path))
         from folklore.http.server.local import run
 
         run(settings, server, listening)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from folklore.db.stores.memories import ListingOrder
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
-from folklore.lazy import Lazy
+from folklore.memory import budget
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import page_cursor, page_of, without_clock
 from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
-
-if TYPE_CHECKING:
-    from folklore.memory import budget
-else:
-    budget = Lazy("folklore.memory.budget")
 
 MAX_LIMIT = 1_000
 

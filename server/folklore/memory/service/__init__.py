@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 from folklore.errors import FolkloreError
 from folklore.memory import requests
 from folklore.memory.service.code import mark, prepare
-from folklore.memory.service.operations import operation_of
 from folklore.model import Caller
 
 if TYPE_CHECKING:  # imports the database driver
@@ -45,6 +44,8 @@ class Service:
 
     async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
+        from folklore.memory.service.operations import operation_of  # imports every use case
+
         operation = operation_of(request)
         try:
             context = await self.open()

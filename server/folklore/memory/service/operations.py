@@ -1,4 +1,4 @@
-"""Operations: for each request its use case, and the record of its result. Both are imported at the first call."""
+"""Operations: for each request its use case, and the record of its result."""
 
 from __future__ import annotations
 
@@ -8,43 +8,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 from folklore.errors import error_from_code
-from folklore.lazy import lazy_modules
 from folklore.memory import requests as of
+from folklore.memory.auth import audit, caller, console_sessions, invitations, tokens
+from folklore.memory.context import RequestContext
+from folklore.memory.health import checkup, status
+from folklore.memory.hooks import events, injected, stated
+from folklore.memory.namespaces import administration, merge
+from folklore.memory.recall import pipeline, presets, trace
+from folklore.memory.records import activity, forget, get, listing, log, overview, relate, retag, review, store, update
 from folklore.memory.results import GetResult, StoreResult
 from folklore.model import Answer, Draft, Memory
 
 if TYPE_CHECKING:
-    from folklore.memory.auth import audit, caller, console_sessions, invitations, tokens
-    from folklore.memory.context import RequestContext
-    from folklore.memory.health import checkup, status
-    from folklore.memory.hooks import events, injected, stated
-    from folklore.memory.namespaces import administration, merge
-    from folklore.memory.recall import pipeline, presets, trace
-    from folklore.memory.records import (
-        activity,
-        forget,
-        get,
-        listing,
-        log,
-        overview,
-        relate,
-        retag,
-        review,
-        store,
-        update,
-    )
     from folklore.memory.service import Service
-else:
-    audit, caller, console_sessions, invitations, tokens = lazy_modules(
-        "folklore.memory.auth", "audit caller console_sessions invitations tokens"
-    )
-    checkup, status = lazy_modules("folklore.memory.health", "checkup status")
-    events, injected, stated = lazy_modules("folklore.memory.hooks", "events injected stated")
-    administration, merge = lazy_modules("folklore.memory.namespaces", "administration merge")
-    pipeline, presets, trace = lazy_modules("folklore.memory.recall", "pipeline presets trace")
-    activity, forget, get, listing, log, overview, relate, retag, review, store, update = lazy_modules(
-        "folklore.memory.records", "activity forget get listing log overview relate retag review store update"
-    )
 
 AnyRequest = TypeVar("AnyRequest", bound=of.Request)
 
@@ -146,9 +122,3 @@ _BY_REQUEST: Mapping[type[of.Request], Operation[Any]] = {operation.request: ope
 def operation_of(request: of.Returns[Any]) -> Operation[Any]:
     """Return the operation of a request."""
     return _BY_REQUEST[type(request)]  # type: ignore[index]
-
-
-def import_all() -> None:
-    """Import every use case, so that no first call of a server has to."""
-    for operation in _ALL:
-        operation.use_case()

@@ -1,0 +1,139 @@
+"""Process that forks for each command of a client of the user's server, with the command line already imported.
+
+On Linux only, where a client's rights can be compared with those of the server: a fork acts for the client.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from folklore import forked
+from folklore.cli import screen
+from folklore.cli.main import outcome
+
+_MODULES = (
+    *("bridge.bridge", "bridge.stdio", "cli.daily.injected", "cli.daily.read", "cli.daily.stale", "cli.daily.status"),
+    *("cli.daily.undo", "cli.daily.write", "cli.operate.hook", "memory.service.bridged_code"),
+)
+# In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
+_RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp")
+_NAME = "folklore-forks"
+_BACKLOG = 128
+_SECONDS = 5.0
+
+
+def start(path: Path) -> None:
+    """Fork the process that listens at a path, until this one has ended. Call it while there is one thread."""
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return
+    for module in _MODULES:
+        import_module(f"folklore.{module}")
+    path.unlink(missing_ok=True)
+    ended, _open = os.pipe()  # its other end stays open for the life of this process
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        path.chmod(0o600)
+        listening.listen(_BACKLOG)
+        if os.fork() == 0:
+            try:
+                _serve(listening, ended)
+            finally:
+                os._exit(1)
+    os.close(ended)
+
+
+def _serve(listening: socket.socket, ended: int) -> None:
+    """Fork for each client until the other end of `ended` is closed, and stay until the last fork has ended."""
+    Path("/proc/self/comm").write_text(_NAME)
+    for descriptor in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
+        if descriptor > 2 and descriptor not in (listening.fileno(), ended):
+            with suppress(OSError):  # the lock and the socket of the server
+                os.close(descriptor)
+    gc.collect()
+    gc.freeze()
+    rights = _rights_of(os.getpid())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks leave no zombies
+    events: list[socket.socket | int] = [listening, ended]
+    while ended not in select.select(events, [], [])[0]:
+        with suppress(OSError), listening.accept()[0] as connection:
+            if os.fork() == 0:
+                listening.close()
+                _carry_out(connection, rights)
+    listening.close()
+    with suppress(ChildProcessError):
+        os.wait()
+
+
+def _rights_of(process: int) -> object:
+    """Return all that decides what a process may do and see. Raises OSError."""
+    folder = Path("/proc", str(process))
+    status = [line for line in (folder / "status").read_text().splitlines() if line.startswith(_RIGHTS)]
+    places = [place.stat() for place in (folder / "root", *sorted((folder / "ns").iterdir()))]
+    label = b""
+    with suppress(OSError):  # without a security module
+        label = (folder / "attr/current").read_bytes()
+    return status, [(place.st_dev, place.st_ino) for place in places], label
+
+
+def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
+    """Carry out the command of a client with the same rights; nothing is done before the client knows this process."""
+    code, page = 1, list[Any]()
+    try:
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        forked.client_process = struct.unpack("3i", credentials)[0]
+        if _rights_of(forked.client_process) == rights:
+            connection.settimeout(_SECONDS)
+            arguments = _become_client(connection)
+            connection.sendall(b"%d\n" % os.getpid())
+            connection.settimeout(None)
+            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+            screen.show_page = lambda *shown: page.extend(shown)
+            code = outcome(arguments)
+            sys.stdout.flush()
+            connection.sendall(json.dumps({"code": code, "page": page}).encode())
+    finally:
+        os._exit(code)
+
+
+def _become_client(connection: socket.socket) -> list[str]:
+    """Take over the streams, directory and environment of a client, and return its arguments. Raises OSError."""
+    head, (*streams, directory), _, _ = socket.recv_fds(connection, forked.HEAD_BYTES, 4)
+    with connection.makefile("rb") as content:
+        message = json.loads(content.read(int(head)))
+    os.fchdir(directory)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.close(directory)
+    os.umask(message["umask"])
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    time.tzset()
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(number, mode, 1 if number == 2 or os.isatty(number) else -1, "utf-8", errors, closefd=False)  # noqa: SIM115
+        for number, (mode, errors) in enumerate((("r", "strict"), ("w", "replace"), ("w", "replace")))
+    )
+    logging.getLogger().handlers.clear()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return list(message["arguments"])
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when its client has ended."""
+    connection.recv(1)
+    os._exit(1)

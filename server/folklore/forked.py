@@ -1,0 +1,66 @@
+"""A command that a fork of the user's server carries out. Imports the standard library only: people wait for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+from folklore.local import LocalServer, home_of
+
+# What users and assistants call many times a day, without an editor.
+_DAILY = ("forget", "history", "injected", "list", "log", "pin", "recall", "relate", "search", "show", "stale")
+_COMMANDS = frozenset((*_DAILY, "hook", "serve", "status", "store", "undo"))
+_SECONDS = 5.0  # within which a command begins, else this process carries it out itself
+_LOOK_SECONDS = 1.0
+HEAD_BYTES = 10  # the length of a message, as a decimal number
+client_process = 0  # in a fork, that of its client
+
+
+def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """Return the exit code of a command; None if it has not begun: this process must carry it out itself."""
+    if sys.platform != "linux" or environ.get("FOLKLORE_OWN") or "--debug" in arguments:
+        return None
+    command, options = list(arguments), {"home": home_of(environ)}
+    while command[:1] in (["--home"], ["--config"]) and len(command) > 1:  # `folklore install` writes them
+        options[command[0][2:]] = os.path.abspath(command[1])  # noqa: PTH100 - pathlib takes long to import
+        del command[:2]
+    if not _COMMANDS.issuperset(command[:1]) or (command[:1] == ["serve"] and len(command) > 1):
+        return None
+    umask = os.umask(0o077)
+    os.umask(umask)
+    message = json.dumps({"arguments": arguments, "environment": dict(environ), "umask": umask}).encode()
+    try:
+        for stream in range(3):
+            os.fstat(stream)  # of one that is closed, the connection would get the number
+        connection = LocalServer(options.pop("home"), environ, **options).connect_to_forks(_SECONDS)
+        directory = os.open(".", os.O_PATH)
+        socket.send_fds(connection, [b"%*d" % (HEAD_BYTES, len(message))], [0, 1, 2, directory])
+        connection.sendall(message)
+        answer = connection.makefile("rb")
+        process = int(answer.readline())
+    except (OSError, ValueError):  # it does not run, this process has other rights, a stream is closed
+        return None
+    connection.settimeout(None)
+    signal.signal(signal.SIGINT, lambda *_: os.kill(process, signal.SIGINT))
+    parent = os.getppid()
+    while not select.select([connection], [], [], _LOOK_SECONDS)[0]:
+        if os.getppid() != parent:
+            return 1  # an assistant was killed, and what it started may keep our standard input open
+    return _shown(answer.read())
+
+
+def _shown(outcome: bytes) -> int:
+    """Show the page that a fork left to this process, which has the terminal, and return the exit code."""
+    if not outcome:
+        return 128 + signal.SIGKILL
+    value = json.loads(outcome)
+    if value["page"]:
+        from click import echo_via_pager
+
+        echo_via_pager(*value["page"])
+    return int(value["code"])
