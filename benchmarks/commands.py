@@ -1,9 +1,10 @@
-"""Processor time of commands, user and system together, next to a Python that only imports asyncio.
+"""Seconds that commands take, next to a Python that only imports asyncio, and the processor time of their processes.
 
     python -m benchmarks.commands                           # on an embedded engine in a temporary home
     python -m benchmarks.commands --against ../other/server # and next to another version, in turns
 
-The engine runs already; the memories are sentences of a Zipf vocabulary.
+The server runs already; the memories are sentences of a Zipf vocabulary. Processor time of the server and of its forks
+is not counted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,12 +29,12 @@ _COUNT = 1_000
 _COMMANDS = ("list", "show 1", "history 1", "log", "status", "search {word}", "recall {word}", "--version", "--help")
 
 
-def seconds(arguments: Sequence[str], environment: Mapping[str, str]) -> float:
-    """Return the processor time of a process and its children."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def seconds(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """Return how long a process takes, and the processor time of it and its children."""
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env={**os.environ, **environment})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def measure(home: Path, versions: Sequence[Path], rounds: int) -> None:
@@ -48,16 +50,18 @@ def measure(home: Path, versions: Sequence[Path], rounds: int) -> None:
         seconds(["-m", "folklore", "list"], environment)
     for command in _COMMANDS:
         arguments = ["-m", "folklore", *command.format(word=word).split()]
-        taken: list[list[float]] = [[] for _ in environments]
+        taken: list[list[tuple[float, float]]] = [[] for _ in environments]
         reference = []
         for _ in range(rounds):
-            for environment, found in zip(environments, taken, strict=True):
-                found.append(seconds(arguments, environment))
-            reference.append(seconds(["-c", "import asyncio"], {}))
-        medians = [statistics.median(found) for found in taken]
+            for environment, version in zip(environments, taken, strict=True):
+                version.append(seconds(arguments, environment))
+            reference.append(seconds(["-c", "import asyncio"], {})[0])
         least = statistics.median(reference)
-        shown = ", ".join(f"{median:.3f} s ({median / least:.1f} x asyncio)" for median in medians)
-        others = "".join(f", ratio {medians[0] / median:.2f}" for median in medians[1:])
+        medians = [[statistics.median(part) for part in zip(*version, strict=True)] for version in taken]
+        shown = ", ".join(
+            f"{whole:.3f} s ({whole / least:.1f} x asyncio; processor {own:.3f})" for whole, own in medians
+        )
+        others = "".join(f", ratio {medians[0][0] / whole:.2f}" for whole, _ in medians[1:])
         print(f"{command.split()[0]:<10} {shown}{others}", flush=True)
 
 
