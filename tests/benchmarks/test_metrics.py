@@ -1,7 +1,5 @@
 """Metrics of a ranking, the reading of sets, and a small run from end to end."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 from unittest.mock import ANY

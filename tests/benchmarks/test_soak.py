@@ -1,7 +1,5 @@
 """Short form of `make soak`: several workers change one database at random; afterwards its invariants hold."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

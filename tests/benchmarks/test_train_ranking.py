@@ -1,7 +1,5 @@
 """Training of the ranking, and the document that states its numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

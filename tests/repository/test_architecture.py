@@ -1,7 +1,5 @@
 """Rules for imports, for the time of a start and for the size of functions."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Call paths: the functions from a tool to the statements and back, as docs/architecture.md lists them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Awaitable, Iterator

@@ -1,7 +1,5 @@
 """The lines of Folklore and of its tests grow no more."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Documents name commands, options, settings, files and headings that exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

@@ -1,7 +1,5 @@
 """docs/features.md accounts for every capability of the systems before; what it names is there, or is missing."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Docstrings, comments, messages and documents are in plain English: things are not persons, verbs are literal."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

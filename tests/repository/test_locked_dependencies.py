@@ -1,7 +1,5 @@
 """Checks that requirements-ci.txt pins every dependency of pyproject.toml by hash, without an address."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

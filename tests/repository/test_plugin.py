@@ -1,7 +1,5 @@
 """The plugin: one tree for several assistants, whose parts agree and hold nothing of a machine."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The reference pages match the code."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

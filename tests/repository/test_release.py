@@ -1,7 +1,5 @@
 """Release files: one version everywhere, a registry entry and a bundle by their formats, a workflow of make targets."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

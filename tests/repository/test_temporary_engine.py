@@ -1,7 +1,5 @@
 """A test run that is killed leaves no Postgres and no files."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -16,6 +16,7 @@ import click
 from folklore.cli import screen
 from folklore.cli.screen import paint as paint
 from folklore.cli.screen import print_line as print_line
+from folklore.lazy import Lazy
 from folklore.memory import serializers
 from folklore.memory.ids import short
 from folklore.memory.serializers import Format
@@ -26,6 +27,9 @@ from folklore.text.difference import Part, changed_lines
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision, Stale
+    from folklore.text.query import highlight
+else:
+    highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
 
 # Receives the number of steps done and a text for the user.
 Report = Callable[[int, str], None]
@@ -87,9 +91,7 @@ def _words_of(query: str) -> re.Pattern[str] | None:
     """Return the pattern of a question's words and their inflected forms; None if none would be highlighted."""
     if not screen.has_styles():
         return None
-    from folklore.text.query.highlight import highlight_pattern  # 10 ms, and only for a terminal
-
-    return highlight_pattern(query)
+    return highlight.highlight_pattern(query)
 
 
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")
@@ -367,9 +369,8 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     text = screen.visible(line)
     if words is None:
         return text
-    from folklore.text.query.highlight import highlighted
-
-    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(text, words))
+    parts = highlight.highlighted(text, words)
+    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in parts)
 
 
 def _headline(memory: Memory, zone: tzinfo, *, under_heading: bool) -> str:

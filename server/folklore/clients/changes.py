@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from difflib import unified_diff
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -209,8 +210,6 @@ def _check_writable(path: Path) -> None:
 
 def changed_lines(change: Change) -> str:
     """Return a change as a unified diff, with a token of an earlier installation masked."""
-    from difflib import unified_diff
-
     old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.previous, change.content)]
     names = [str(change.path) if content is not None else "/dev/null" for content in (change.previous, change.content)]
     diff = unified_diff(old, new, names[0], names[1])

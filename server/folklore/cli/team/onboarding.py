@@ -14,6 +14,7 @@ from folklore import pip_install
 from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, quick_settings, settings_of, zone_of
 from folklore.cli.operate.checks import print_checks
+from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json, expiry_options
 from folklore.cli.output import print_json, print_line
@@ -178,8 +179,6 @@ async def _redeem(client: HttpClient, code: str, secret: str) -> Membership:
 
 def _install(ctx: click.Context, server: str) -> int:
     """Install into the assistants found; return the exit code."""
-    from folklore.cli.operate.install import install
-
     try:
         return int(ctx.invoke(install) or 0)
     except NotFound as error:

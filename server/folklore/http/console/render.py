@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from folklore.http.requested import requested_zone
 from folklore.memory.ids import short
 from folklore.text.amounts import amount
@@ -18,7 +20,6 @@ from folklore.text.dates.distance import absolute_time, distance
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 _ROOM = "folklore.http.console"
 _STATIC_TYPES: Mapping[str, str] = {
@@ -75,8 +76,6 @@ def html(template: str, values: Mapping[str, Any]) -> str:
 
 def ago(moment: datetime | None) -> Markup | str:
     """Return a time element: the distance from now; date, time and zone in its title."""
-    from markupsafe import Markup
-
     if moment is None:
         return "never"
     at = moment.astimezone(zone := _zone())

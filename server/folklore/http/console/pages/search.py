@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
 
@@ -25,9 +26,6 @@ from folklore.text.amounts import amount
 from folklore.text.query.highlight import highlight_pattern, highlighted, words_of
 from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import line, snippet
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 # Results that are shown at first, and those of one ranking, which chips count and "show more" shows.
 _PAGE, _MOST = 20, 100
@@ -227,8 +225,6 @@ def _shown_result(result: Recalled, words: QuestionWords, pattern: re.Pattern[st
 
 def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
     """Return a text as HTML, in which matches of the pattern are marked."""
-    from markupsafe import Markup, escape
-
     parts = highlighted(text, pattern)
     return Markup("").join(
         Markup("<mark>{}</mark>").format(part) if matches else escape(part) for part, matches in parts
