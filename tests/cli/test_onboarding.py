@@ -476,7 +476,7 @@ async def test_of_two_exchanges_at_the_same_time_one_gets_the_token(person: Pers
             *(person.call(request_of(invitation, secret)) for secret in secrets), return_exceptions=True
         )
 
-        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Joined", *["Unauthenticated"] * 5]
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Membership", *["Unauthenticated"] * 5]
         winner = next(
             secret for secret, outcome in zip(secrets, outcomes, strict=True) if not isinstance(outcome, BaseException)
         )
