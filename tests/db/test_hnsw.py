@@ -1,7 +1,5 @@
 """The HNSW index over all vectors: built from a number on, rebuilt when invalid, dropped when unneeded."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Search by an HNSW index: nearly the results of exact search, and exact search where the index misses some."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

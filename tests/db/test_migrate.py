@@ -1,7 +1,5 @@
 """Migrations: each is applied once, and a database that another version made is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable

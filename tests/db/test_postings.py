@@ -1,7 +1,5 @@
 """Postings: packed and fresh ones give the same answers, whatever happens while they are packed."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from datetime import UTC, datetime

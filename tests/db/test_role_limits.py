@@ -1,7 +1,5 @@
 """Limits of the database role for tokens: SQL by the role itself writes in no other name and stops no other caller."""
 
-from __future__ import annotations
-
 import asyncpg
 import pytest
 

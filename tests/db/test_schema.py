@@ -1,7 +1,5 @@
 """The schema: the migrations make it, schema.sql shows it, and a cluster can distribute it."""
 
-from __future__ import annotations
-
 import re
 
 import asyncpg

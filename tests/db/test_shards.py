@@ -1,7 +1,5 @@
 """Statements on a cluster: sent to each shard alone and merged, on one Postgres that has no shards."""
 
-from __future__ import annotations
-
 import asyncpg
 import pytest
 

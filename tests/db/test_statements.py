@@ -1,7 +1,5 @@
 """SQL statements: read with their includes, numbered parameters, and the rules that keep them fit for a cluster."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

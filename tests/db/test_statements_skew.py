@@ -1,7 +1,5 @@
 """Plans over namespaces of very different sizes, with skewed and missing statistics: no data table is read whole."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence

@@ -4,8 +4,6 @@ Conditions on metadata become one predicate of the SQL/JSON path language, a par
 every key and value is quoted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo

@@ -1,7 +1,5 @@
 """Texts recalled in this process: an assistant that stores one again, in quotation marks, confirms it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers to the events of an assistant's session."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 
 from folklore.memory.context import RequestContext

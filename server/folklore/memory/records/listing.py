@@ -1,7 +1,5 @@
 """Lists of memories in order of time, in pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
