@@ -146,13 +146,12 @@ def _words(parts: Sequence[Row], budget: int) -> Row:
         if spent <= budget or not rarest:
             rarest.add(word)
     listed = [
-        item
+        (word, space.bytes, (len(entries) // 8).to_bytes(4, "big"), entries)
         for part in parts
-        for item in zip(part["spaces"] or (), part["rare"] or (), part["entries"] or (), strict=True)
-        if item[1] in rarest
+        for space, word, entries in zip(part["spaces"] or (), part["rare"] or (), part["entries"] or (), strict=True)
+        if word in rarest
     ]
-    spaces, rare, entries = zip(*listed, strict=True) if listed else ((), (), ())
     row = dict(parts[0]) | {"words": list(documents), "documents": list(documents.values())}
-    row |= {"spaces": spaces, "rare": rare, "entries": entries}
+    row |= zip(("rare", "spaces", "counts", "entries"), zip(*listed, strict=True) if listed else ((),) * 4, strict=True)
     row |= {name: sum(part[name] for part in parts) for name in ("total", "length")}
     return row | {name: b"".join(part[name] or b"" for part in parts) for name in row if name.startswith("fresh_")}

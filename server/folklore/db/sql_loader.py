@@ -75,7 +75,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "one": {"listed_namespaces": "listed_namespace"},
     "together": {"listed_namespaces": "listed_namespace", "of_namespace": "of_namespaces"},
     "token": {"matching": "matching_token"},
-    "others": {"within": "without", "others": "others"},
+    "others": {"others": "others", "left_out": "left_out"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
     # A function that reads data tables is not sent to a node.
@@ -119,7 +119,7 @@ def statement(name: str) -> Statement:
     """
     file, *variants = name.split(":")
     # These are in a variant alone.
-    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "space_row"))
+    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "left_out", "space_row"))
     filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
     for variant in variants:
         filled |= _TEXTS.get(variant, {})
@@ -135,7 +135,8 @@ def statement(name: str) -> Statement:
         body = _READ.sub(r"\1 = space.namespace_id and \g<0>", text)
         text = _COMMENT.sub("", _read("fragments/each")).replace("{statement}", body)
     if "others" in variants:
-        text = text.replace(" = any(:namespaces::uuid[])", " = any((select ids from others)::uuid[])")
+        meant = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
+        text = text.replace("= any(:namespaces::uuid[])", f"{meant}::uuid[])")
     for gap, value in filled.items():
         text = text.replace(gap, value)
     if any(gap in text for gap in _GAPS):

@@ -57,7 +57,7 @@ class ScopeWords:
     entries: Mapping[int, Matches]
     fresh: Mapping[int, Matches]
     fresh_rows: NDArray[np.intp]
-    spaces: Sequence[UUID]
+    spaces: bytes
     fresh_spaces: bytes
     fresh_ids: bytes
 
@@ -69,20 +69,16 @@ class ScopeWords:
         for place, *item in zip(*columns, strict=True):
             analysed[place - 1].append(Analysed(*item))
         all_lexemes = [*lexemes, *(item.lexeme for parts in analysed for item in parts)]
-        places = {space: place for place, space in enumerate(dict.fromkeys(row["spaces"] or ()))}
-        rare: dict[int, list[tuple[int, bytes]]] = {}
-        for space, word, entries in zip(row["spaces"] or (), row["rare"] or (), row["entries"] or (), strict=True):
-            rare.setdefault(word, []).append((places[space], entries))
+        entries, spaces = _entries(row)
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
-        length = float(row["length"]) + float(lengths.sum())
         return cls(
-            CorpusStatistics(total, length / max(total, 1)),
+            CorpusStatistics(total, (float(row["length"]) + float(lengths.sum())) / max(total, 1)),
             analysed,
             {word: int(count) for word, count in zip(row["words"] or (), row["documents"] or (), strict=True)},
-            {word: _entries(parts) for word, parts in rare.items()},
+            entries,
             *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in all_lexemes})),
-            list(places),
+            spaces,
             row["fresh_spaces"] or b"",
             row["fresh_ids"] or b"",
         )
@@ -90,8 +86,7 @@ class ScopeWords:
     def documents(self, lexeme: str) -> int:
         """Return how many memories hold a lexeme."""
         word = word_of(lexeme)
-        matches = self.fresh.get(word)
-        return self.packed.get(word, 0) + (0 if matches is None else len(matches.memories))
+        return self.packed.get(word, 0) + (len(self.fresh[word].memories) if word in self.fresh else 0)
 
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
@@ -101,14 +96,11 @@ class ScopeWords:
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
         word = word_of(lexeme)
-        entries, fresh = self.entries.get(word), self.fresh.get(word, _nothing())
+        entries, nothing = self.entries.get(word), Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        fresh = self.fresh.get(word, nothing)
         if entries is None:
             return None if self.packed.get(word) else fresh
-        return Matches(
-            np.concatenate([entries.memories, fresh.memories]),
-            np.concatenate([entries.frequencies, fresh.frequencies]),
-            np.concatenate([entries.lengths, fresh.lengths]),
-        )
+        return Matches(*(np.concatenate(column) for column in zip(entries, fresh, strict=True)))
 
     def ordered(self, bm25: Bm25) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held."""
@@ -138,25 +130,29 @@ class ScopeWords:
                 ids.append(UUID(bytes=self.fresh_ids[begin : begin + 16]))
                 numbers.append(None)
             else:
-                spaces.append(self.spaces[memory >> 32])
+                begin = (memory >> 32) * 16
+                spaces.append(UUID(bytes=self.spaces[begin : begin + 16]))
                 numbers.append(memory & 0xFFFFFFFF)
                 ids.append(None)
         return {"spaces": spaces, "numbers": numbers, "ids": ids}
 
 
-def _nothing() -> Matches:
-    return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-
-
-def _entries(parts: Sequence[tuple[int, bytes]]) -> Matches:
-    """Return the entries of a word in several namespaces."""
-    entries = np.frombuffer(
-        b"".join(raw for _, raw in parts), [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
-    )
-    places = np.repeat([place << 32 for place, _ in parts], [len(raw) // 8 for _, raw in parts])
-    return Matches(
-        entries["number"] + places, entries["frequency"].astype(np.float64), entries["length"].astype(np.float64)
-    )
+def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
+    """Return the entries of each word that was read, and the namespaces that have any, in the order of their ids."""
+    parts: dict[int, list[list[bytes]]] = {}
+    for word, *columns in zip(*(row[name] or () for name in ("rare", "spaces", "counts", "entries")), strict=True):
+        parts.setdefault(word, []).append(columns)
+    joined = {word: [b"".join(column) for column in zip(*parts[word], strict=True)] for word in parts}
+    every = np.frombuffer(b"".join(spaces for spaces, *_ in joined.values()), "S16")
+    distinct, places = np.unique(every, return_inverse=True)
+    matches, begin = {}, 0
+    for word, (spaces, counts, raw) in joined.items():
+        end = begin + len(spaces) // 16
+        entries = np.frombuffer(raw, [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")])
+        numbers = entries["number"] + np.repeat(places[begin:end] << 32, np.frombuffer(counts, ">i4"))
+        matches[word] = Matches(numbers, entries["frequency"].astype(float), entries["length"].astype(float))
+        begin = end
+    return matches, distinct.tobytes()
 
 
 def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tuple[dict[int, Matches], NDArray[np.intp]]:

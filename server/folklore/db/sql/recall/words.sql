@@ -1,10 +1,10 @@
 -- The words of a question in scope, one row. Its :pieces between white space are analysed in :languages: each lexeme with
 -- its kind, piece, position, and language if it is of one. Of these, and of :lexemes, the postings: the kept number of
--- documents among packed memories and, of the rarest words until :budget postings are spent, the entries in each
--- namespace. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
+-- documents among packed memories and, of the rarest words until :budget postings are spent, the entries, with the
+-- namespaces that have any, and how many. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
 -- one moment: a memory is packed or fresh.
 with
--- include others
+-- include left_out
 piece as materialized (
     select given.text, given.place::integer from unnest(:pieces::text[]) with ordinality as given (text, place)
 ),
@@ -25,22 +25,20 @@ analysed as materialized (
     from piece
     cross join lateral unnest(folklore_compounds(piece.text)) as found
 ),
-held as materialized (
-    select p.namespace_id, p.word, p.documents
+counted as materialized (
+    select p.word, sum(p.documents) as documents
     from postings p
     where p.word = any(array(
             select folklore_word(lexeme) from (select lexeme from analysed union select unnest(:lexemes::text[])) named
         )) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
-),
-counted as materialized (
-    select held.word, sum(held.documents) as documents from held group by held.word
+    group by p.word
 ),
 rarest as materialized (
     select spent.word
     from (select counted.*, sum(documents) over (order by documents, word) as postings from counted) spent
     where spent.postings <= :budget::integer or spent.postings = spent.documents
 ),
-listed as (
+listed as materialized (
     select o.namespace_id, o.word, case when 8 * o.documents <= octet_length(o.entries) then o.entries else (
             select string_agg(p.entries, '')
             from postings p
@@ -48,9 +46,6 @@ listed as (
         ) end as entries
     from postings o
     where o.word = any(array(select word from rarest)) and o.namespace_id = any(:namespaces::uuid[]) and o.block = 0
-),
-fresh as (
-    select f.* from fresh_words f where f.namespace_id = any(:namespaces::uuid[])
 )
 select a.*, c.*, p.*, f.*, n.*
 from (
@@ -60,13 +55,19 @@ from (
 ) a
 cross join (select array_agg(word) as words, array_agg(documents) as documents from counted) c
 cross join (
-    select array_agg(namespace_id) as spaces, array_agg(word) as rare, array_agg(entries) as entries from listed
+    select array_agg(word) as rare, array_agg(spaces) as spaces, array_agg(counts) as counts, array_agg(entries) as entries
+    from (
+        select word, string_agg(uuid_send(namespace_id), '') as spaces,
+            string_agg(int4send(octet_length(entries) / 8), '') as counts, string_agg(entries, '') as entries
+        from listed
+        group by word
+    ) of_word
 ) p
 cross join (
     select string_agg(uuid_send(namespace_id), '') as fresh_spaces, string_agg(uuid_send(memory_id), '') as fresh_ids,
         string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(octet_length(words) / 4), '') as fresh_counts,
         string_agg(words, '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
-    from fresh
+    from fresh_words where namespace_id = any(:namespaces::uuid[])
 ) f
 cross join (
     select coalesce(sum(n.documents), 0) as total, coalesce(sum(n.length), 0) as length

@@ -1,2 +1,0 @@
--- True for a vector e of :namespaces.
-    e.namespace_id = any(:namespaces::uuid[])
