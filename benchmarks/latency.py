@@ -180,7 +180,7 @@ def build_index(home: str) -> dict[str, float]:
 async def large(home: str, count: int) -> dict[str, float]:
     """Compare questions in one large namespace, searched exactly, then through the index."""
     # Storing takes so long that the server would build the index meanwhile.
-    os.environ["FOLKLORE_UPKEEP__ENABLED"] = "false"
+    os.environ["FOLKLORE_JOBS__ENABLED"] = "false"
     texts = sentences(count)
     async with Client(served(home)) as client:
         figures = {"memories": float(count), "stored_per_second": count / sum(await store(client, texts))}

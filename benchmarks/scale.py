@@ -87,7 +87,7 @@ def question(rng: random.Random, texts: Sequence[str]) -> str:
 def of(home: Path, *arguments: str) -> StdioServerParameters:
     """Return how to start Python with this home, in a project of average size, without background jobs."""
     started = command(str(home), *arguments)
-    more = {"FOLKLORE_NAMESPACE": _SMALL, "FOLKLORE_SECRETS": "off", "FOLKLORE_UPKEEP__ENABLED": "false"}
+    more = {"FOLKLORE_NAMESPACE": _SMALL, "FOLKLORE_SECRETS": "off", "FOLKLORE_JOBS__ENABLED": "false"}
     more["FOLKLORE_EMBEDDING__PROVIDER"] = "bundled"
     return started.model_copy(update={"env": {**(started.env or {}), **more}})
 
