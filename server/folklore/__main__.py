@@ -3,8 +3,8 @@
 import os
 import sys
 
-from folklore.forked import exit_code
-from folklore.session_start import answered
+from folklore.local.forked import exit_code
+from folklore.local.session_start import answered
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from mcp import Client
 
-from folklore import local
-from folklore.local import LocalServer
+from folklore.local import server as local
+from folklore.local.server import LocalServer
 from tests.commands import Ran
 from tests.servers import Watched, on_stdio, own_servers, own_servers_ended, watched
 from tests.team import called

@@ -25,7 +25,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.clients.authorities import tls_context
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 
 Message = dict[str, Any]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from folklore import __version__
 from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 
 Notify = Callable[[Message], None]
 

@@ -1,16 +1,14 @@
 """Standard input and output of the bridge, by lines."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from folklore import forked
 from folklore.background import in_thread
 from folklore.bridge.connections import Message
+from folklore.local import forked
 from folklore.text.lines import LineReader, LongLine
 
 _CHUNK = 65_536

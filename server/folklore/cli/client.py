@@ -21,7 +21,7 @@ from folklore.bridge.connections import Connections, Lost
 from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 from folklore.memory.service.code import mark, prepare
 from folklore.phases import phase

@@ -17,7 +17,7 @@ from folklore.app import App, local_zone, running
 from folklore.cli.client import HttpClient
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations, Service
 from folklore.phases import phase

@@ -3,8 +3,6 @@
 On Linux only, where a client's rights can be compared with those of the server: a fork acts for the client.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import logging
@@ -21,9 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from folklore import forked
 from folklore.cli import screen
 from folklore.cli.main import outcome
+from folklore.local import forked
 
 _MODULES = (
     *("bridge.bridge", "bridge.stdio", "cli.daily.injected", "cli.daily.read", "cli.daily.stale", "cli.daily.status"),

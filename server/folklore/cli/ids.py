@@ -12,9 +12,9 @@ from uuid import UUID
 
 import click
 
-from folklore import forked
 from folklore.cli.context import quick_settings, with_operations
 from folklore.errors import InvalidInput
+from folklore.local import forked
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations
 from folklore.memory.service.endings import ending_of, whole_ids

@@ -11,11 +11,11 @@ from folklore.cli.context import operations_of, settings_of
 from folklore.config import Settings
 from folklore.engine.files import EnginePaths
 from folklore.errors import FolkloreError
+from folklore.local.session_start import SECONDS, away, printed, read_event
 from folklore.log import get_logger
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.project import project_namespace
-from folklore.session_start import SECONDS, away, printed, read_event
 
 log = get_logger(__name__)
 

@@ -24,7 +24,7 @@ from folklore.cli.context import local_server, quick_settings, settings_of
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 
 
 @click.command()

@@ -35,7 +35,7 @@ from folklore.http.server.connections import ConnectionGuard, RequestTracking
 from folklore.http.server.health import Health
 from folklore.http.server.serve import bind, exit_in_time, is_no_cancellation, uvicorn_config
 from folklore.http.trusted_hosts import transport_security
-from folklore.local import LocalServer
+from folklore.local.server import LocalServer
 from folklore.log import get_logger
 from folklore.mcp.server import build_server
 from folklore.memory.auth.current_caller import calling, current_caller

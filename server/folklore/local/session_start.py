@@ -1,7 +1,5 @@
 """The start of a session, answered by the user's server. Imports the standard library only: assistants wait for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -10,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from folklore.local import LocalServer, home_of
+from folklore.local.server import LocalServer, home_of
 
 # Clients drop the answer of a hook after five seconds.
 SECONDS = 4.0

@@ -1,7 +1,5 @@
 """A command that a fork of the user's server carries out. Imports the standard library only: people wait for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -10,7 +8,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
-from folklore.local import LocalServer, home_of
+from folklore.local.server import LocalServer, home_of
 
 # What users and assistants call many times a day, without an editor.
 _DAILY = ("forget", "history", "injected", "list", "log", "pin", "recall", "relate", "search", "show", "stale")
@@ -27,7 +25,7 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
         return None
     command, options = list(arguments), {"home": home_of(environ)}
     while command[:1] in (["--home"], ["--config"]) and len(command) > 1:  # `folklore install` writes them
-        options[command[0][2:]] = os.path.abspath(command[1])  # noqa: PTH100 - pathlib takes long to import
+        options[command[0][2:]] = os.path.abspath(command[1])
         del command[:2]
     if not _COMMANDS.issuperset(command[:1]) or (command[:1] == ["serve"] and len(command) > 1):
         return None
