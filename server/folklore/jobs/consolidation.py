@@ -16,13 +16,13 @@ from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import ExistingReflection, Member, Reflection, Reflections, Sources
+from folklore.jobs.clusters import Clustering, Neighbour, nearest, stars
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.memory.ids import new_id
 from folklore.memory.recall.corpus_statistics import lexemes_of, read_pieces
 from folklore.memory.records.store import embed
 from folklore.memory.validation import check_draft
 from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
-from folklore.ranking.clusters import Clustering, Neighbour, nearest, stars
 from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.clean import digest
 from folklore.text.gist import gist, keywords, shared_words

@@ -15,8 +15,8 @@ from folklore.db.stores.upkeep.maintenance import Maintenance, UsedMemory
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
+from folklore.jobs.quality import protected, quality
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.ranking.quality import protected, quality
 
 _MINUTES, _HOUR, _DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
 # 128 texts take the bundled model 0.1 s, and MiniLM several processors. The next run tries a failing service again.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.db.rows import QUALITY_FLOOR
-from folklore.ranking.quality import HALF_LIFE, base, protected, quality
+from folklore.jobs.quality import HALF_LIFE, base, protected, quality
 
 DAY = timedelta(days=1)
 

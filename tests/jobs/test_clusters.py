@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from folklore.ranking.clusters import Clustering, nearest, stars
+from folklore.jobs.clusters import Clustering, nearest, stars
 
 RULES = Clustering(block=3)
 
