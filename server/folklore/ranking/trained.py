@@ -17,7 +17,6 @@ from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.model import Match
 from folklore.ranking.features import CONFIDENCE, RELEVANCE, Pool
-from folklore.ranking.weights import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,10 @@ class Weights:
     fair: float
     floor: float
 
-    def relevance_of(self, pool: Pool, ranking: Ranking) -> dict[str, NDArray[np.float64]]:
+    def relevance_of(self, pool: Pool) -> dict[str, NDArray[np.float64]]:
         """Return each feature of the candidates (n,) times its weight; their sum is the relevance."""
-        return {
-            name: feature(pool) * (self.relevance[name] * ranking.scale(group))
-            for name, (feature, group) in RELEVANCE.items()
-            if name in self.relevance
-        }
+        trained = {name: self.relevance[name] for name in RELEVANCE if name in self.relevance}
+        return {name: RELEVANCE[name][0](pool) * weight for name, weight in trained.items()}
 
     def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
         """Return the probability (n,) that a memory answers the question, estimated from the two alone.

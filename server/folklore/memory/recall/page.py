@@ -190,18 +190,10 @@ def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
 
 def _explain_answer(search: Search, found: Found) -> JsonObject:
     """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
-    milliseconds = {"dense": found.dense.milliseconds, "keyword": found.keyword.milliseconds}
     value: dict[str, object] = {
-        branch: {
-            "path": hits.path if branch == "dense" else "tsvector" if search.expression else "postings",
-            "hits": len(hits.ids),
-            "milliseconds": round(milliseconds[branch], 2),
-        }
-        for branch, hits in found.hits.items()
+        of.branch: {"path": of.path, "hits": len(of.hits), "milliseconds": round(of.milliseconds, 2)}
+        for of in found.lists(search)
     }
-    if (words := found.keyword.words) is not None:
-        value["lexemes"] = {
-            lexeme: {"documents": count, "weight": round(words.weights.get(lexeme, 0.0), 3)}
-            for lexeme, count in words.query.documents.items()
-        }
+    if words := found.words():
+        value["lexemes"] = {of.word: {"documents": of.documents, "weight": round(of.weight, 3)} for of in words}
     return value

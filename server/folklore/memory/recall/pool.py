@@ -107,24 +107,16 @@ class Candidates:
 
 
 def candidates_of(
-    search: Search, found: Found, all_: Mapping[UUID, Candidate], surrounded: Collection[UUID]
+    search: Search,
+    found: Found,
+    all_: Mapping[UUID, Candidate],
+    surrounded: Sequence[UUID],
+    known: Mapping[UUID, Held] = {},
 ) -> Candidates:
-    """Return candidates with what they hold of the question."""
+    """Return candidates with what they hold of the question, which of some is `known`."""
     words, rarity = QuestionWords.of(search.pieces), _rarity(search, found)
-    held = {id_: _held(words, rarity, candidate) for id_, candidate in all_.items()}
+    held = {id_: known.get(id_) or _held(words, rarity, candidate) for id_, candidate in all_.items()}
     return Candidates(all_, held, rarity, frozenset(surrounded))
-
-
-def with_neighbours(
-    search: Search, candidates: Candidates, ids: Sequence[UUID], read: Mapping[UUID, Candidate]
-) -> Candidates:
-    """Return some candidates with their direct neighbours, among them those that were `read` later."""
-    words, known = QuestionWords.of(search.pieces), list(candidates.all)
-    beside = candidates.beside[[candidates.rows[id_] for id_ in ids], :2]
-    chosen = dict.fromkeys([*ids, *(known[row] for row in beside[beside >= 0]), *read])
-    all_ = {id_: candidates.all.get(id_) or read[id_] for id_ in chosen}
-    held = {id_: candidates.held.get(id_) or _held(words, candidates.rarity, item) for id_, item in all_.items()}
-    return Candidates(all_, held, candidates.rarity, candidates.surrounded)
 
 
 def pool_of(search: Search, found: Found, candidates: Candidates) -> Pool:

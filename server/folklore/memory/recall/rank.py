@@ -14,7 +14,7 @@ from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.pool import Candidates, candidates_of, pool_of, with_neighbours
+from folklore.memory.recall.pool import Candidates, candidates_of, pool_of
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
 from folklore.ranking.diversity import (
@@ -24,20 +24,17 @@ from folklore.ranking.diversity import (
     newest_first,
     share_words,
 )
+from folklore.ranking.features import group_of
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
 from folklore.ranking.numbers import ALONE, COVERED, MOST_WEAK, REFLECTIONS, SAME_SUBJECT, SAME_WORDS, SURROUNDED
 from folklore.ranking.signals import signals_of
 from folklore.ranking.trained import Weights, weights_for
-from folklore.ranking.weights import SCALES, Ranking
 from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.query.question import QuestionWords
 from folklore.text.words import separated
 
 log = get_logger(__name__)
-
-# The scales by which the weights were trained, whatever a preset makes of them.
-_TRAINED = Ranking()
 
 _REFLECTION = "reflection"
 # Characters of a statement, which alone is on one subject, and of one whose words are compared: one other word changes
@@ -50,7 +47,7 @@ _RERANKED_QUESTION = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The best candidates, best first, with their relevance (n,); how many a reranker sorted.
+    """The best candidates, best first, with their relevance (n,).
 
     `variants` are near-duplicates of a candidate, newest first, which it represents. `parts` are the features of all
     candidates times their weights, by row, `trained` their sum by the trained weights alone, of which scores are made.
@@ -61,7 +58,6 @@ class Leading:
     variants: Mapping[UUID, Sequence[UUID]]
     parts: Mapping[str, NDArray[np.float64]]
     trained: NDArray[np.float64]
-    reranked: int = 0
     degraded: tuple[Degraded, ...] = ()
 
 
@@ -92,11 +88,14 @@ class Ranked:
         return not self.confidence or max(self.confidence.values()) >= self.weights.floor
 
 
-async def rank(memory: MemoryContext, search: Search, found: Found) -> Ranked:
-    """Return the ranked results of the branches. One statement; one more where neighbours of a result were not read."""
+async def rank(memory: MemoryContext, search: Search, found: Found, weights: Weights | None = None) -> Ranked:
+    """Return the results of the branches, ranked by the weights of their model if no others are given.
+
+    One statement; one more where neighbours of a result were not read.
+    """
     with stage("recall.rank"):
         rrf, candidates, degraded = await read_pool(memory, search, found)
-        weights = weights_for(_model_of(found))
+        weights = weights or weights_for(_model_of(found))
         leading = _leading(search, found, candidates, rrf, weights)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await _rerank(memory.reranker, search, leading, candidates)
@@ -168,9 +167,9 @@ def _leading(
         parts = {"reciprocal ranks": np.array([rrf[id_] / best for id_ in ids])}
     else:
         pool, rows = pool_of(search, found, candidates), [candidate.row for candidate in candidates.all.values()]
-        parts = weights.relevance_of(pool, ranking)
-        own = parts if all(ranking.scale(group) == 1.0 for group in SCALES) else weights.relevance_of(pool, _TRAINED)
+        own = weights.relevance_of(pool)
         trained = np.sum(list(own.values()), axis=0)
+        parts = {name: values * ranking.scale(group_of(name)) for name, values in own.items()}
         parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
     relevance = dict(zip(ids, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
     order = _with_few_reflections(best_first(relevance, rrf), candidates.all, search.wanted)
@@ -204,7 +203,7 @@ async def _rerank(reranker: Reranker, search: Search, leading: Leading, candidat
         return replace(leading, degraded=(Degraded("rerank", error.message),))
     places, relevance = reranked(leading.relevance, scores)
     order = [leading.order[place] for place in places]
-    return replace(leading, order=order, relevance=relevance, reranked=len(texts))
+    return replace(leading, order=order, relevance=relevance)
 
 
 def _diverse(search: Search, leading: Leading, candidates: Candidates) -> dict[UUID, float]:
@@ -240,7 +239,8 @@ def _newer_on_subject(
         return {}
     vectors = candidates.near(ids)
     held = candidates.words[[candidates.rows[id_] for id_ in ids]]
-    possible = later & _covered(held, candidates.rarity)
+    shared = (held * candidates.rarity) @ held.T.astype(float)
+    possible = later & (shared >= COVERED * shared.diagonal()[:, None] - 1e-9)
     alike = vectors @ vectors.T >= SAME_SUBJECT
     texts = [candidates.all[id_].content for id_ in ids]
     words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
@@ -255,13 +255,6 @@ def _newer_on_subject(
     for others in newer.values():
         others.sort(key=candidates.time_of, reverse=True)
     return newer
-
-
-def _covered(held: NDArray[np.bool_], rarity: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for every two (n, n) True if the second holds enough of the question's words that the first holds."""
-    shared = (held * rarity) @ held.T.astype(float)
-    covered: NDArray[np.bool_] = shared >= COVERED * shared.diagonal()[:, None] - 1e-9
-    return covered
 
 
 async def _confidences(
@@ -289,8 +282,11 @@ async def _confidences(
         spaces = {candidates.all[id_].row["namespace_id"] for id_ in lacking}
         query = CandidateQuery(spaces, lacking, spreading=lacking, reach=1, related=False, near=near)
         read, _ = await read_candidates(memory, search, query)
-    chosen = with_neighbours(search, candidates, results, read)
-    return dict(zip(results, weights.confidence_of(pool_of(search, found, chosen)).tolist(), strict=False))
+    known, beside = list(candidates.all), candidates.beside[[candidates.rows[id_] for id_ in results], :2]
+    chosen = dict.fromkeys([*results, *(known[row] for row in beside[beside >= 0]), *read])
+    all_ = {id_: candidates.all.get(id_) or read[id_] for id_ in chosen}
+    pool = pool_of(search, found, candidates_of(search, found, all_, (), candidates.held))
+    return dict(zip(results, weights.confidence_of(pool).tolist(), strict=False))
 
 
 def _scores(

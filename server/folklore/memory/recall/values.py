@@ -11,6 +11,7 @@ from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Bm25, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
+from folklore.memory.results import BranchHit, BranchList, ExplainedWord
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery
@@ -135,6 +136,25 @@ class Found:
     degraded: tuple[Degraded, ...]
     dense: DenseResult
     keyword: KeywordResult
+
+    def lists(self, search: Search) -> tuple[BranchList, ...]:
+        """Return the lists of the branches as they are explained."""
+        milliseconds = {"dense": self.dense.milliseconds, "keyword": self.keyword.milliseconds}
+        lists = []
+        for branch, hits in self.hits.items():
+            listed = zip(hits.ids, hits.scores, hits.raw, strict=True)
+            rows = tuple(BranchHit(id_, rank, score, raw) for rank, (id_, score, raw) in enumerate(listed, start=1))
+            path = hits.path if branch == "dense" else "tsvector" if search.expression else "postings"
+            lists.append(BranchList(branch, path, milliseconds[branch], rows))
+        return tuple(lists)
+
+    def words(self) -> tuple[ExplainedWord, ...]:
+        """Return the words of the question, the heaviest first."""
+        if (words := self.keyword.words) is None:
+            return ()
+        counts, weights = words.query.documents.items(), words.weights
+        found = [ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts]
+        return tuple(sorted(found, key=lambda item: -item.weight))
 
     def coverage(self) -> dict[UUID, float]:
         """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
