@@ -1,27 +1,40 @@
-"""Textbook BM25 next to the keyword branch alone and to the default ranking, over the same memories and questions."""
+"""The default ranking next to plain ones over the same questions, each set left out in training."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import click
 import numpy as np
 
-from benchmarks.command_line import SETS, Benchmark, Options, main, print_json, print_table, track
-from benchmarks.metrics import Sample, interval, mean, recall_at
-from benchmarks.sets import RetrievalSet, read_set
-from benchmarks.store import open_store
+from benchmarks.command_line import main, print_json, print_table, track
+from benchmarks.metrics import Sample, interval, mean, recall_at, reciprocal_rank
+from benchmarks.sets import RetrievalSet
+from benchmarks.store import Store, open_store
+from benchmarks.train_ranking import examples, search_for, spaces_of, store_sets, train
+from folklore.memory.recall.pipeline import run_branches
+from folklore.memory.recall.rank import rank
+from folklore.memory.recall.values import Question as Asked
+from folklore.ranking.trained import Weights
+from folklore.ranking.weights import PRESETS, Branch
 
 K1, B = 0.9, 0.4
-# Each alone is asked with the preset.
-PRESETS = ("keyword", "balanced")
+_LIMIT = 10
+_METRICS: Mapping[str, Callable[[Sequence[str], frozenset[str]], float]] = {
+    "R@5": partial(recall_at, 5),
+    "R@10": partial(recall_at, 10),
+    "MRR": reciprocal_rank,
+}
+_BRANCHES: tuple[Branch, ...] = ("keyword", "dense")
 # Snowball stems of English words without stop words, as Postgres makes them; names are not split.
 _TERMS = """
     select given.place, found.lexeme, cardinality(found.positions)
@@ -74,59 +87,73 @@ async def terms_of(dsn: str, texts: Sequence[str]) -> list[Counter[str]]:
     return found
 
 
-async def measure(given: RetrievalSet, options: Options) -> dict[str, list[float]]:
-    """Return the recall of each question under BM25 and each preset."""
-    questions = given.sample(options.questions)
-    async with open_store(options.home and options.home / given.name) as store:
-        await store.fill(given)
-        dsn = await store.app.dsn()
-        texts = {name: await terms_of(dsn, [one["content"] for one in held]) for name, held in given.memories.items()}
-        asked = await terms_of(dsn, [question.query for question in questions])
-        scopes: dict[tuple[str, ...], Textbook] = {}
-        recalls: dict[str, list[float]] = {"textbook": [], **{preset: [] for preset in PRESETS}}
-        for question, terms in track([*zip(questions, asked, strict=True)], "Asking"):
-            spaces = given.asked(question)
-            if spaces not in scopes:
-                sources = [str(one["source"]) for name in spaces for one in given.memories[name]]
-                scopes[spaces] = Textbook.of(sources, [text for name in spaces for text in texts[name]])
-            found = scopes[spaces].ranked(terms, options.limit)
-            recalls["textbook"].append(recall_at(options.limit, found, question.evidence))
-            for preset in PRESETS:
-                arguments = {"ranking": {"preset": preset, **options.ranking}}
-                answer = await store.ask(question.query, question.namespaces, options.limit, arguments)
-                recalls[preset].append(recall_at(options.limit, answer.sources, question.evidence))
-        return recalls
+async def answers(store: Store, given: RetrievalSet, weights: Weights) -> list[dict[str, list[str]]]:
+    """Return the sources that each question gets: by default with these weights, and from each plain ranking."""
+    context, spaces = await store.app.context(store.app.caller, store.app.namespace), spaces_of(given)
+    dsn, questions = await store.app.dsn(), given.sample(None)
+    texts = {name: await terms_of(dsn, [one["content"] for one in held]) for name, held in given.memories.items()}
+    asked = await terms_of(dsn, [question.query for question in questions])
+    scopes: dict[tuple[str, ...], Textbook] = {}
+    found = []
+    for question, terms in track([*zip(questions, asked, strict=True)], "Asking"):
+        names = given.asked(question)
+        if names not in scopes:
+            sources = [str(one["source"]) for name in names for one in given.memories[name]]
+            scopes[names] = Textbook.of(sources, [text for name in names for text in texts[name]])
+        search = await search_for(context, Asked(question.query, tuple(spaces[name] for name in names), limit=_LIMIT))
+        lists = await run_branches(context.memory, search)
+        ranked = await rank(context.memory, search, lists, weights)
+        plain = replace(search, question=replace(search.question, ranking=PRESETS["rrf"]))
+        orders: dict[str, Iterable[UUID]] = {branch: lists.hits[branch].ids for branch in _BRANCHES}
+        orders |= {"default": ranked.scores, "rrf": (await rank(context.memory, plain, lists)).scores}
+        read = {id_: str(candidate.row["source"]) for id_, candidate in ranked.candidates.all.items()}
+        by_name = {name: [read[id_] for id_ in order][:_LIMIT] for name, order in orders.items()}
+        found.append(by_name | {"BM25": scopes[names].ranked(terms, _LIMIT)})
+    return found
 
 
-def _line(given: RetrievalSet, options: Options) -> dict[str, Any]:
-    """Return a line of the table: the recalls, and the keyword branch minus BM25 in points with its interval."""
-    recalls = asyncio.run(measure(given, options))
-    pairs = zip(recalls["keyword"], recalls["textbook"], strict=True)
-    sample = Sample([own - other for own, other in pairs], given.groups(given.sample(options.questions)))
-    difference = interval(sample)
-    return {
-        "set": given.name,
-        "questions": len(recalls["textbook"]),
-        **{f"R@{options.limit} {name}": mean(values) for name, values in recalls.items()},
-        "keyword - textbook": difference.difference * 100,
-        "low": difference.low * 100,
-        "high": difference.high * 100,
-    }
+def _lines(given: RetrievalSet, found: Sequence[Mapping[str, list[str]]]) -> list[dict[str, Any]]:
+    """Return a line for each metric: its means, and the default minus each plain ranking in points, with intervals."""
+    questions, lines = given.sample(None), []
+    for metric, of in _METRICS.items():
+        values = {
+            name: [of(one[name], question.evidence) for one, question in zip(found, questions, strict=True)]
+            for name in found[0]
+        }
+        means = {name: mean(value) for name, value in values.items()}
+        lines.append({"set": given.name, "metric": metric, **means})
+        for name in ("rrf", "BM25", max(_BRANCHES, key=lambda branch: means[branch])):
+            pairs = zip(values["default"], values[name], strict=True)
+            by = interval(Sample([(own - other) * 100 for own, other in pairs], given.groups(questions)))
+            column = name if name not in _BRANCHES else "better branch"
+            lines[-1][f"- {column}"] = f"{by.difference:+.1f} [{by.low:+.1f}, {by.high:+.1f}]"
+    return lines
 
 
-@click.command(cls=Benchmark)
-@SETS
-def textbook(sets: tuple[Path, ...], options: Options) -> None:
-    """Compare BM25 as in textbooks with the presets `keyword` and `balanced`.
+async def measure(folder: Path, home: Path | None) -> list[dict[str, Any]]:
+    """Return the lines of all sets of a folder."""
+    async with open_store(home) as store:
+        sets = [one async for one in store_sets(store, folder, home)]
+        trained_on = {one.name: await examples(store, one, _BRANCHES) for one in sets}
+        lines = []
+        for one in sets:
+            weights = train([held for name, held in trained_on.items() if name != one.name], dense=True)
+            lines += _lines(one, await answers(store, one, weights))
+        return lines
 
-    BM25 has k1 = 0.9, b = 0.4, English Snowball stems without stop words, and no other feature. The difference is in
-    points of R@k, with a paired bootstrap interval of 95 %.
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Keep the stored sets here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def textbook(folder: Path, home: Path | None, as_json: bool) -> None:
+    """Compare the default ranking with plain ones on the sets *-dev.jsonl of FOLDER, each left out in training.
+
+    Plain are the preset `rrf`, either branch alone, and BM25 as in textbooks: k1 = 0.9, b = 0.4, English Snowball stems
+    without stop words. Differences are in points, with paired bootstrap intervals of 95 %.
     """
-    lines = [_line(read_set(path), options) for path in sets]
-    if options.as_json:
-        print_json({"sets": lines})
-    else:
-        print_table(lines)
+    lines = asyncio.run(measure(folder, home))
+    print_json({"sets": lines}) if as_json else print_table(lines)
 
 
 if __name__ == "__main__":

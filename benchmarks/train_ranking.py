@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,10 @@ from folklore.memory.recall.pipeline import run_branches, search_of
 from folklore.memory.recall.pool import pool_of
 from folklore.memory.recall.rank import read_pool
 from folklore.memory.recall.values import Question as Asked
+from folklore.memory.recall.values import Search
 from folklore.ranking.features import CONFIDENCE, RELEVANCE
 from folklore.ranking.numbers import ALONE
+from folklore.ranking.trained import Weights
 from folklore.ranking.weights import Branch
 
 WEIGHTS = Path(__file__).parent.parent / "server/folklore/ranking/weights.json"
@@ -42,6 +44,8 @@ _FOREIGN = 200
 # sets that training has not seen, and precision varies by a tenth between sets. Share of answers that the floor keeps.
 _STRONG, _FAIR, _KEPT = 0.8, 0.6, 0.97
 _DIGITS = 2
+# Shares of the questions of a set, those with the greatest scores first, of which precision is given.
+_COVERED = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 Matrix = NDArray[np.float64]
 
@@ -57,11 +61,16 @@ class Example:
     right: NDArray[np.bool_]
 
 
+def spaces_of(given: RetrievalSet) -> dict[str, str]:
+    """Return the namespaces in which those of a set are stored."""
+    return {name: f"{given.name}/{name}".replace(":", "/") for name in given.memories}
+
+
 async def examples(store: Store, given: RetrievalSet, branches: Sequence[Branch]) -> list[Example]:
     """Return the examples of a set: its questions, and as many as asked of a namespace that cannot answer them."""
     app = store.app
     context = await app.context(app.caller, app.namespace)
-    spaces = {name: f"{given.name}/{name}".replace(":", "/") for name in given.memories}
+    spaces = spaces_of(given)
     found = [await _example(context, question, [spaces[name] for name in given.asked(question)], branches)
              for question in given.questions]  # fmt: skip
     names = list(spaces)
@@ -73,13 +82,15 @@ async def examples(store: Store, given: RetrievalSet, branches: Sequence[Branch]
     return found
 
 
+async def search_for(context: RequestContext, asked: Asked) -> Search:
+    """Return a question in its scope; signs in it are no operators."""
+    return replace(search_of(context, asked, await context.memory.find_namespaces(asked.namespaces)), expression=False)
+
+
 async def _example(
     context: RequestContext, question: Question, spaces: Sequence[str], branches: Sequence[Branch]
 ) -> Example:
-    asked = Asked(query=question.query, namespaces=tuple(spaces), branches=tuple(branches))
-    search = replace(
-        search_of(context, asked, await context.memory.find_namespaces(asked.namespaces)), expression=False
-    )
+    search = await search_for(context, Asked(question.query, tuple(spaces), branches=tuple(branches)))
     found = await run_branches(context.memory, search)
     _, candidates, _ = await read_pool(context.memory, search, found)
     ids: list[UUID] = list(candidates.all)
@@ -151,16 +162,8 @@ def _with_and_without(examples: Sequence[Example]) -> tuple[list[Example], list[
     return answered, [example for example in examples if not example.question.evidence and example.sources]
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """The weights as the file has them."""
-
-    relevance: dict[str, float]
-    confidence: dict[str, float]
-    score: dict[str, float]
-    strong: float
-    fair: float
-    floor: float
+class Trained(Weights):
+    """Weights, as they rank an example."""
 
     def relevances(self, example: Example) -> Matrix:
         """Return the relevance (n,) of the candidates."""
@@ -180,11 +183,8 @@ class Trained:
 
     def scores(self, made_of: Matrix) -> Matrix:
         """Return the scores of results, in order: the greatest of each and of those after it."""
-        own = (
-            made_of @ np.array([self.score[name] for name in ("relevance", "lead", "confidence")]) + self.score["bias"]
-        )
-        falling: Matrix = np.maximum.accumulate((1.0 / (1.0 + np.exp(-own)))[::-1])[::-1]
-        return falling
+        relevance, lead, doubts = made_of.T
+        return self.scores_of(relevance, lead, 1.0 / (1.0 + np.exp(-doubts)))
 
 
 def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
@@ -255,6 +255,14 @@ def _line_of(answers: Sequence[tuple[Matrix, NDArray[np.bool_]]], precision: flo
     return float(scores[order[enough[-1]]]) if len(enough) else float(scores[order[min(_SHOWN, len(order) - 1)]])
 
 
+def _by_coverage(shown: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> dict[str, float]:
+    """Return how often the first result is right, in the shares of the questions whose first results score most."""
+    best_first = sorted(((float(scores[0]), bool(right[0])) for scores, right in shown), key=lambda pair: -pair[0])
+    counts = {share: max(round(share * len(best_first)), 1) for share in _COVERED}
+    return {f"first right in {share:.0%}": mean([right for _, right in best_first[:count]])
+            for share, count in counts.items()}  # fmt: skip
+
+
 def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
     """Return the figures of a set that was left out."""
     asked = [example for example in examples if example.question.evidence]
@@ -273,26 +281,31 @@ def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
         **_silence(trained, examples),
         **{name: float(right[chosen].mean()) if chosen.any() else 1.0 for name, chosen in lines.items()},
         **{f"{name} results": int(chosen.sum()) for name, chosen in lines.items()},
+        **_by_coverage(shown),
     }
 
 
-async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> dict[str, list[Example]]:
+async def store_sets(store: Store, folder: Path, home: Path | None) -> AsyncIterator[RetrievalSet]:
+    """Store the sets of a folder, unless this home has them, and yield each."""
     # Small sets first: a model that reads in context takes long for the others, and a run may be stopped and repeated.
     given = [read_set(path) for path in sorted(folder.glob("*-dev.jsonl"), key=lambda path: path.stat().st_size)]
     beside = next((one for one in given if one.name == _CHANGELOG), None)
-    found = {}
+    for one in given:
+        if one.name == _PROMPTS and beside is not None:
+            lines = evenly([line for held in beside.memories.values() for line in held], _BESIDE)
+            noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
+            one = replace(one, memories={name: [*held, *noise] for name, held in one.memories.items()})
+        if home is None or not (home / f"{one.name}.stored").exists():
+            for name, space in spaces_of(one).items():
+                await store.add(space, one.memories[name])
+            if home is not None:
+                (home / f"{one.name}.stored").touch()
+        yield one
+
+
+async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> dict[str, list[Example]]:
     async with open_store(home) as store:
-        for one in given:
-            if one.name == _PROMPTS and beside is not None:
-                lines = evenly([line for held in beside.memories.values() for line in held], _BESIDE)
-                noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
-                one = replace(one, memories={name: [*held, *noise] for name, held in one.memories.items()})
-            if home is None or not (home / f"{one.name}.stored").exists():
-                for name, memories in one.memories.items():
-                    await store.add(f"{one.name}/{name}".replace(":", "/"), memories)
-                if home is not None:
-                    (home / f"{one.name}.stored").touch()
-            found[one.name] = await examples(store, one, branches)
+        found = {one.name: await examples(store, one, branches) async for one in store_sets(store, folder, home)}
     return dict(sorted(found.items()))
 
 
@@ -312,7 +325,7 @@ def train_ranking(folder: Path, model: str, home: Path | None) -> None:
                 for name in sets}  # fmt: skip
     trained = train(list(sets.values()), dense=dense)
     weights: dict[str, Any] = json.loads(WEIGHTS.read_text()) if WEIGHTS.exists() else {"provenance": {}, "models": {}}
-    weights["models"][model] = {name: getattr(trained, name) for name in Trained.__slots__}
+    weights["models"][model] = asdict(trained)
     weights["provenance"][model] = {
         "code": __version__,
         "date": datetime.now(UTC).date().isoformat(),
