@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from benchmarks.train_ranking import Trained, _read, train
+from benchmarks.train_ranking import _read, train
 from folklore.ranking import features, injection, numbers
 from folklore.ranking.trained import weights_for
 from folklore.ranking.weights import Ranking
@@ -24,11 +24,6 @@ SUBJECTS = (
 )
 
 
-async def trained(folder: Path, home: Path) -> Trained:
-    """Return the weights of the sets of a folder, stored in a new home."""
-    return train(list((await _read(folder, home, ("dense", "keyword"))).values()), dense=True)
-
-
 async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     lines: list[dict[str, object]] = [
         {"type": "memory", "namespace": space, "source": f"{subject}-{number}", "content": text}
@@ -43,10 +38,11 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     ]
     (tmp_path / "small-dev.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-    first, second = [await trained(tmp_path, tmp_path / name) for name in "12"]
+    first, second = [await _read(tmp_path, tmp_path / name, ("dense", "keyword")) for name in "12"]
 
-    assert first == second
-    assert first.relevance
+    trained = train(list(first.values()), dense=True)
+    assert trained.relevance
+    assert trained == train(list(second.values()), dense=True)
 
 
 def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
