@@ -134,7 +134,7 @@ def test_statements_say_of_which_namespaces_they_read_or_write() -> None:
 
 def test_on_a_cluster_every_entry_names_its_namespaces_by_a_parameter() -> None:
     """Citus sends a statement whole to a node if each table says by itself which shard is meant."""
-    names = [name for name in DISTRIBUTED if name.split(":")[0] not in EXEMPT]
+    names = [name for name in [*DISTRIBUTED, *EACH] if name.split(":")[0] not in EXEMPT]
 
     assert {name: wrong for name in names if (wrong := unbound(statement(name).sql, transitive=False))} == {}
 

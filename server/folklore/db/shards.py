@@ -32,16 +32,15 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
     "activity/events_since": (lambda row: (row["at"], row["id"], row["namespace"]), "fetch"),
     "injections/written": (lambda row: -row["at"].timestamp(), 50),
     "memories/list": (lambda row: (row["sorted_by"], row["id"]), "fetch"),
-    "recall/dense": (_best, "fetch"),
+    "namespaces/stats": (lambda row: row["name"], None),
     "recall/expand": (lambda row: (row["by"] == "entities", *_best(row)), "most"),
-    "recall/keyword": (_best, "fetch"),
-    "recall/nearest": (_best, "fetch"),
+    "recall/dense": (_best, "fetch"), "recall/keyword": (_best, "fetch"), "recall/nearest": (_best, "fetch"),
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
 # Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
 _AT_ONCE = {"recall/dense", "recall/nearest"}
-# Statements that need an answer of each shard. Citus itself joins those of any other.
+# Statements that need an answer of each shard, if only for a token. Citus itself joins those of any other.
 _ALONE = {*_ORDERS, *_BY_TIME, "activity/newest_similar", "recall/pool", "recall/words"}
 
 
