@@ -47,7 +47,7 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Response:
     """Status of a response, and its JSON; None for other content."""
 
     status: int
@@ -167,7 +167,7 @@ class Post:
         self._cancelled = False
         self.sent = False
         self._loop = asyncio.get_running_loop()
-        self.answered: asyncio.Future[Answered] = self._loop.create_future()
+        self.answered: asyncio.Future[Response] = self._loop.create_future()
         threading.Thread(target=self._run, name="folklore-post", daemon=True).start()
 
     def cancel(self) -> None:
@@ -179,14 +179,14 @@ class Post:
                 _abort(self._connection)
 
     def _run(self) -> None:
-        lost = Lost("it closed the connection without an answer", sent=True)
+        failure = Lost("it closed the connection without an answer", sent=True)
         try:
             self._exchange()
         except Lost as error:
-            lost = error
+            failure = error
         finally:
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._fail, lost)  # has no effect after an answer
+                self._loop.call_soon_threadsafe(self._fail, failure)  # has no effect after an answer
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
@@ -202,7 +202,7 @@ class Post:
                 body, value = response.read(), None
                 with suppress(ValueError, RecursionError):
                     value = json.loads(body)
-                self._answer(Answered(response.status, value))
+                self._answer(Response(response.status, value))
 
     def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         """Read an event stream to its end, so that its connection can be used again."""
@@ -210,20 +210,20 @@ class Post:
             if "method" in message:
                 self._loop.call_soon_threadsafe(self._notify, message)
             else:
-                self._answer(Answered(response.status, message))
+                self._answer(Response(response.status, message))
                 if connection.sock is not None:  # else the response owns it: it is the last of its connection
                     connection.sock.settimeout(_DRAINED)
 
-    def _answer(self, answered: Answered) -> None:
-        self._loop.call_soon_threadsafe(self._succeed, answered)
+    def _answer(self, response: Response) -> None:
+        self._loop.call_soon_threadsafe(self._succeed, response)
 
-    def _succeed(self, answered: Answered) -> None:
+    def _succeed(self, response: Response) -> None:
         if not self.answered.done():
-            self.answered.set_result(answered)
+            self.answered.set_result(response)
 
-    def _fail(self, lost: Lost) -> None:
+    def _fail(self, error: Lost) -> None:
         if not self.answered.done():
-            self.answered.set_exception(lost)
+            self.answered.set_exception(error)
 
 
 def _events(response: HTTPResponse) -> Iterator[Message]:
@@ -243,20 +243,20 @@ def _events(response: HTTPResponse) -> Iterator[Message]:
 
 def _abort(connection: HTTPConnection) -> None:
     """Close a connection that another thread may be reading from."""
-    if (opened := connection.sock) is not None:
+    if (stream := connection.sock) is not None:
         with suppress(OSError):
             # Not that of an SSLSocket, which takes the TLS state from under the other thread.
-            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+            socket.socket.shutdown(stream, socket.SHUT_RDWR)
 
 
 def _proxy_for(server: SplitResult) -> SplitResult | None:
     """Return the proxy that the environment or the system sets for a server."""
     from urllib.request import getproxies, proxy_bypass
 
-    found = getproxies().get(server.scheme)
-    if not found or proxy_bypass(server.hostname or ""):
+    proxy = getproxies().get(server.scheme)
+    if not proxy or proxy_bypass(server.hostname or ""):
         return None
-    return urlsplit(found if "://" in found else f"http://{found}")
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
 
 
 def _authorization(proxy: SplitResult) -> dict[str, str]:

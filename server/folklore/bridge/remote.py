@@ -15,7 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from folklore import __version__
-from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
+from folklore.bridge.connections import Connections, Lost, Message, Post, Response
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.local.server import LocalServer
 
@@ -162,10 +162,10 @@ class Remote:
                 deadline = time.monotonic() + patience.silent
         finally:
             post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
-        answered = post.answered.result()
-        if isinstance(answered.value, dict) and "jsonrpc" in answered.value:
-            return answered.value
-        raise self._refusal(answered)
+        response = post.answered.result()
+        if isinstance(response.value, dict) and "jsonrpc" in response.value:
+            return response.value
+        raise self._refusal(response)
 
     async def _is_alive(self, seconds: float) -> bool:
         """Return whether the server answers on a connection of its own, in time."""
@@ -173,28 +173,28 @@ class Remote:
         await asyncio.wait({alive}, timeout=seconds)
         return alive.done() and alive.result()
 
-    def _unavailable(self, lost: Lost, *, repeatable: bool) -> Unavailable:
+    def _unavailable(self, loss: Lost, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""
-        if not lost.sent:
-            message = f"{self._name} cannot be reached ({lost}); nothing was read or written."
+        if not loss.sent:
+            message = f"{self._name} cannot be reached ({loss}); nothing was read or written."
             return Unavailable(message, hint=f"Go on without it: each call tries again. {self._check}")
-        message = f"{self._name} was lost during this call ({lost}); it may have been carried out."
+        message = f"{self._name} was lost during this call ({loss}); it may have been carried out."
         then = "Repeating it is safe." if repeatable else "Look with memory_get or memory_list before you repeat it."
         return Unavailable(message, hint=then)
 
-    def _refusal(self, answered: Answered) -> FolkloreError:
+    def _refusal(self, response: Response) -> FolkloreError:
         """Return the error of a response that is no message of the protocol."""
-        reported = answered.value.get("error") if isinstance(answered.value, dict) else None
+        reported = response.value.get("error") if isinstance(response.value, dict) else None
         if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
             return Unavailable(
-                f"{self.url}/mcp answered {answered.status}, and not as a Folklore server does.",
+                f"{self.url}/mcp answered {response.status}, and not as a Folklore server does.",
                 hint="Check the address, and what is between here and there.",
             )
-        said = f"{self._name}: {reported['message']}"
-        if answered.status == HTTPStatus.UNAUTHORIZED:
+        message = f"{self._name}: {reported['message']}"
+        if response.status == HTTPStatus.UNAUTHORIZED:
             return Unauthenticated(
                 str(reported.get("code")),
-                f"{said} Nothing was read or written.",
+                f"{message} Nothing was read or written.",
                 hint=f"Ask its owner for a new token, then run `folklore install --server {self.url} --token fk_…`.",
             )
-        return Unavailable(said, hint=reported.get("hint"))
+        return Unavailable(message, hint=reported.get("hint"))

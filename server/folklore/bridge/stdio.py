@@ -37,10 +37,10 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
     """Pass each line of standard input to `take`, until it ends or the process that started this one is gone."""
     loop = asyncio.get_running_loop()
     # A thread reads every kind of standard input on every system.
-    ended = in_thread(lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)), "folklore-stdin")
+    reading = in_thread(lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)), "folklore-stdin")
     parent = os.getppid()  # of a fork, its client looks after that
-    while not ended.done():
-        await asyncio.wait({ended}, timeout=_LOOK_SECONDS)
+    while not reading.done():
+        await asyncio.wait({reading}, timeout=_LOOK_SECONDS)
         if os.getppid() != parent and not forked.client_process:
             return
 

@@ -72,11 +72,11 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        sent = cast("Request", await prepare(self._copy, request, self.call))
-        reply = await self.send("POST", f"/api/{sent.operation}", request_json(sent))
+        prepared_request = cast("Request", await prepare(self._copy, request, self.call))
+        reply = await self.send("POST", f"/api/{prepared_request.operation}", request_json(prepared_request))
         value = _json(reply.body)
         if reply.status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", await mark(self._copy, read_result(sent, value["result"])))
+            return cast("Result", await mark(self._copy, read_result(prepared_request, value["result"])))
         raise _error(reply.status, value)
 
     async def send(self, method: str, path: str, body: str | None = None) -> Reply:
@@ -124,10 +124,10 @@ class HttpClient:
             except (Lost, OSError, HTTPException) as error:
                 return error
 
-        found = await in_thread(outcome, "folklore-request")
-        if isinstance(found, Lost | OSError | HTTPException):
-            raise self._unavailable(found) from found
-        return found
+        result = await in_thread(outcome, "folklore-request")
+        if isinstance(result, Lost | OSError | HTTPException):
+            raise self._unavailable(result) from result
+        return result
 
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error

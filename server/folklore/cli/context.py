@@ -39,13 +39,13 @@ def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> S
 
 def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -> tuple[Settings, str]:
     """Load the settings of a command, and return them with the log level for the caller to configure."""
-    given: dict[str, Any] = ctx.find_root().obj
-    settings: Settings | None = None if flags else given.get("settings")
+    options: dict[str, Any] = ctx.find_root().obj
+    settings: Settings | None = None if flags else options.get("settings")
     if settings is None:
-        settings = load_settings(given["config"], **given["flags"], **flags)
+        settings = load_settings(options["config"], **options["flags"], **flags)
     if not flags:  # read once: a command asks for them several times
-        given["settings"] = settings
-    level_given = given["flags"]["log_level"] is not None
+        options["settings"] = settings
+    level_given = options["flags"]["log_level"] is not None
     return settings, "warning" if quiet and not level_given else settings.log_level
 
 
@@ -108,12 +108,12 @@ def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
 
 def found_server(ctx: click.Context, settings: Settings) -> LocalServer:
     """Return the server of this user with the settings of a command, whether it runs or not."""
-    given = ctx.find_root().obj
+    options = ctx.find_root().obj
     return LocalServer(
         str(settings.home),
         os.environ,
-        config=given["config"] and str(given["config"]),
-        database_url=given["flags"]["database_url"],
+        config=options["config"] and str(options["config"]),
+        database_url=options["flags"]["database_url"],
         read_only="true" if settings.read_only else None,
     )
 

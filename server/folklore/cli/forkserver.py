@@ -41,32 +41,32 @@ def start(path: Path) -> None:
     for module in _MODULES:
         import_module(f"folklore.{module}")
     path.unlink(missing_ok=True)
-    ended, _open = os.pipe()  # its other end stays open for the life of this process
+    end_of_server, _open = os.pipe()  # its other end stays open for the life of this process
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         path.chmod(0o600)
         listening.listen(_BACKLOG)
         if os.fork() == 0:
             try:
-                _serve(listening, ended)
+                _serve(listening, end_of_server)
             finally:
                 os._exit(1)
-    os.close(ended)
+    os.close(end_of_server)
 
 
-def _serve(listening: socket.socket, ended: int) -> None:
+def _serve(listening: socket.socket, end_of_server: int) -> None:
     """Fork for each client until the other end of `ended` is closed, and stay until the last fork has ended."""
     Path("/proc/self/comm").write_text(_NAME)
     for descriptor in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
-        if descriptor > 2 and descriptor not in (listening.fileno(), ended):
+        if descriptor > 2 and descriptor not in (listening.fileno(), end_of_server):
             with suppress(OSError):  # the lock and the socket of the server
                 os.close(descriptor)
     gc.collect()
     gc.freeze()
     rights = _rights_of(os.getpid())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks leave no zombies
-    events: list[socket.socket | int] = [listening, ended]
-    while ended not in select.select(events, [], [])[0]:
+    events: list[socket.socket | int] = [listening, end_of_server]
+    while end_of_server not in select.select(events, [], [])[0]:
         with suppress(OSError), listening.accept()[0] as connection:
             if os.fork() == 0:
                 listening.close()

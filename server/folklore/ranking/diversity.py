@@ -87,12 +87,12 @@ def group_near_duplicates(
     the same order, articles left out. Only texts of the same opening are compared. Vectors take no part: an average of
     word vectors does not distinguish before from after, nor on from off, and a decision must not hide its reversal.
     """
-    opened: dict[str, list[Id]] = {}
+    openings: dict[str, list[Id]] = {}
     for id_ in order:
-        opened.setdefault(opening_of(id_), []).append(id_)
+        openings.setdefault(opening_of(id_), []).append(id_)
     groups: dict[Hashable, list[Id]] = {}
     for id_ in order:
-        alone = len(opened[opening_of(id_)]) == 1
+        alone = len(openings[opening_of(id_)]) == 1
         groups.setdefault((id_,) if alone else tuple(_significant(text_of(id_))) or (id_,), []).append(id_)
     newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in groups.values()]
     return {ids[0]: ids[1:] for ids in newest}

@@ -21,7 +21,7 @@ class Pool:
 
     `keyword` (n,) are BM25 scores, 0 outside the list of that branch. `cosines` (n,) are those of the vectors, 0
     without one; `vectors` (n, dimensions) are compared with that of the `question`, if they can be, and an `unrelated`
-    text has a cosine above 0 with some models. `held` (n, words) has the words
+    text has a cosine above 0 with some models. `matches` (n, words) has the words
     that a candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is
     that among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
     weight of the pairs of adjacent words that a text has in sequence, of `pairs` in all. `dates` (n,) is the nearness
@@ -35,7 +35,7 @@ class Pool:
     vectors: NDArray[np.float32]
     question: NDArray[np.float32] | None
     unrelated: float
-    held: NDArray[np.bool_]
+    matches: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
     rarity: NDArray[np.float64]
     letters: NDArray[np.float64]
@@ -102,7 +102,7 @@ def cosine_rank(pool: Pool) -> NDArray[np.float64]:
 
 def coverage(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the text, a long one in its best passage, holds, by rarity."""
-    return _share(pool.held @ pool.rarity, pool.rarity)
+    return _share(pool.matches @ pool.rarity, pool.rarity)
 
 
 def context(pool: Pool) -> NDArray[np.float64]:
@@ -135,7 +135,7 @@ def relations(pool: Pool) -> NDArray[np.float64]:
 
 def letters_held(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the text, or less a neighbour, holds, by their letters."""
-    held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
+    held = (pool.matches + NEIGHBOUR * pool.around) @ pool.letters
     total = float(pool.letters.sum())
     if pool.dates is not None:
         held, total = held + DATE * pool.dates, total + DATE
@@ -163,7 +163,7 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
     """Return 1 if the question has names, and neither the text nor a direct neighbour holds one."""
     if not pool.names.any():
         return np.zeros(len(pool.keyword))
-    return np.where((pool.held | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
+    return np.where((pool.matches | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
 
 
 Feature = Callable[[Pool], "NDArray[np.float64]"]
@@ -204,9 +204,9 @@ def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(ranks >= 0, 1.0 / (1.0 + np.maximum(ranks, 0) / RANK), 0.0)
 
 
-def _share(held: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _share(words: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     total = float(weights.sum())
-    return held / total if total > 0 else np.zeros(len(held))
+    return words / total if total > 0 else np.zeros(len(words))
 
 
 def _spread(pool: Pool, beside: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -39,8 +39,8 @@ def reranked(relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> tup
     order = sorted(range(count), key=lambda place: (-float(scores[place]), place))
     low, high = float(scores.min()), float(scores.max())
     bottom, top = float(relevance[count - 1]), float(relevance[0])
-    divided = bottom + (top - bottom) * (scores[order] - low) / (high - low)
-    return [*order, *range(count, len(relevance))], np.concatenate([divided, relevance[count:]])
+    spread = bottom + (top - bottom) * (scores[order] - low) / (high - low)
+    return [*order, *range(count, len(relevance))], np.concatenate([spread, relevance[count:]])
 
 
 def best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:

@@ -27,12 +27,12 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
     """Return the form of each memory, best first; None for one that is not given. Recall does not know `ignored`."""
     if max(confidences, default=0.0) < SPEAK:
         return [None] * len(confidences)
-    given: list[Form | None] = []
+    results: list[Form | None] = []
     for confidence, unused in zip(confidences, ignored, strict=True):
-        form: Form = "full" if confidence >= FULL and not unused and given.count("full") < _MOST_FULL else "headline"
-        fits = confidence >= LIKELY and (form == "full" or given.count("headline") < _MOST_HEADLINES)
-        given.append(form if fits else None)
-    return given
+        form: Form = "full" if confidence >= FULL and not unused and results.count("full") < _MOST_FULL else "headline"
+        fits = confidence >= LIKELY and (form == "full" or results.count("headline") < _MOST_HEADLINES)
+        results.append(form if fits else None)
+    return results
 
 
 def edit_worth(shared: float, path: str, paths: Sequence[str]) -> float:

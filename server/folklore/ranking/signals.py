@@ -33,8 +33,8 @@ def signals_of(
         values["recency"] = [
             recency(row["last_recalled_at"] or row["created_at"], now, signals.half_life) for row in rows
         ]
-    found = {name: np.array(value) * float(getattr(signals, name)) for name, value in values.items()}
-    return found | ({"relations": relations(pool) * (RELATED * ranking.relations)} if pool.related else {})
+    parts = {name: np.array(value) * float(getattr(signals, name)) for name, value in values.items()}
+    return parts | ({"relations": relations(pool) * (RELATED * ranking.relations)} if pool.related else {})
 
 
 def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:

@@ -58,9 +58,9 @@ class Weights:
         `lead` is the relevance minus the greatest one of the other candidates. The score falls along the order: it is
         the greatest of a result's own and of those after it.
         """
-        own = self.score["relevance"] * relevance + self.score["lead"] * lead + self.score["bias"]
-        own += self.score["confidence"] * np.log(confidence / (1.0 - confidence))
-        falling: NDArray[np.float64] = np.maximum.accumulate((1.0 / (1.0 + np.exp(-own)))[::-1])[::-1]
+        sums = self.score["relevance"] * relevance + self.score["lead"] * lead + self.score["bias"]
+        sums += self.score["confidence"] * np.log(confidence / (1.0 - confidence))
+        falling: NDArray[np.float64] = np.maximum.accumulate((1.0 / (1.0 + np.exp(-sums)))[::-1])[::-1]
         return falling
 
     def match_of(self, score: float) -> Match:

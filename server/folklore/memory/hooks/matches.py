@@ -13,7 +13,7 @@ from folklore.memory.hooks.scope import HookScope
 from folklore.memory.ids import new_id, short
 from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
-from folklore.memory.recall.values import Found, Question
+from folklore.memory.recall.values import Question, Retrieval
 from folklore.model import Recalled
 from folklore.ranking.injection import IGNORED, forms
 from folklore.ranking.weights import Branch, Ranking
@@ -75,7 +75,7 @@ async def matches_of(context: RequestContext, scope: HookScope, text: str, *, le
 
 async def recalled(
     context: RequestContext, scope: HookScope, text: str, limit: int, branches: tuple[Branch, ...]
-) -> tuple[Found, list[Match]]:
+) -> tuple[Retrieval, list[Match]]:
     """Return what a search found in the namespaces of a session, and its results, best first."""
     ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)

@@ -15,8 +15,8 @@ from folklore.memory.budget import result_tokens, within_budget
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
 from folklore.memory.recall.page import page
-from folklore.memory.recall.rank import Ranked
-from folklore.memory.recall.values import Found, Question, Search
+from folklore.memory.recall.rank import RankedList
+from folklore.memory.recall.values import Question, Retrieval, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
 from folklore.ranking.numbers import CLEAR, CLEARLY
 from folklore.ranking.trained import odds
@@ -72,42 +72,42 @@ def asked_elsewhere(question: Question) -> Question:
 
 async def with_elsewhere(
     memory: MemoryContext,
-    home: tuple[Search, Found, Ranked],
+    home: tuple[Search, Retrieval, RankedList],
     elsewhere: Search,
-    outcome: tuple[Found, Ranked] | BaseException,
+    outcome: tuple[Retrieval, RankedList] | BaseException,
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
     Without the other namespaces the answer is degraded. Raises every error that is not their unavailability.
     """
-    search, found, ranked = home
+    search, retrieval, ranked_list = home
     if isinstance(outcome, Unavailable):
         log.warning("elsewhere_degraded", reason=outcome.message)
-        answer = await page(memory, search, found, ranked)
+        answer = await page(memory, search, retrieval, ranked_list)
         return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", outcome.message)))
     if isinstance(outcome, BaseException):
         raise outcome
     there = _fits(elsewhere, *outcome)
-    best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
+    best, needed = max(there.values(), default=0.0), _needed(search, retrieval, ranked_list)
     others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
     better = [result for result in others.memories if there[result.memory.id] >= needed]
-    chosen, limit, max_tokens = within_room(search.question, better, len(ranked.scores), search.query.bag)
-    chosen = [replace(result, elsewhere=True) for result in chosen]
+    additions, limit, max_tokens = within_room(search.question, better, len(ranked_list.scores), search.query.bag)
+    additions = [replace(result, elsewhere=True) for result in additions]
     question = replace(search.question, limit=limit, max_tokens=max_tokens)
-    answer = await page(memory, replace(search, question=question), found, ranked)
+    answer = await page(memory, replace(search, question=question), retrieval, ranked_list)
     note, project = answer.note, search.question.project
-    if chosen and all(result.match == "weak" for result in answer.memories):
+    if additions and all(result.match == "weak" for result in answer.memories):
         note = f"Nothing in {project} fits the question well; see the results from elsewhere."
     elif not answer.memories:
         note = f"{note or ''} {len(elsewhere.namespaces):,} others answer it no better.".strip()
     explain = answer.explain
     if explain is not None:
-        asked = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
-        explain = {**explain, "elsewhere": asked}
-    counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in chosen]))
+        figures = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
+        explain = {**explain, "elsewhere": figures}
+    counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in additions]))
     return replace(
         answer,
-        memories=(*answer.memories, *chosen),
+        memories=(*answer.memories, *additions),
         searched=answer.searched + elsewhere.namespaces.names,
         degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].degraded))),
         note=note,
@@ -116,35 +116,35 @@ async def with_elsewhere(
     )
 
 
-def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
+def _fits(search: Search, retrieval: Retrieval, ranked_list: RankedList) -> Mapping[UUID, float]:
     """Return how well each result fits, 0 to 1, comparable between scopes.
 
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
     if not search.question.literal:
-        return {id_: ranked.confidence[id_] for id_ in ranked.scores}
-    coverage = found.coverage()
-    return {id_: coverage.get(id_, 1.0) for id_ in ranked.scores}
+        return {id_: ranked_list.confidence[id_] for id_ in ranked_list.scores}
+    coverage = retrieval.coverage()
+    return {id_: coverage.get(id_, 1.0) for id_ in ranked_list.scores}
 
 
-def _needed(search: Search, found: Found, ranked: Ranked) -> float:
+def _needed(search: Search, retrieval: Retrieval, ranked_list: RankedList) -> float:
     """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
-    best = max(_fits(search, found, ranked).values(), default=0.0)
+    best = max(_fits(search, retrieval, ranked_list).values(), default=0.0)
     if search.question.literal:
         return best + _MARGIN
     return max(CLEARLY * odds(best) / (1.0 + CLEARLY * odds(best)), CLEAR)
 
 
 def within_room(
-    question: Question, results: Sequence[Recalled], found: int, query: str
+    question: Question, results: Sequence[Recalled], count: int, query: str
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
     They take at most half of both, and the places that `found` results of the project leave.
     """
     limit, tokens = question.limit, question.max_tokens
-    places = min(_AT_MOST, max(limit // 2, limit - found))
-    kept, _ = within_budget(results[:places], None if tokens is None else tokens // 2, query)
-    if tokens is not None and kept:
-        tokens = max(tokens - sum(map(result_tokens, kept)), 1)
-    return kept, limit - len(kept), tokens
+    places = min(_AT_MOST, max(limit // 2, limit - count))
+    results_within, _ = within_budget(results[:places], None if tokens is None else tokens // 2, query)
+    if tokens is not None and results_within:
+        tokens = max(tokens - sum(map(result_tokens, results_within)), 1)
+    return results_within, limit - len(results_within), tokens

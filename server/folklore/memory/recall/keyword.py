@@ -21,7 +21,7 @@ from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, 
 # Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
 _MAX_WORDS = 62
 # Memories that satisfy an expression, the newest first, of which the best are found.
-_RANKED = 10_000
+_LIMIT = 10_000
 # Around words of a question.
 _PUNCTUATION = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
 
@@ -36,19 +36,19 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> KeywordResult
     try:
         with stage("recall.keyword"):
             if search.expression:
-                found = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
+                result = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
                 words, in_scope = await read_words(memory, statements, search)
                 if searched and _asks_for_function_words(search, words):
-                    found = await _function_words(statements, search, words)
+                    result = await _function_words(statements, search, words)
                 else:
                     fetched, any_word = search.ranking.fetch(search.wanted), words.weights and not words.query.functions
                     scored = searched and any_word
                     hits = await statements.keyword(search.scope, words, in_scope, fetched) if scored else NOTHING
-                    found = KeywordResult(hits, words=words)
+                    result = KeywordResult(hits, words=words)
     finally:
         await statements.release()
-    return KeywordResult(found.hits, (perf_counter() - started) * 1e3, found.words)
+    return KeywordResult(result.hits, (perf_counter() - started) * 1e3, result.words)
 
 
 async def read_terms(memory: MemoryContext, search: Search) -> Search:
@@ -57,9 +57,9 @@ async def read_terms(memory: MemoryContext, search: Search) -> Search:
     One statement. If it fails, an expression without exclusions is left to the other branch. Raises Unavailable.
     """
     query = search.query
-    named = [(term.text, term.column or "") for term in query.terms]
+    columns = [(term.text, term.column or "") for term in query.terms]
     try:
-        forms = await memory.statements.terms(named, search.languages)
+        forms = await memory.statements.terms(columns, search.languages)
     except Unavailable:
         if any(term.negated for term in query.terms):
             raise
@@ -86,7 +86,7 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
     if search.scope.filters.as_of is not None:
         statistics = with_former(statistics)
     words = weighted_words(statistics, ranking)
-    hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _RANKED)
+    hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _LIMIT)
     return KeywordResult(hits, words=words)
 
 
@@ -99,12 +99,12 @@ async def _function_words(statements: RecallStatements, search: Search, words: B
     """Find memories by the words of a question of function words alone. One statement."""
     typed = (piece.strip(_PUNCTUATION) for piece in search.pieces)
     capitals = [word for word in typed if word != word.lower()]
-    hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _RANKED)
-    held = {
+    hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _LIMIT)
+    documents = {
         word: sum(bits >> place & 1 for bits in hits.words)
         for place, word in enumerate(islice(words.weights, _MAX_WORDS))
     }
-    return KeywordResult(hits, words=replace(words, query=replace(words.query, documents=held)))
+    return KeywordResult(hits, words=replace(words, query=replace(words.query, documents=documents)))
 
 
 def _frequencies(forms: Sequence[TermForm], words: ScopeWords) -> QueryStatistics:
@@ -128,14 +128,14 @@ def _alternatives(place: int, term: Term, forms: Sequence[TermForm]) -> list[lis
     The last word of a prefix is read as it is spelled. A term for the tags or for any column is read as it is spelled
     too, unless it has function words alone.
     """
-    own = [form for form in forms if form.term == place]
-    spelled = next((_in_order(form) for form in own if form.spelled), [])
-    alternatives = [_in_order(form) for form in own if not form.spelled]
-    known = any(stem is not None for form in own if form.spelled for stem in form.stems)
+    spellings = [form for form in forms if form.term == place]
+    spelled = next((_in_order(form) for form in spellings if form.spelled), [])
+    alternatives = [_in_order(form) for form in spellings if not form.spelled]
+    has_stem = any(stem is not None for form in spellings if form.spelled for stem in form.stems)
     if term.prefix and spelled:
         last = spelled[-1].removeprefix(SPELLED)
         return [[*form[:-1], word] for form in [*alternatives, spelled] for word in (SPELLED + last, last)]
-    if term.column is None and known:
+    if term.column is None and has_stem:
         alternatives.append(spelled)
     return [without_last_characters(form) for form in alternatives]
 

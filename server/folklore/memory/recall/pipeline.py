@@ -25,9 +25,9 @@ from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_o
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.presets import presets_with
-from folklore.memory.recall.rank import Ranked, rank
+from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
-from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search
+from folklore.memory.recall.values import DenseResult, KeywordResult, Question, Retrieval, Search
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import ExplainRequest, RecallRequest, Reflections, SearchRequest
 from folklore.model import Answer, Degraded
@@ -143,10 +143,10 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
 
 
-async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
+async def ranked(memory: MemoryContext, search: Search) -> tuple[Retrieval, RankedList]:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
-    found = await run_branches(memory, search)
-    return found, await rank(memory, search, found)
+    retrieval = await run_branches(memory, search)
+    return retrieval, await rank(memory, search, retrieval)
 
 
 def search_of(
@@ -182,7 +182,7 @@ def _filled(namespaces: Listed) -> tuple[Mapping[UUID, str], Sequence[str]]:
     return names_by_id(filled), sorted({language for namespace in filled for language in namespace.languages})
 
 
-async def run_branches(memory: MemoryContext, search: Search) -> Found:
+async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     """Run the branches at the same time. Raises Unavailable if every one fails."""
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
@@ -193,16 +193,16 @@ async def run_branches(memory: MemoryContext, search: Search) -> Found:
     dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
     failures = _failures(search, {"dense": outcomes[1], "keyword": outcomes[0]})
     hits: Mapping[Branch, Hits] = {"dense": dense.hits, "keyword": keyword.hits}
-    found = {branch: hits[branch] for branch in search.branches if branch not in failures}
-    if not found:
+    results = {branch: hits[branch] for branch in search.branches if branch not in failures}
+    if not results:
         reasons = "; ".join(f"{branch}: {reason}" for branch, reason in failures.items())
         raise Unavailable(f"Every branch of the search failed: {reasons}")
-    if "dense" in found and (mismatch := memory.active_model.mismatch) is not None:
+    if "dense" in results and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
-    if search.embedder is None and "keyword" not in found:
+    if search.embedder is None and "keyword" not in results:
         failures["dense"] = SWITCHED_OFF
     degraded = tuple(Degraded(branch, reason) for branch, reason in failures.items())
-    return Found(found, degraded, dense, keyword)
+    return Retrieval(results, degraded, dense, keyword)
 
 
 def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:

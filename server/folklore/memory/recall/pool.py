@@ -12,7 +12,7 @@ from uuid import UUID
 from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
-from folklore.memory.recall.values import Found, Search
+from folklore.memory.recall.values import Retrieval, Search
 from folklore.ranking.diversity import opening
 from folklore.ranking.features import Pool
 from folklore.ranking.statistics import inverse_document_frequency
@@ -25,7 +25,7 @@ _CHARACTERS_PER_LEXEME = 8
 _END = " \0 "
 
 
-class Held(NamedTuple):
+class WordMatch(NamedTuple):
     """Match of a candidate with a question: words held, weight of pairs in sequence; of a long text its passage.
 
     `anywhere` are the words that the whole of a long text holds, `words` those of the passage; `sequence` is that of
@@ -47,7 +47,7 @@ class Candidates:
     """
 
     all: Mapping[UUID, Candidate]
-    held: Mapping[UUID, Held]
+    matches: Mapping[UUID, WordMatch]
     rarity: NDArray[np.float64]
     surrounded: Collection[UUID]
 
@@ -59,17 +59,17 @@ class Candidates:
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The unit vectors (n, dimensions), from big-endian half floats; zero where one is pending."""
-        found = [candidate.vector for candidate in self.all.values()]
-        size = next((len(vector) for vector in found if vector is not None), 2)
-        joined = b"".join(bytes(size) if vector is None else vector for vector in found)
-        matrix = np.frombuffer(joined, dtype=">f2").reshape(len(found), size // 2).astype(np.float32)
+        vectors = [candidate.vector for candidate in self.all.values()]
+        size = next((len(vector) for vector in vectors if vector is not None), 2)
+        content = b"".join(bytes(size) if vector is None else vector for vector in vectors)
+        matrix = np.frombuffer(content, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
         matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), np.float32(1e-9))[:, None]
         return matrix
 
     @cached_property
     def words(self) -> NDArray[np.bool_]:
         """The words of the question (n, words) that each holds."""
-        return self.matrix([held.words for held in self.held.values()])
+        return self.matrix([match.words for match in self.matches.values()])
 
     def matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
         """Return words of the question (n, words), a row for each candidate."""
@@ -92,7 +92,7 @@ class Candidates:
 
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
-        content, passage = self.all[id_].content, self.held[id_].passage
+        content, passage = self.all[id_].content, self.matches[id_].passage
         return content if passage is None else content[slice(*passage)]
 
     def time_of(self, id_: UUID) -> datetime:
@@ -108,52 +108,52 @@ class Candidates:
 
 def candidates_of(
     search: Search,
-    found: Found,
+    retrieval: Retrieval,
     all_: Mapping[UUID, Candidate],
     surrounded: Sequence[UUID],
-    known: Mapping[UUID, Held] = {},
+    previous: Mapping[UUID, WordMatch] = {},
 ) -> Candidates:
     """Return candidates with what they hold of the question, which of some is `known`."""
-    words, rarity = QuestionWords.of(search.pieces), _rarity(search, found)
-    held = {id_: known.get(id_) or _held(words, rarity, candidate) for id_, candidate in all_.items()}
-    return Candidates(all_, held, rarity, frozenset(surrounded))
+    words, rarity = QuestionWords.of(search.pieces), _rarity(search, retrieval)
+    matches = {id_: previous.get(id_) or _held(words, rarity, candidate) for id_, candidate in all_.items()}
+    return Candidates(all_, matches, rarity, frozenset(surrounded))
 
 
-def pool_of(search: Search, found: Found, candidates: Candidates) -> Pool:
+def pool_of(search: Search, retrieval: Retrieval, candidates: Candidates) -> Pool:
     """Return the candidates as the features see them."""
-    words, chosen, rows = QuestionWords.of(search.pieces), candidates.all.values(), candidates.rows
-    held = candidates.held.values()
-    listed = found.hits.get("keyword", NOTHING)
-    scores = dict(zip(listed.ids, listed.scores, strict=True))
+    words, members, rows = QuestionWords.of(search.pieces), candidates.all.values(), candidates.rows
+    matches = candidates.matches.values()
+    hits = retrieval.hits.get("keyword", NOTHING)
+    scores = dict(zip(hits.ids, hits.scores, strict=True))
     return Pool(
         keyword=np.array([scores.get(id_, 0.0) for id_ in rows]),
-        cosines=_cosines(found, candidates),
+        cosines=_cosines(retrieval, candidates),
         vectors=candidates.vectors,
-        question=_comparable(found, candidates),
-        unrelated=found.dense.unrelated,
-        held=candidates.words,
-        anywhere=candidates.matrix([item.anywhere for item in held]),
+        question=_comparable(retrieval, candidates),
+        unrelated=retrieval.dense.unrelated,
+        matches=candidates.words,
+        anywhere=candidates.matrix([item.anywhere for item in matches]),
         rarity=candidates.rarity,
         letters=np.array([word.weight for word in words.words]),
         names=np.array([word.name for word in words.words], dtype=bool),
-        sequence=np.array([item.sequence for item in held]),
+        sequence=np.array([item.sequence for item in matches]),
         pairs=words.pair_weight,
         dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in rows]) if words.dates else None,
-        lengths=np.array([_length(candidate) for candidate in chosen], dtype=float),
-        asks=np.array([is_question(candidate.content) for candidate in chosen], dtype=bool),
+        lengths=np.array([_length(candidate) for candidate in members], dtype=float),
+        asks=np.array([is_question(candidate.content) for candidate in members], dtype=bool),
         beside=candidates.beside,
         related=[
             (place, rows[other], strength)
-            for place, candidate in enumerate(chosen)
+            for place, candidate in enumerate(members)
             for other, strength in candidate.linked
             if other in rows
         ],
     )
 
 
-def _rarity(search: Search, found: Found) -> NDArray[np.float64]:
+def _rarity(search: Search, retrieval: Retrieval) -> NDArray[np.float64]:
     """Return the rarity (words,) of the question's words among the memories: that of the rarest lexeme of its piece."""
-    rarest, read = [0.0] * len(search.pieces), found.keyword.words
+    rarest, read = [0.0] * len(search.pieces), retrieval.keyword.words
     if read is not None:
         for lexeme, places in read.query.places.items():
             rarity = inverse_document_frequency(read.query.documents.get(lexeme, 0), read.query.corpus.total)
@@ -162,7 +162,7 @@ def _rarity(search: Search, found: Found) -> NDArray[np.float64]:
     return np.array([rarest[word.place] for word in QuestionWords.of(search.pieces).words])
 
 
-def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> Held:
+def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:
     """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
     Summary, tags and author count as text.
@@ -173,30 +173,30 @@ def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidat
         text = plain(content + others)
         return _held_by(words, text, None)._replace(opening=opening(text.partition(_END)[0]))
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
-    found = [_held_by(words, plain(content[slice(*range_)] + others), range_) for range_ in ranges]
-    matrix = np.array([item.words for item in found], dtype=bool)
-    best = found[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
-    sequence = max(item.sequence for item in found)
-    anywhere = [any(column) for column in zip(*(item.words for item in found), strict=True)]
-    return Held(best.words, sequence, best.passage, anywhere, opening(plain(content[: ranges[0][1]])))
+    matches = [_held_by(words, plain(content[slice(*range_)] + others), range_) for range_ in ranges]
+    matrix = np.array([item.words for item in matches], dtype=bool)
+    best = matches[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
+    sequence = max(item.sequence for item in matches)
+    anywhere = [any(column) for column in zip(*(item.words for item in matches), strict=True)]
+    return WordMatch(best.words, sequence, best.passage, anywhere, opening(plain(content[: ranges[0][1]])))
 
 
-def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None) -> Held:
-    held = [word.start in text for word in words.words]
-    return Held(held, words.in_sequence(text) if True in held else 0.0, passage, held)
+def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None) -> WordMatch:
+    words_held = [word.start in text for word in words.words]
+    return WordMatch(words_held, words.in_sequence(text) if True in words_held else 0.0, passage, words_held)
 
 
-def _comparable(found: Found, candidates: Candidates) -> NDArray[np.float32] | None:
+def _comparable(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float32] | None:
     """Return the vector of the question, None if vectors cannot be compared with it."""
-    query = found.dense.query
-    if "dense" not in found.hits or query is None or candidates.vectors.shape[1] != len(query.vector):
+    query = retrieval.dense.query
+    if "dense" not in retrieval.hits or query is None or candidates.vectors.shape[1] != len(query.vector):
         return None
     return query.vector
 
 
-def _cosines(found: Found, candidates: Candidates) -> NDArray[np.float64]:
+def _cosines(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float64]:
     """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
-    question, vectors, unrelated = _comparable(found, candidates), candidates.vectors, found.dense.unrelated
+    question, vectors, unrelated = _comparable(retrieval, candidates), candidates.vectors, retrieval.dense.unrelated
     if question is None:
         return np.zeros(len(vectors))
     cosines: NDArray[np.float64] = (vectors @ question).astype(float)

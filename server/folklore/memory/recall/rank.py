@@ -15,7 +15,7 @@ from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.pool import Candidates, candidates_of, pool_of
-from folklore.memory.recall.values import Found, Search
+from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Degraded
 from folklore.ranking.diversity import (
     discounted_relevance,
@@ -46,7 +46,7 @@ _RERANKED_QUESTION = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Leading:
+class Shortlist:
     """The best candidates, best first, with their relevance (n,).
 
     `variants` are near-duplicates of a candidate, newest first, which it represents. `parts` are the features of all
@@ -62,15 +62,15 @@ class Leading:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedList:
     """The results of a question in order with their scores, one more than wanted if there is one, and how they came.
 
-    `confidence` is that of each result alone, `redundancy` and `leading` are those of all candidates that were left.
+    `confidence` is that of each result alone, `redundancy` and `shortlist` are those of all candidates that were left.
     """
 
     rrf: Mapping[UUID, float]
     candidates: Candidates
-    leading: Leading
+    shortlist: Shortlist
     redundancy: Mapping[UUID, float]
     scores: Mapping[UUID, float]
     confidence: Mapping[UUID, float]
@@ -80,7 +80,7 @@ class Ranked:
     def parts_of(self, id_: UUID) -> dict[str, float]:
         """Return the parts of the relevance of a candidate."""
         row = self.candidates.rows[id_]
-        return {name: float(values[row]) for name, values in self.leading.parts.items()}
+        return {name: float(values[row]) for name, values in self.shortlist.parts.items()}
 
     @property
     def fits(self) -> bool:
@@ -88,34 +88,36 @@ class Ranked:
         return not self.confidence or max(self.confidence.values()) >= self.weights.floor
 
 
-async def rank(memory: MemoryContext, search: Search, found: Found, weights: Weights | None = None) -> Ranked:
+async def rank(
+    memory: MemoryContext, search: Search, retrieval: Retrieval, weights: Weights | None = None
+) -> RankedList:
     """Return the results of the branches, ranked by the weights of their model if no others are given.
 
     One statement; one more where neighbours of a result were not read.
     """
     with stage("recall.rank"):
-        rrf, candidates, degraded = await read_pool(memory, search, found)
-        weights = weights or weights_for(_model_of(found))
-        leading = _leading(search, found, candidates, rrf, weights)
-        if memory.reranker is not None and "dense" in found.hits:
-            leading = await _rerank(memory.reranker, search, leading, candidates)
-        redundancy = _diverse(search, leading, candidates)
+        rrf, candidates, degraded = await read_pool(memory, search, retrieval)
+        weights = weights or weights_for(_model_of(retrieval))
+        shortlist = _shortlist(search, retrieval, candidates, rrf, weights)
+        if memory.reranker is not None and "dense" in retrieval.hits:
+            shortlist = await _rerank(memory.reranker, search, shortlist, candidates)
+        redundancy = _diverse(search, shortlist, candidates)
         results = list(redundancy)
         if search.question.literal:
             scores, confidence = dict.fromkeys(results[: search.wanted + 1], 0.0), dict[UUID, float]()
         else:
             results = results if search.ranking.min_score else results[: search.wanted + 1]
-            confidence = await _confidences(memory, search, found, candidates, results, weights)
-            scores = _scores(search, candidates, leading, confidence, weights)
-    degraded = (*degraded, *leading.degraded)
-    return Ranked(rrf, candidates, leading, redundancy, scores, confidence, weights, degraded)
+            confidence = await _confidences(memory, search, retrieval, candidates, results, weights)
+            scores = _scores(search, candidates, shortlist, confidence, weights)
+    degraded = (*degraded, *shortlist.degraded)
+    return RankedList(rrf, candidates, shortlist, redundancy, scores, confidence, weights, degraded)
 
 
-def _model_of(found: Found) -> str:
+def _model_of(retrieval: Retrieval) -> str:
     """Return the name of the weights for the vectors that were compared."""
-    if "dense" not in found.hits or found.dense.model is None:
+    if "dense" not in retrieval.hits or retrieval.dense.model is None:
         return "none"
-    return "contextual" if found.dense.model.contextual else "bundled"
+    return "contextual" if retrieval.dense.model.contextual else "bundled"
 
 
 async def read_candidates(
@@ -132,33 +134,33 @@ async def read_candidates(
 
 
 async def read_pool(
-    memory: MemoryContext, search: Search, found: Found
+    memory: MemoryContext, search: Search, retrieval: Retrieval
 ) -> tuple[dict[UUID, float], Candidates, tuple[Degraded, ...]]:
     """Read the candidates, and the neighbours of the best ones unless ranks alone count; with their fused ranks.
 
     One statement.
     """
-    lists = [(search.ranking.scale(branch), hits.ids) for branch, hits in found.hits.items()]
+    lists = [(search.ranking.scale(branch), hits.ids) for branch, hits in retrieval.hits.items()]
     rrf = reciprocal_rank_fusion(lists, search.ranking.rrf_k)
     ids = best_first(rrf, rrf)
     plain = search.ranking.fusion == "rrf" or search.question.literal
     query = CandidateQuery(
-        spaces=frozenset().union(*(hits.spaces for hits in found.hits.values())),
+        spaces=frozenset().union(*(hits.spaces for hits in retrieval.hits.values())),
         ids=ids,
         spreading=() if plain else ids[: max(SURROUNDED, search.wanted)],
         reach=0 if plain else 2,
         related=not plain and search.ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
-        near=None if "dense" not in found.hits else found.dense.query,
+        near=None if "dense" not in retrieval.hits else retrieval.dense.query,
     )
     with stage("recall.pool", candidates=len(ids)):
         read, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
-    return rrf, candidates_of(search, found, read, query.spreading), degraded
+    return rrf, candidates_of(search, retrieval, read, query.spreading), degraded
 
 
-def _leading(
-    search: Search, found: Found, candidates: Candidates, rrf: Mapping[UUID, float], weights: Weights
-) -> Leading:
+def _shortlist(
+    search: Search, retrieval: Retrieval, candidates: Candidates, rrf: Mapping[UUID, float], weights: Weights
+) -> Shortlist:
     """Return the best candidates by relevance, one of each group of near-duplicates, with few reflections."""
     ranking, ids = search.ranking, list(candidates.all)
     trained = np.zeros(len(ids))
@@ -166,20 +168,20 @@ def _leading(
         best = max(rrf.values(), default=1.0) or 1.0
         parts = {"reciprocal ranks": np.array([rrf[id_] / best for id_ in ids])}
     else:
-        pool, rows = pool_of(search, found, candidates), [candidate.row for candidate in candidates.all.values()]
-        own = weights.relevance_of(pool)
-        trained = np.sum(list(own.values()), axis=0)
-        parts = {name: values * ranking.scale(group_of(name)) for name, values in own.items()}
+        pool, rows = pool_of(search, retrieval, candidates), [candidate.row for candidate in candidates.all.values()]
+        products = weights.relevance_of(pool)
+        trained = np.sum(list(products.values()), axis=0)
+        parts = {name: values * ranking.scale(group_of(name)) for name, values in products.items()}
         parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
     relevance = dict(zip(ids, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
     order = _with_few_reflections(best_first(relevance, rrf), candidates.all, search.wanted)
     groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order, ())
     if ranking.fusion != "rrf" and ranking.mmr_lambda < 1.0:
-        opening = {id_: held.opening for id_, held in candidates.held.items()}.__getitem__
+        opening = {id_: match.opening for id_, match in candidates.matches.items()}.__getitem__
         groups = group_near_duplicates(order, opening, lambda id_: candidates.all[id_].content, candidates.time_of)
     best_of = [max(relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
     variants = {id_: others for id_, others in groups.items() if others}
-    return Leading(list(groups), np.array(best_of), variants, parts, trained)
+    return Shortlist(list(groups), np.array(best_of), variants, parts, trained)
 
 
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
@@ -189,35 +191,35 @@ def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candi
     return [id_ for id_ in order if id_ not in beyond] if beyond else order
 
 
-async def _rerank(reranker: Reranker, search: Search, leading: Leading, candidates: Candidates) -> Leading:
+async def _rerank(reranker: Reranker, search: Search, shortlist: Shortlist, candidates: Candidates) -> Shortlist:
     """Return the candidates with the first ones sorted by the reranker; unchanged, with the reason, if it fails.
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [candidates.text(id_) for id_ in leading.order[: reranker.pool]]
+    texts = [candidates.text(id_) for id_ in shortlist.order[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
         log.warning("not_reranked", reason=error.message)
-        return replace(leading, degraded=(Degraded("rerank", error.message),))
-    places, relevance = reranked(leading.relevance, scores)
-    order = [leading.order[place] for place in places]
-    return replace(leading, order=order, relevance=relevance)
+        return replace(shortlist, degraded=(Degraded("rerank", error.message),))
+    places, relevance = reranked(shortlist.relevance, scores)
+    order = [shortlist.order[place] for place in places]
+    return replace(shortlist, order=order, relevance=relevance)
 
 
-def _diverse(search: Search, leading: Leading, candidates: Candidates) -> dict[UUID, float]:
+def _diverse(search: Search, shortlist: Shortlist, candidates: Candidates) -> dict[UUID, float]:
     """Return the results, best first but the newer one first on one subject, with their redundancy."""
     ranking = search.ranking
-    vectors = candidates.near(leading.order)
+    vectors = candidates.near(shortlist.order)
     # A result below min_score leaves its place to the next one.
-    limit = len(leading.order) if ranking.min_score else search.wanted + 1
+    limit = len(shortlist.order) if ranking.min_score else search.wanted + 1
     pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
-    picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
-    redundancy = {leading.order[place]: value for place, value in picked}
+    picked = pick(shortlist.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
+    redundancy = {shortlist.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy
-    newer = _newer_on_subject(leading.order, candidates, redundancy)
+    newer = _newer_on_subject(shortlist.order, candidates, redundancy)
     order = newest_first(list(redundancy), newer)
     return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
 
@@ -260,7 +262,7 @@ def _newer_on_subject(
 async def _confidences(
     memory: MemoryContext,
     search: Search,
-    found: Found,
+    retrieval: Retrieval,
     candidates: Candidates,
     results: Sequence[UUID],
     weights: Weights,
@@ -278,19 +280,19 @@ async def _confidences(
     ]
     read: Mapping[UUID, Candidate] = {}
     if lacking:
-        near = None if "dense" not in found.hits else found.dense.query
+        near = None if "dense" not in retrieval.hits else retrieval.dense.query
         spaces = {candidates.all[id_].row["namespace_id"] for id_ in lacking}
         query = CandidateQuery(spaces, lacking, spreading=lacking, reach=1, related=False, near=near)
         read, _ = await read_candidates(memory, search, query)
-    known, beside = list(candidates.all), candidates.beside[[candidates.rows[id_] for id_ in results], :2]
-    chosen = dict.fromkeys([*results, *(known[row] for row in beside[beside >= 0]), *read])
-    all_ = {id_: candidates.all.get(id_) or read[id_] for id_ in chosen}
-    pool = pool_of(search, found, candidates_of(search, found, all_, (), candidates.held))
+    all_ids, beside = list(candidates.all), candidates.beside[[candidates.rows[id_] for id_ in results], :2]
+    ids = dict.fromkeys([*results, *(all_ids[row] for row in beside[beside >= 0]), *read])
+    all_ = {id_: candidates.all.get(id_) or read[id_] for id_ in ids}
+    pool = pool_of(search, retrieval, candidates_of(search, retrieval, all_, (), candidates.matches))
     return dict(zip(results, weights.confidence_of(pool).tolist(), strict=False))
 
 
 def _scores(
-    search: Search, candidates: Candidates, leading: Leading, confidence: Mapping[UUID, float], weights: Weights
+    search: Search, candidates: Candidates, shortlist: Shortlist, confidence: Mapping[UUID, float], weights: Weights
 ) -> dict[UUID, float]:
     """Return the results with their scores: those wanted, and one more if there is one.
 
@@ -300,12 +302,12 @@ def _scores(
     if not order:
         return {}
     if not search.sorted_by_score:
-        kept = [id_ for id_ in order if confidence[id_] >= (ranking.min_score or 0.0)]
-        return {id_: confidence[id_] for id_ in kept[: search.wanted + 1]}
-    best = np.sort(leading.trained)[::-1][:2]
-    own = leading.trained[[candidates.rows[id_] for id_ in order]]
-    lead = own - np.where(own < best[0], best[0], best[-1] if len(best) > 1 else best[0] - ALONE)
-    scores = weights.scores_of(own, lead, np.array(list(confidence.values()))).round(3).tolist()
+        results = [id_ for id_ in order if confidence[id_] >= (ranking.min_score or 0.0)]
+        return {id_: confidence[id_] for id_ in results[: search.wanted + 1]}
+    best = np.sort(shortlist.trained)[::-1][:2]
+    sums = shortlist.trained[[candidates.rows[id_] for id_ in order]]
+    lead = sums - np.where(sums < best[0], best[0], best[-1] if len(best) > 1 else best[0] - ALONE)
+    scores = weights.scores_of(sums, lead, np.array(list(confidence.values()))).round(3).tolist()
     if not QuestionWords.of(search.pieces).words:  # signs alone: nothing can be said of what answers them
         scores = [0.0] * len(order)
     if ranking.min_score:

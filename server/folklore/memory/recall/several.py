@@ -75,24 +75,24 @@ def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[
     Also True if there are more.
     """
     question = questions[0]
-    ranked = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
+    numbered = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
     every = _numbered(answers, lambda item: item.expanded is not None)
-    expanded = {key: item for key, item in every.items() if key not in ranked}
+    expanded = {key: item for key, item in every.items() if key not in numbered}
     others = list(_numbered(answers, lambda item: item.elsewhere).values())
     words = " ".join(item.query for item in questions)
-    elsewhere, limit, max_tokens = within_room(question, others, len(ranked), words)
-    results = in_order(list(ranked.values())[:limit], question.sort)
-    kept, cut = within_budget([*results, *expanded.values()], max_tokens, words)
-    more = cut or len(ranked) > limit or any(answer.truncated for answer in answers)
-    return [*kept, *elsewhere], more
+    elsewhere, limit, max_tokens = within_room(question, others, len(numbered), words)
+    results = in_order(list(numbered.values())[:limit], question.sort)
+    results_within, cut = within_budget([*results, *expanded.values()], max_tokens, words)
+    more = cut or len(numbered) > limit or any(answer.truncated for answer in answers)
+    return [*results_within, *elsewhere], more
 
 
-def _cursor(questions: Sequence[Question], kept: Sequence[Recalled]) -> str | None:
+def _cursor(questions: Sequence[Question], results: Sequence[Recalled]) -> str | None:
     """Return the cursor of the next page; None at the end of paging."""
     key = key_of(questions)
     before = given_before(questions[0].cursor, key)
-    given = [id_ for item in kept for id_ in (item.memory.id, *(other.id for other in item.variants))]
-    return given_cursor(given, before, key) if len(before) + len(kept) <= MAX_PAGED else None
+    ids = [id_ for item in results for id_ in (item.memory.id, *(other.id for other in item.variants))]
+    return given_cursor(ids, before, key) if len(before) + len(results) <= MAX_PAGED else None
 
 
 def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:
@@ -115,13 +115,13 @@ def _key(result: Recalled) -> _Key:
 
 def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
     """Return one result for a memory: its greatest score, and what belongs to any of the questions."""
-    own = [item for item in by_question.values() if _key(item) == key] or list(by_question.values())
-    best = max(own, key=lambda item: item.score or 0.0)
+    same = [item for item in by_question.values() if _key(item) == key] or list(by_question.values())
+    best = max(same, key=lambda item: item.score or 0.0)
     return replace(
         best,
         queries=tuple(sorted(by_question)),
-        variants=tuple({item.id: item for result in own for item in result.variants}.values()),
-        contradicts=tuple(dict.fromkeys(id_ for result in own for id_ in result.contradicts)),
+        variants=tuple({item.id: item for result in same for item in result.variants}.values()),
+        contradicts=tuple(dict.fromkeys(id_ for result in same for id_ in result.contradicts)),
         explain=_by_question({number: item.explain for number, item in by_question.items()}),
     )
 

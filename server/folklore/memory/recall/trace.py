@@ -10,8 +10,8 @@ from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.recall.keyword import read_terms
 from folklore.memory.recall.pipeline import question_of, ranked, search_of
-from folklore.memory.recall.rank import Ranked
-from folklore.memory.recall.values import Found, Search
+from folklore.memory.recall.rank import RankedList
+from folklore.memory.recall.values import Retrieval, Search
 from folklore.memory.requests import ExplainRequest
 from folklore.memory.results import ExplainedCandidate, Explanation, Stage
 from folklore.model import Memory
@@ -30,23 +30,25 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
         raise InvalidInput("query", "is empty.", hint="Ask a question, or give some words.")
     if search.expression:
         search = await read_terms(memory, search)
-    found, outcome = await ranked(memory, search)
-    texts = await _texts(memory, search, found, outcome)
+    retrieval, outcome = await ranked(memory, search)
+    texts = await _texts(memory, search, retrieval, outcome)
     return Explanation(
         query=search.text,
         searched=namespaces.names,
-        branches=found.lists(search),
-        candidates=tuple(_candidates(search, found, outcome, texts)),
-        words=found.words(),
+        branches=retrieval.lists(search),
+        candidates=tuple(_candidates(search, retrieval, outcome, texts)),
+        words=retrieval.words(),
         ranking=numbers_of(search.ranking),
-        degraded=(*found.degraded, *outcome.degraded),
+        degraded=(*retrieval.degraded, *outcome.degraded),
     )
 
 
-async def _texts(memory: MemoryContext, search: Search, found: Found, outcome: Ranked) -> Mapping[UUID, Memory]:
+async def _texts(
+    memory: MemoryContext, search: Search, retrieval: Retrieval, outcome: RankedList
+) -> Mapping[UUID, Memory]:
     """Return all candidates as memories, those too that the ranking did not read."""
     read = {id_: memory_of(candidate.row, candidate.namespace) for id_, candidate in outcome.candidates.all.items()}
-    lacking = [id_ for hits in found.hits.values() for id_ in hits.ids if id_ not in read]
+    lacking = [id_ for hits in retrieval.hits.values() for id_ in hits.ids if id_ not in read]
     if not lacking:
         return read
     rows = await memory.memories.get([namespace.id for namespace in search.namespaces], list(dict.fromkeys(lacking)))
@@ -54,16 +56,16 @@ async def _texts(memory: MemoryContext, search: Search, found: Found, outcome: R
 
 
 def _candidates(
-    search: Search, found: Found, outcome: Ranked, texts: Mapping[UUID, Memory]
+    search: Search, retrieval: Retrieval, outcome: RankedList, texts: Mapping[UUID, Memory]
 ) -> Iterator[ExplainedCandidate]:
     """Yield the candidates: results in their order, then by relevance."""
     results = list(outcome.scores)
     parts = {id_: outcome.parts_of(id_) for id_ in outcome.candidates.all}
     relevance = {id_: sum(parts[id_].values()) for id_ in sorted(parts, key=lambda id_: -sum(parts[id_].values()))}
-    hits = [id_ for branch in found.hits.values() for id_ in branch.ids]
-    representatives = {id_: newest for newest, others in outcome.leading.variants.items() for id_ in others}
+    hits = [id_ for branch in retrieval.hits.values() for id_ in branch.ids]
+    representatives = {id_: newest for newest, others in outcome.shortlist.variants.items() for id_ in others}
     ranks = {id_: rank for rank, id_ in enumerate(results[: search.question.limit], start=1)}
-    for id_ in dict.fromkeys([*results, *outcome.leading.order, *relevance, *hits]):
+    for id_ in dict.fromkeys([*results, *outcome.shortlist.order, *relevance, *hits]):
         if id_ in texts:
             yield ExplainedCandidate(
                 memory=texts[id_],
@@ -78,14 +80,14 @@ def _candidates(
             )
 
 
-def _stage(outcome: Ranked, id_: UUID, ranks: Mapping[UUID, int], representatives: Mapping[UUID, UUID]) -> Stage:
+def _stage(outcome: RankedList, id_: UUID, ranks: Mapping[UUID, int], representatives: Mapping[UUID, UUID]) -> Stage:
     if id_ in ranks or id_ in outcome.scores:
         return "answer" if id_ in ranks else "next page"
     if id_ in representatives:
         return "grouped"
     if id_ in outcome.redundancy:
         return "low confidence"
-    if id_ in outcome.leading.order:
+    if id_ in outcome.shortlist.order:
         return "below the limit"
     candidate = outcome.candidates.all.get(id_)
     if candidate is None:

@@ -129,7 +129,7 @@ class KeywordResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Retrieval:
     """Results of the branches; a branch that failed is missing from `hits` and named in `degraded`."""
 
     hits: Mapping[Branch, Hits]
