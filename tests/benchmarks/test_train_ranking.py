@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.train_ranking import _read, train
 from folklore.ranking import features, injection, numbers
@@ -10,18 +11,7 @@ from folklore.ranking.weights import Ranking
 from tests import ROOT
 
 DOCUMENT = ROOT / "docs/ranking.md"
-SUBJECTS = (
-    "harbour",
-    "lighthouse",
-    "invoice",
-    "carrier",
-    "label",
-    "database",
-    "formatter",
-    "release",
-    "printer",
-    "tea",
-)
+SUBJECTS = "harbour lighthouse invoice carrier label database formatter release printer tea".split()  # noqa: SIM905
 
 
 async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
@@ -38,7 +28,8 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     ]
     (tmp_path / "small-dev.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-    first, second = [await _read(tmp_path, tmp_path / name, ("dense", "keyword")) for name in "12"]
+    with TemporaryDirectory(dir="/tmp") as folder:  # no other run of pytest closes it to the user of the engine
+        first, second = [await _read(tmp_path, Path(folder, name), ("dense", "keyword")) for name in "12"]
 
     trained = train(list(first.values()), dense=True)
     assert trained.relevance
