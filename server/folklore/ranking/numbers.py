@@ -35,8 +35,8 @@ COVERED = 0.5
 SIMILAR, RANGE = 0.95, 0.03
 # Greatest share of reflections in an answer: they speak about memories, and must not displace them.
 REFLECTIONS = 0.3
-# Weak results of an answer that has no better one: nothing should look like nothing.
-MOST_WEAK = 3
+# Weak results of an answer that has no better one: what is typed as a task shares few words with its memories.
+MOST_WEAK = 5
 # Odds of a result from elsewhere, in those of the best of the project, and its least confidence: among 40 other
 # namespaces the project's questions then find their answers as if it were alone.
 CLEARLY, CLEAR = 2.0, 0.2

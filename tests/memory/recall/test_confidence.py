@@ -116,12 +116,12 @@ async def test_scores_fall_along_the_order(person: Person) -> None:
             assert all(result.match == WEIGHTS.match_of(result.score or 0.0) for result in answer.memories)
 
 
-async def test_a_question_without_an_answer_gets_at_most_three_lines_and_a_note(person: Person) -> None:
+async def test_a_question_without_an_answer_gets_at_most_five_lines_and_a_note(person: Person) -> None:
     await person.keep(*(text + "\n\nMore about it is in the handbook of the team." * 30 for text in PROJECT))
 
     answer = await asked(person, "Which colour has the whale in Melanie's aquarium?")
 
-    assert len(answer.memories) == 3
+    assert len(answer.memories) == 5
     assert {result.match for result in answer.memories} == {"weak"}
     assert all(len(result.memory.content) <= 160 for result in answer.memories)
     assert not any("\n" in result.memory.content for result in answer.memories)

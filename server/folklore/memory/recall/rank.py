@@ -296,7 +296,7 @@ def _scores(
 ) -> dict[UUID, float]:
     """Return the results with their scores: those wanted, and one more if there is one.
 
-    Without `min_score`, an answer in which no confidence reaches the floor has the three most relevant results.
+    Without `min_score`, an answer in which no confidence reaches the floor has the five most relevant results.
     """
     ranking, order = search.ranking, list(confidence)
     if not order:
