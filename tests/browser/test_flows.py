@@ -33,7 +33,7 @@ async def tab_to(page: Page, selector: str) -> None:
     """Press Tab until an element has the focus, as a person without a mouse does."""
     for _ in range(80):
         await page.keyboard.press("Tab")
-        if await page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+        if await page.evaluate("(selector) => document.activeElement?.matches(selector)", selector):
             return
     raise AssertionError(f"the keyboard does not reach {selector}")
 
