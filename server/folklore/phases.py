@@ -1,7 +1,5 @@
 """Phases of work that may take long: named by the parts that do it, shown by the command line to who waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 

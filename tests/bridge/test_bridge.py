@@ -1,7 +1,5 @@
 """The bridge: a real process on stdio in front of a real server over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -67,6 +67,10 @@ class Machine:
         return process
 
 
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 @pytest.fixture
 async def machine(database_url: str, tmp_path: Path) -> AsyncIterator[Machine]:
     with TemporaryDirectory(dir="/tmp") as folder, own_servers_ended(home := Path(folder, "home")):
@@ -191,6 +195,33 @@ async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(
         assert set(former) < set(own_servers(machine.home, forks=True))
     assert sorted(machine.contents()) == ["After the crash.", EACH]
     eventually(lambda: not set(former) & set(own_servers(machine.home, forks=True)))
+
+
+def test_a_server_that_can_make_no_forks_serves_all_the_same(machine: Machine) -> None:
+    Path(machine.local.forks_path).mkdir(parents=True)
+    Path(machine.local.path).parent.chmod(0o700)
+
+    assert machine.run("store", EACH).code == 0
+    assert machine.contents() == [EACH]
+    assert machine.process
+    assert own_servers(machine.home, forks=True) == []
+
+
+def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(machine: Machine) -> None:
+    machine.run("store", EACH)
+    command = [sys.executable, "-m", "folklore", "serve"]
+    with subprocess.Popen(command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as session:
+        eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
+        [forks] = [pid for pid in own_servers(machine.home, forks=True) if parent_of(pid) == machine.process]
+        [fork] = set(own_servers(machine.home, forks=True)) - {forks}
+        os.kill(fork, signal.SIGKILL)
+        assert session.wait(STUCK) == 137
+        assert session.stderr is not None
+        assert b"was killed" in session.stderr.read()
+    os.kill(machine.process, signal.SIGSTOP)
+    late = machine.run("--home", str(machine.home), "hook", "session-start", stdin="")
+    os.kill(machine.process, signal.SIGCONT)
+    assert (late.code, "did not answer within 4 seconds" in late.out) == (0, True)
 
 
 def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(machine: Machine, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Clusters: stars of a similarity graph, independent of the order of the arithmetic."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Quality: grows with uses, fades with time, and stays for protected memories."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

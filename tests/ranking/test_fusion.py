@@ -1,7 +1,5 @@
 """Reciprocal rank fusion, and the order of equal scores."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

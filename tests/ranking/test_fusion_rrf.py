@@ -1,7 +1,5 @@
 """The fusion `rrf` is reciprocal rank fusion followed by maximal marginal relevance, as in the papers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

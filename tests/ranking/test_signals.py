@@ -1,7 +1,5 @@
 """Signals of a memory add to its relevance; every number of a ranking has a range."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

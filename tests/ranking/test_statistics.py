@@ -1,7 +1,5 @@
 """Weights of words by their document frequencies."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

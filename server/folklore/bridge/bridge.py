@@ -5,8 +5,6 @@ knows. While the server is away, the handshake and the lists are answered from w
 session that starts then can use the memory later.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

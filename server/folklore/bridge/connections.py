@@ -4,8 +4,6 @@ A request takes a quarter of the processor time that httpx needs, and the import
 session of an assistant.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import select

@@ -4,8 +4,6 @@ No call waits longer than five seconds for a server that is away. While the serv
 needs: the server is asked for a sign of life on another connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

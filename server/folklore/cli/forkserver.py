@@ -25,7 +25,7 @@ from folklore.local import forked
 
 _MODULES = (
     *("bridge.bridge", "bridge.stdio", "cli.daily.injected", "cli.daily.read", "cli.daily.stale", "cli.daily.status"),
-    *("cli.daily.undo", "cli.daily.write", "cli.operate.hook", "memory.service.bridged_code"),
+    *("cli.daily.undo", "cli.daily.write", "memory.service.bridged_code"),
 )
 # In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
 _RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp")
@@ -35,7 +35,10 @@ _SECONDS = 5.0
 
 
 def start(path: Path) -> None:
-    """Fork the process that listens at a path, until this one has ended. Call it while there is one thread."""
+    """Fork the process that listens at a path, until this one has ended. Call it while there is one thread.
+
+    Raises OSError: no socket or process can be made.
+    """
     if sys.platform != "linux" or threading.active_count() > 1:
         return
     for module in _MODULES:
@@ -55,7 +58,7 @@ def start(path: Path) -> None:
 
 
 def _serve(listening: socket.socket, end_of_server: int) -> None:
-    """Fork for each client until the other end of `ended` is closed, and stay until the last fork has ended."""
+    """Fork for each client until the other end of `end_of_server` is closed, and stay until the last fork has ended."""
     Path("/proc/self/comm").write_text(_NAME)
     for descriptor in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
         if descriptor > 2 and descriptor not in (listening.fileno(), end_of_server):
@@ -102,8 +105,11 @@ def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
             screen.show_page = lambda *shown: page.extend(shown)
             code = outcome(arguments)
             sys.stdout.flush()
-            connection.sendall(json.dumps({"code": code, "page": page}).encode())
+    except KeyboardInterrupt:  # before the command or after it
+        code = 130
     finally:
+        with suppress(OSError):  # the client has ended
+            connection.sendall(json.dumps({"code": code, "page": page}).encode())
         os._exit(code)
 
 
@@ -133,5 +139,6 @@ def _become_client(connection: socket.socket) -> list[str]:
 
 def _end_with(connection: socket.socket) -> None:
     """End this process when its client has ended."""
-    connection.recv(1)
+    with suppress(OSError):
+        connection.recv(1)
     os._exit(1)

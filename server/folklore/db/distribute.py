@@ -1,7 +1,5 @@
 """Distribution of the tables over the nodes of a Citus cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 

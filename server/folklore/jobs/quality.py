@@ -1,7 +1,5 @@
 """Quality of a memory: grows with its uses, fades while it is not used."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 # A memory recalled once falls below recall's floor of 0.05 after 299 days without use, a memory recalled often after

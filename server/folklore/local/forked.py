@@ -12,7 +12,7 @@ from folklore.local.server import LocalServer, home_of
 
 # What users and assistants call many times a day, without an editor.
 _DAILY = ("forget", "history", "injected", "list", "log", "pin", "recall", "relate", "search", "show", "stale")
-_COMMANDS = frozenset((*_DAILY, "hook", "serve", "status", "store", "undo"))
+_COMMANDS = frozenset((*_DAILY, "serve", "status", "store", "undo"))
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
 _LOOK_SECONDS = 1.0
 HEAD_BYTES = 10  # the length of a message, as a decimal number
@@ -55,6 +55,7 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
 def _shown(outcome: bytes) -> int:
     """Show the page that a fork left to this process, which has the terminal, and return the exit code."""
     if not outcome:
+        sys.stderr.write("folklore: the process that carried out this command was killed.\n")
         return 128 + signal.SIGKILL
     value = json.loads(outcome)
     if value["page"]:

@@ -4,8 +4,6 @@ A client that finds no server binds the socket and passes it on to the server th
 connect at once. Imports the standard library only, since every hook of an assistant does this.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

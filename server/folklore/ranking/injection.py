@@ -5,8 +5,6 @@ A headline takes 13 tokens, a note in full about 50, the header 26. A memory tha
 to what people type are rare (three in a hundred candidates), so that these thresholds are low.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

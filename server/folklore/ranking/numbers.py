@@ -1,7 +1,5 @@
 """The numbers of a recall that are set by hand, each with its reason; all others are trained (weights.json)."""
 
-from __future__ import annotations
-
 # BM25's k1 and b, as in Robertson and Zaragoza 2009.
 K1, B = 1.2, 0.75
 # k of reciprocal rank fusion, as in Cormack and others 2009.

@@ -1,7 +1,5 @@
 """Weights of the words of a question by their document frequencies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Settings of a ranking in one frozen value, and the named presets. The weights themselves are trained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta

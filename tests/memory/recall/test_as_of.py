@@ -1,7 +1,5 @@
 """as_of: memories as they were then, by their revisions, and facts by the time at which they were true."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What recall looks at beside the text: relations, entities, ratings, reflections, vectors of the caller's own."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """An answer stays within the tokens its reader can spare."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Confidence, of memory and question alone; the score of a result, which is calibrated and falls along the order."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Statements of the keyword branch share a connection, which is released when the branch ends."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

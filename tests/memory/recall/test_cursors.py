@@ -1,7 +1,5 @@
 """Cursors: valid for one query, and rejected if they were changed."""
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime, timezone
 from uuid import UUID

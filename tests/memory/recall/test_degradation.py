@@ -1,7 +1,5 @@
 """Each branch answers without the tables of the other: with real locks, missing tables and columns."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A series of similar texts does not fill an answer, and the second of two is not lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The explanation of a recall, and presets that the owner saves."""
 
-from __future__ import annotations
-
 import pytest
 
 from folklore.db.stores.events.audit import NOWHERE, Audit

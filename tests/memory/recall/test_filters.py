@@ -1,7 +1,5 @@
 """Filters of a request: resolved, or refused by name, never ignored."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Keyword scores are BM25 as in textbooks, over the postings."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Tags and sources are found by words as they are spelled; a phrase is a phrase."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filters over metadata: a value, one of several, existence; nested keys by their path; in every branch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts of the same words count as one; texts that differ in any word are ranked by themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Long texts: found by a passage, which the answer shows, through every way that writes or reads embeddings."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import Any

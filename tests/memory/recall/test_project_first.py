@@ -1,7 +1,5 @@
 """The project first: a question is asked in its project, and elsewhere for what is answered clearly better there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

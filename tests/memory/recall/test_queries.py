@@ -1,7 +1,5 @@
 """Whatever somebody asks, in whatever spelling, it is answered or refused with a reason: it never fails."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

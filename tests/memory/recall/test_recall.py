@@ -1,7 +1,5 @@
 """Recall: by word and by meaning, in a fixed order, page by page, honest about what it could not do."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

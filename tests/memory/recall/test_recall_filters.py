@@ -1,7 +1,5 @@
 """Filters: no branch and no neighbour ever adds a memory outside them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A decision and its reversal have nearly the same words and are two answers: recall brings both."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Several questions in one recall: answered at once, each memory once, the best results of each question first."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Every word is found: in any language, inflected, without accents, by prefix; function words and phrases too."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """`folklore serve`: MCP over stdio or HTTP, and the commands that connect assistants."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os
@@ -9,6 +7,7 @@ import shlex
 import socket as sockets
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,8 @@ def _serve_socket(ctx: click.Context, descriptor: int) -> None:
         listening.set_inheritable(False)
         server.path = listening.getsockname()
         server.claim()
-        forkserver.start(Path(server.forks_path))
+        with suppress(OSError):  # clients do without
+            forkserver.start(Path(server.forks_path))
         from folklore.http.server.local import run
 
         run(settings, server, listening)

@@ -1,7 +1,5 @@
 """The project first: a question is asked in its project, and elsewhere for what is answered clearly better there."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -140,7 +138,7 @@ def within_room(
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
-    They take at most half of both, and the places that `found` results of the project leave.
+    They take at most half of both, and the places that `count` results of the project leave.
     """
     limit, tokens = question.limit, question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - count))

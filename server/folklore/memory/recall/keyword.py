@@ -1,7 +1,5 @@
 """The keyword branch: BM25 over the rarest words of the question, or the expression that the question is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,7 +19,7 @@ from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, 
 # Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
 _MAX_WORDS = 62
 # Memories that satisfy an expression, the newest first, of which the best are found.
-_LIMIT = 10_000
+_NEWEST = 10_000
 # Around words of a question.
 _PUNCTUATION = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
 
@@ -86,7 +84,7 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
     if search.scope.filters.as_of is not None:
         statistics = with_former(statistics)
     words = weighted_words(statistics, ranking)
-    hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _LIMIT)
+    hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _NEWEST)
     return KeywordResult(hits, words=words)
 
 
@@ -99,7 +97,7 @@ async def _function_words(statements: RecallStatements, search: Search, words: B
     """Find memories by the words of a question of function words alone. One statement."""
     typed = (piece.strip(_PUNCTUATION) for piece in search.pieces)
     capitals = [word for word in typed if word != word.lower()]
-    hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _LIMIT)
+    hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _NEWEST)
     documents = {
         word: sum(bits >> place & 1 for bits in hits.words)
         for place, word in enumerate(islice(words.weights, _MAX_WORDS))

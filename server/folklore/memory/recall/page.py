@@ -1,7 +1,5 @@
 """Page of an answer: results that earlier pages did not have, expansion, token budget, cursor, explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID

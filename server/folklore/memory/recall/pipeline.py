@@ -3,8 +3,6 @@
 docs/ranking.md has the whole formula.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

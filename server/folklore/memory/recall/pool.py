@@ -113,7 +113,7 @@ def candidates_of(
     surrounded: Sequence[UUID],
     previous: Mapping[UUID, WordMatch] = {},
 ) -> Candidates:
-    """Return candidates with what they hold of the question, which of some is `known`."""
+    """Return candidates with what they hold of the question, which of some is known by `previous`."""
     words, rarity = QuestionWords.of(search.pieces), _rarity(search, retrieval)
     matches = {id_: previous.get(id_) or _held(words, rarity, candidate) for id_, candidate in all_.items()}
     return Candidates(all_, matches, rarity, frozenset(surrounded))

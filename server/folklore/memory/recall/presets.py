@@ -1,7 +1,5 @@
 """Presets of the ranking: built-in ones, those of the settings, and those that the owner saved for all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Several questions in one recall: their answers are joined, and a memory that answers several is there once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Explanation of a recall: the values of every step, which the answer itself leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Values that the steps of a recall exchange: the question and the results of the branches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
