@@ -82,7 +82,7 @@ cluster: $(INSTALLED)  ## The tests that touch a database, on a server or the co
 	@test -n "$(DSN)" || { echo "Name a database whose role may create others: make cluster DSN=postgresql://…" >&2; exit 2; }
 	TEST_DATABASE_URL="$(DSN)" $(PYTEST) -m "database and not strain and not proxy and not browser"
 
-strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
+strain: $(INSTALLED)  ## The tests that take long: outages, full disks, killed engines, upgrades of Postgres, hostile clients, large indexes.
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
 	$(PYTEST) -m strain
 

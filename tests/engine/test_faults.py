@@ -25,7 +25,10 @@ from folklore.errors import EngineFailed
 from tests.engine.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query, temporary_room
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
+pytestmark = [
+    pytest.mark.strain,
+    pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc"),
+]
 BUSY_FOR_EVER = """
 import asyncpg
 async def work():

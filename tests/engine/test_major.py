@@ -44,7 +44,10 @@ from tests.engine.test_engine import processes, query, temporary_room
 from tests.older_engine import OLDER, older_engine
 from tests.waiting import STUCK, eventually
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
+pytestmark = [
+    pytest.mark.strain,
+    pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc"),
+]
 
 STARTED = """
 import sys
@@ -289,7 +292,6 @@ def test_an_upgrade_that_is_killed_is_completed_by_the_next_start(home: Path, st
     assert_upgraded(home)
 
 
-@pytest.mark.strain
 @pytest.mark.parametrize("step", STEPS)
 def test_an_upgrade_killed_twice_at_any_step_is_completed(home: Path, step: tuple[str, str, int]) -> None:
     killed(home, *step)
@@ -445,7 +447,6 @@ def test_old_data_is_not_dropped_without_new(home: Path) -> None:
     assert len(old_data(home)) == 1
 
 
-@pytest.mark.strain
 def test_upgrades_killed_at_random_moments_are_completed(room: Path, one_model_for_the_session: None) -> None:
     count, kills = int(os.environ.get("TEST_UPGRADE_MEMORIES", "400")), int(os.environ.get("TEST_UPGRADE_KILLS", "5"))
     large, whole = room / "large", room / "whole"
