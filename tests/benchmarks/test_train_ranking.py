@@ -43,6 +43,7 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
         f"k = {numbers.RRF_K:g} (`rrf_k`)",
         f"at least {numbers.LEAST_FETCHED}, every filter",
         f"the best {numbers.SURROUNDED} (by reciprocal rank fusion)",
+        f"the {numbers.NEAREST} nearest candidates",
         f"1 / (1 + r / {numbers.RANK:g})",
         f"min(1, {numbers.LONG:g} / length), × {numbers.ASKING:g} for",
         f"(cos − {numbers.SIMILAR:g}) / {numbers.RANGE:g}",

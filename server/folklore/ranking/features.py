@@ -12,7 +12,7 @@ from functools import cached_property
 
 from folklore.lazy import NDArray
 from folklore.lazy import numpy as np
-from folklore.ranking.numbers import ASKING, BESIDE, DATE, LEAST_FETCHED, LONG, NEIGHBOUR, PADDING, RANK
+from folklore.ranking.numbers import ASKING, BESIDE, DATE, LEAST_FETCHED, LONG, NEAREST, NEIGHBOUR, PADDING, RANK
 
 
 @dataclass(frozen=True)
@@ -68,31 +68,31 @@ class Pool:
     @cached_property
     def reciprocal(self) -> NDArray[np.float64]:
         """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
-        return keyword_rank(self) + np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
-
-
-def keyword_share(pool: Pool) -> NDArray[np.float64]:
-    """Return the BM25 score as a share of the best."""
-    return pool.keyword / max(float(pool.keyword.max(initial=0.0)), 1e-9)
+        near = np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
+        return _reciprocal(self.keyword_ranks) + near
 
 
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
-    """Return how far the BM25 score lies above the last of the list, as a share of the best."""
-    listed = pool.keyword[pool.keyword_ranks >= 0]
-    if len(listed) == 0:
-        return np.zeros_like(pool.keyword)
-    best, last = float(listed.max()), float(listed.min())
-    return np.maximum(pool.keyword - last, 0.0) / max(best - last, 1e-9)
+    """Return the BM25 score less that of the best memory outside the list, as a share of the greatest difference.
+
+    The last score of a full list serves for it; outside a short one no memory has a score.
+    """
+    listed = pool.keyword[pool.keyword > 0.0]
+    beyond = float(listed.min()) if len(listed) >= LEAST_FETCHED else 0.0
+    return np.maximum(pool.keyword - beyond, 0.0) / max(float(listed.max(initial=0.0)) - beyond, 1e-9)
 
 
-def keyword_rank(pool: Pool) -> NDArray[np.float64]:
-    """Return 1 / (1 + rank / 10) in the list of words, 0 outside."""
-    return _reciprocal(pool.keyword_ranks)
+def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
+    """Return twice the cosine less the mean one with the nearest other candidates, as a share of the best.
 
-
-def cosine_share(pool: Pool) -> NDArray[np.float64]:
-    """Return the cosine as a share of the best."""
-    return np.maximum(pool.cosines, 0.0) / max(float(pool.cosines.max(initial=0.0)), 1e-9)
+    So a text that is near to many others is not near to each question (Conneau and others 2018, section 2.3, one side).
+    """
+    among = pool.vectors @ pool.vectors.T
+    np.fill_diagonal(among, -1.0)
+    count = min(NEAREST, len(among) - 1)
+    nearest = -np.partition(-among, count, axis=1)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
+    scaled = np.maximum(2.0 * pool.cosines - (nearest - pool.unrelated) / (1.0 - pool.unrelated), 0.0)
+    return scaled / max(float(scaled.max(initial=0.0)), 1e-9)
 
 
 def cosine_rank(pool: Pool) -> NDArray[np.float64]:
@@ -169,10 +169,8 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
 Feature = Callable[[Pool], "NDArray[np.float64]"]
 # The features of a preset's weight `keyword`, `dense`, `exact`, `neighbours`, `relations`: it multiplies theirs.
 RELEVANCE: Mapping[str, tuple[Feature, str]] = {
-    "keyword share": (keyword_share, "keyword"),
     "keyword excess": (keyword_excess, "keyword"),
-    "keyword rank": (keyword_rank, "keyword"),
-    "cosine share": (cosine_share, "dense"),
+    "scaled cosine": (scaled_cosine, "dense"),
     "cosine rank": (cosine_rank, "dense"),
     "coverage": (coverage, "keyword"),
     "context": (context, "neighbours"),

@@ -10,6 +10,8 @@ FETCHED, LEAST_FETCHED = 3.0, 30
 SURROUNDED = 20
 # Rank at which a reciprocal rank is a half: differences among the first ten count.
 RANK = 10.0
+# Nearest other candidates whose cosines scale a cosine, as in Conneau and others 2018; 5 and 30 rank alike.
+NEAREST = 10
 # Lexemes from which a text takes less from its neighbours: it has words of its own.
 LONG = 60.0
 # Share of what a text that asks takes from its neighbours: it is seldom an answer.

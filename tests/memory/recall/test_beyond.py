@@ -253,7 +253,7 @@ async def test_explain_has_every_feature_times_its_weight(person: Person) -> Non
     answer = await person.recall("harbour crane", explain=True, limit=2)
 
     first: Any = answer.memories[0].explain
-    assert {"coverage", "keyword share", "cosine share"} <= first["parts"].keys()
+    assert {"coverage", "keyword excess", "scaled cosine"} <= first["parts"].keys()
     assert first["parts"]["importance"] == pytest.approx(0.6 * 0.4)
     assert first["relevance"] == pytest.approx(sum(first["parts"].values()), abs=0.01)
     assert first["redundancy"] == 0
