@@ -23,6 +23,7 @@ import folklore
 from folklore.engine import Engine, EngineStatus
 from folklore.engine.account import account_for
 from folklore.engine.binaries import Binaries, Outcome
+from folklore.engine.cluster import cache_size
 from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
 from tests.waiting import STUCK, eventually
@@ -196,6 +197,15 @@ def test_an_engine_runs_with_our_settings(home: Path) -> None:
         "data_checksums": "on", "max_wal_size": "256MB",
     }  # fmt: skip
     assert query(dsn, locale) == "b C.UTF-8"
+
+
+@pytest.mark.parametrize(("limit", "size"), [("1073741824\n", "256MB"), ("2684354560\n", "320MB")])
+def test_the_cache_is_an_eighth_of_the_memory_of_a_container(tmp_path: Path, limit: str, size: str) -> None:
+    (tmp_path / "memory.max").write_text(limit)
+
+    assert cache_size(tmp_path / "memory.max") == size
+    (tmp_path / "memory.max").write_text("max\n")
+    assert cache_size(tmp_path / "memory.max") == cache_size(tmp_path / "missing")
 
 
 def test_an_engine_is_reached_only_through_a_private_socket(home: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from folklore.engine import endpoint
@@ -21,6 +22,11 @@ REPLACED_FILE = "folklore.replaced"
 
 _INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
+
+# Bounds of the cache, in MB: the first serves 100,000 memories, the second a million. Pages are taken as data is read.
+_LEAST_CACHE, _MOST_CACHE = 256, 2048
+# Memory that a container may take at most.
+_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
@@ -115,6 +121,14 @@ def _system_identifier(paths: EnginePaths, binaries: Binaries, account: Account 
         if name == "Database system identifier":
             return value.strip()
     raise engine_failure(f"The data in {paths.data} cannot be read.", paths, outcome.output)
+
+
+def cache_size(limit: Path = _LIMIT) -> str:
+    """Return the size of Postgres' cache, `shared_buffers`: an eighth of the memory of the machine or container."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # no container, or none with a limit
+        memory = min(memory, int(limit.read_text()))
+    return f"{min(max(memory // 8 // 2**20, _LEAST_CACHE), _MOST_CACHE)}MB"
 
 
 def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import folklore
@@ -90,7 +90,7 @@ class Engine:
 
     home: Path
     idle_minutes: float = 30.0
-    shared_buffers: str = "256MB"
+    shared_buffers: str = field(default_factory=cluster.cache_size)
     may_create: bool = True
 
     def start(self, *, new: bool = False) -> str:
