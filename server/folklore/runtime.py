@@ -123,17 +123,13 @@ async def backed_up_store(settings: Settings) -> operations.Store:
     """Return the database with the folder of its backups; the embedded engine is started if it is used."""
     address, where = await database_address(settings)
     disk = settings.home if where == "embedded" else None
-    return operations.Store(address, backup_folder(settings), disk, backup_key(settings))
+    key = None if settings.backup.key is None else encryption.Key(settings.backup.key)
+    return operations.Store(address, backup_folder(settings), disk, key)
 
 
 def backup_folder(settings: Settings) -> Path:
     """Return the folder of backups: the setting, else `backups` in the home."""
     return settings.home / "backups" if settings.backup.folder is None else settings.backup.folder.expanduser()
-
-
-def backup_key(settings: Settings) -> encryption.Key | None:
-    """Return the key of backups; None if they are not encrypted. Raises InvalidInput."""
-    return None if settings.backup.key is None else encryption.Key(settings.backup.key)
 
 
 def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +25,6 @@ from benchmarks.metrics import (
 from benchmarks.retrieval import retrieval
 from benchmarks.sets import read_set
 from benchmarks.store import with_database
-from folklore.errors import InvalidInput
 from tests.benchmark_commands import Benchmarks, benchmark_commands, question  # noqa: F401 - a fixture
 from tests.conftest import Cluster
 
@@ -82,12 +80,6 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
     assert auroc([], [0.3]) == auroc([0.3], []) == 0.5
 
 
-def test_the_mean_and_percentile_of_no_values_are_0() -> None:
-    assert mean([]) == percentile([], 0.5) == 0.0
-
-
-# Sets
-
 SET: list[dict[str, Any]] = [
     {"type": "memory", "namespace": "Talk", "source": "2", "session": "s", "position": 1, "content": "Bo has a dog."},
     {"type": "memory", "namespace": "Talk", "source": "1", "session": "s", "position": 0, "content": "Ada has a cat."},
@@ -107,16 +99,6 @@ def test_a_set_is_read_in_session_order(benchmarks: Benchmarks) -> None:
     assert (read.name, read.size) == ("small", 4)
     assert [question.query for question in read.sample(None)] == ["Who has a cat?", "Who has pets, cat or dog?"]
     assert len(read.sample(1)) == 1
-
-
-@pytest.mark.parametrize("line", ["{", "[]", '{"type": "question"}', "1"])
-def test_an_invalid_line_is_named(benchmarks: Benchmarks, line: str) -> None:
-    path = benchmarks.written("small.jsonl", SET)
-    with path.open("a") as lines:
-        lines.write(f"\n{line}\n")
-
-    with pytest.raises(InvalidInput, match="line 8"):
-        read_set(path)
 
 
 async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
@@ -144,16 +126,6 @@ async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
     assert "3 memories" in table
     assert await cluster.admin.fetchval(databases) == 0
     assert await connection.fetchval("select count(*) from memories") == 0
-
-
-@pytest.mark.parametrize("ranking", ["{", "[1]"])
-def test_a_ranking_that_is_no_json_object_is_refused(benchmarks: Benchmarks, ranking: str) -> None:
-    path = benchmarks.written("small.jsonl", SET)
-
-    ran = CliRunner().invoke(retrieval, [str(path), "--ranking", ranking])
-
-    assert ran.exit_code == 2
-    assert "JSON" in ran.output
 
 
 def test_the_address_of_a_scratch_database_differs_in_the_database_only() -> None:

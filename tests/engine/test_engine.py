@@ -26,10 +26,10 @@ from folklore.engine.binaries import Binaries, Outcome
 from folklore.engine.cluster import cache_size
 from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
+from tests.engine import needs_proc
 from tests.waiting import STUCK, eventually
 
 AS_ROOT = os.geteuid() == 0
-needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 
 PROGRAM = """
 import asyncio, os, sys
@@ -199,13 +199,12 @@ def test_an_engine_runs_with_our_settings(home: Path) -> None:
     assert query(dsn, locale) == "b C.UTF-8"
 
 
-@pytest.mark.parametrize(("limit", "size"), [("1073741824\n", "256MB"), ("2684354560\n", "320MB")])
-def test_the_cache_is_an_eighth_of_the_memory_of_a_container(tmp_path: Path, limit: str, size: str) -> None:
-    (tmp_path / "memory.max").write_text(limit)
+def test_the_cache_is_an_eighth_of_the_memory_of_a_container(tmp_path: Path) -> None:
+    limit, unlimited = tmp_path / "memory.max", cache_size(tmp_path / "missing")
 
-    assert cache_size(tmp_path / "memory.max") == size
-    (tmp_path / "memory.max").write_text("max\n")
-    assert cache_size(tmp_path / "memory.max") == cache_size(tmp_path / "missing")
+    for text, size in (("1073741824\n", "256MB"), ("2684354560\n", "320MB"), ("max\n", unlimited)):
+        limit.write_text(text)
+        assert cache_size(limit) == size
 
 
 def test_an_engine_is_reached_only_through_a_private_socket(home: Path) -> None:

@@ -22,13 +22,11 @@ from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
+from tests.engine import needs_proc
 from tests.engine.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query, temporary_room
 from tests.waiting import eventually
 
-pytestmark = [
-    pytest.mark.strain,
-    pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc"),
-]
+pytestmark = [pytest.mark.strain, needs_proc]
 BUSY_FOR_EVER = """
 import asyncpg
 async def work():

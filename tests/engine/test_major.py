@@ -40,14 +40,12 @@ from folklore.memory.requests import (
 from folklore.model import Draft
 from folklore.runtime import start_engine
 from tests.backup.test_backup import rows
+from tests.engine import needs_proc
 from tests.engine.test_engine import processes, query, temporary_room
 from tests.older_engine import OLDER, older_engine
 from tests.waiting import STUCK, eventually
 
-pytestmark = [
-    pytest.mark.strain,
-    pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc"),
-]
+pytestmark = [pytest.mark.strain, needs_proc]
 
 STARTED = """
 import sys

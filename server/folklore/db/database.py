@@ -373,7 +373,8 @@ class Database:
         """
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
         # Behind a pooler the number of a server process is not known.
-        guard = self._cancel_locked if guarded and self._pools.limits.statement_cache else None
+        tokens, pooled = self.token_key is not None, not self._pools.limits.statement_cache
+        guard = None if pooled or not guarded else partial(self._pools.cancel_locked, tokens=tokens)
         return PooledSession(
             self._acquire, plans, self._pools.shards, begin, release_later=release_later, cancel_locked=guard
         )
@@ -391,9 +392,6 @@ class Database:
     def pinned_session(self) -> PinnedSession:
         """Return a guarded session for statements in sequence."""
         return PinnedSession(partial(self.session, release_later=True, guarded=True))
-
-    async def _cancel_locked(self, pid: int) -> bool:
-        return await self._pools.cancel_locked(pid, tokens=self.token_key is not None)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:

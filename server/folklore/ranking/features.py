@@ -56,11 +56,6 @@ class Pool:
         return found
 
     @cached_property
-    def keyword_ranks(self) -> NDArray[np.int64]:
-        """The number of candidates (n,) of a greater BM25 score; -1 for those without a score."""
-        return np.where(self.keyword > 0.0, _ranks(self.keyword), -1)
-
-    @cached_property
     def dense_ranks(self) -> NDArray[np.int64]:
         """The number of candidates (n,) of a greater cosine; -1 for those without a vector."""
         return np.where(self.cosines != 0.0, _ranks(self.cosines), -1)
@@ -69,7 +64,7 @@ class Pool:
     def reciprocal(self) -> NDArray[np.float64]:
         """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
         near = np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
-        return _reciprocal(self.keyword_ranks) + near
+        return _reciprocal(np.where(self.keyword > 0.0, _ranks(self.keyword), -1)) + near
 
 
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
@@ -91,7 +86,8 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
     np.fill_diagonal(among, -1.0)
     count = min(NEAREST, len(among) - 1)
     nearest = -np.partition(-among, count, axis=1)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
-    scaled = np.maximum(2.0 * pool.cosines - (nearest - pool.unrelated) / (1.0 - pool.unrelated), 0.0)
+    scaled = 2.0 * pool.cosines - (nearest - pool.unrelated) / (1.0 - pool.unrelated)
+    scaled = np.where(pool.cosines != 0.0, np.maximum(scaled, 0.0), 0.0)
     return scaled / max(float(scaled.max(initial=0.0)), 1e-9)
 
 

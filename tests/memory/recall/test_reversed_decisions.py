@@ -122,16 +122,6 @@ async def test_the_newer_half_comes_first(notes: Person) -> None:
     assert older_first == []
 
 
-async def test_a_newer_fact_on_another_subject_does_not_come_first(person: Person) -> None:
-    services = ("billing", "checkout", "search", "catalogue", "mail", "login", "stock", "pricing")
-    for day, service in enumerate(services):
-        await person.at(NOON - timedelta(days=30 - day)).keep(f"The {service} service listens on port {8000 + day}.")
-
-    for day, service in enumerate(services):
-        found = contents(await person.recall(f"Which port does the {service} service listen on?", limit=5))
-        assert found[0] == f"The {service} service listens on port {8000 + day}."
-
-
 async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(person: Person) -> None:
     old, new = await person.keep("The queue is RabbitMQ.", "Messages travel by NATS.")
     await person.relate(Relation(new, "contradicts", old))
@@ -190,9 +180,15 @@ async def test_a_newer_decision_beyond_the_results_comes_first_if_it_is_newer_by
             True,
         ),
         (
-            "when are production deploys made?",
-            "Production deploys are made on Tuesdays from the main branch.",
-            "Production deploys need a review by two people of the platform team.",
+            "on which day are production deploys made?",
+            "Production deploys are made on Tuesdays from the main branch, by whoever is on call that week.",
+            "Whoever is on call that week writes a report about production deploys, which the team reads on Mondays.",
+            False,
+        ),
+        (
+            "which port does the billing service use for metrics?",
+            "The billing service serves metrics on port 9102, behind the gateway of the shop.",
+            "The mail service is served on port 9102 by the gateway of the shop, behind the proxy.",
             False,
         ),
     ],

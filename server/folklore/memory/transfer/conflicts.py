@@ -110,19 +110,15 @@ def resolve(
             _replace(memory, existing, present.get(memory.id), resolution, released)
         elif exists or holder is not None:
             if policy == "fail":
-                raise _conflict(memory, holder)
+                raise Conflict(
+                    f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
+                    hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
+                )
             resolution.duplicates.append(memory)
         else:
             resolution.new.append(memory)
             existing.add(memory, memory)
     return resolution
-
-
-def _conflict(memory: TransferredMemory, holder: UUID | None) -> Conflict:
-    return Conflict(
-        f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
-        hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
-    )
 
 
 def _replace(
