@@ -771,9 +771,11 @@ async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_gr
     await connection.execute("alter table memories add column later text")
     await connection.execute(f"grant delete on relations to {TOKEN_ROLE}")
 
-    revoke, update, insert = await missing_role_commands(database_url)
+    *revoked, update, insert = await missing_role_commands(database_url)
 
-    assert revoke.startswith("revoke update, delete on memories,")
+    # On Citus a token deletes by policies.
+    one_node = await connection.fetchval("select to_regclass('pg_dist_partition') is null")
+    assert [text.startswith("revoke update, delete on memories,") for text in revoked] == [True] * one_node
     assert update.startswith("grant update (content, ")
     assert "later" in update
     assert not {"author", "agent", "id", "created_at", "search"} & set(re.findall(r"\w+", update))

@@ -99,14 +99,19 @@ class Principals(Store):
         now: datetime,
         invitation: NewInvitation | None = None,
     ) -> str:
-        """Create a token, and its principal if it is new, in one transaction; return the principal's stored name."""
-        async with self._database.transaction() as session:
-            for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
+        """Create a token in one transaction, and before its principal if it is new; return the principal's stored name.
+
+        Citus locks reference tables as it meets them: after a write to principals a transaction could deadlock with the
+        last use of another token, which locks tokens first.
+        """
+        for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
+            async with self._database.transaction() as session:
                 principal = await session.row("principals/ensure", id=principal_id, name=token.principal)
-                if principal is not None:
-                    break
-            else:
-                raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
+            if principal is not None:
+                break
+        else:
+            raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
+        async with self._database.transaction() as session:
             values = {name: getattr(token, name) for name in _TOKEN}
             inserted = await session.row(
                 "principals/insert_token", principal=principal["id"], now=now, author=caller.author, **values

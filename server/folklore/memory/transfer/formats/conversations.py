@@ -261,7 +261,9 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
     if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _VISIBLE_TYPES:
         return "message that is not shown"
     parts = content.get("parts")
-    texts = [_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
+    # Of a part its text: written, or spoken and transcribed; images and sounds have none.
+    shown = parts if isinstance(parts, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in shown]
     text = _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
     if not text.strip():
         return "turn without text"
@@ -270,11 +272,6 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
 
 # The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
 _VISIBLE_TYPES = frozenset({"text", "multimodal_text", None})
-
-
-def _part(part: object) -> object:
-    """Return the text of a part: written, or spoken and transcribed; images and sounds have none."""
-    return part.get("text") if isinstance(part, dict) else part
 
 
 def _branch(parents: Mapping[str, object], last: object) -> list[str]:

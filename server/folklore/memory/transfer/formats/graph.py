@@ -36,7 +36,8 @@ def _lines_of(record: Any) -> Iterator[Raw]:
             yield _memory(id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)])
             for text in observations:
                 if isinstance(text, str) and text.strip():
-                    yield _memory(id_of(_SYSTEM, name, text), _with_name(name, text), name, [_tag(name, kind)])
+                    named = text if name.lower() in text.lower() else f"{name}: {text}"
+                    yield _memory(id_of(_SYSTEM, name, text), named, name, [_tag(name, kind)])
                 else:
                     yield InvalidInput("observations", "must be texts, and one is empty or of another type.")
         case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(relation)}:
@@ -54,11 +55,6 @@ def _memory(id_: str, content: str, name: str, tags: list[str]) -> bytes:
     return line_of(
         {"id": id_, "content": content, "kind": "semantic", "tags": tags, "source": f"{_SYSTEM}:{name}"[:1000]}
     )
-
-
-def _with_name(name: str, text: str) -> str:
-    """Return an observation with the name of its entity, unless it has it already."""
-    return text if name.lower() in text.lower() else f"{name}: {text}"
 
 
 def _tag(name: str, kind: str) -> str:
