@@ -408,8 +408,8 @@ async def test_changes_since_the_last_session_before_today_are_shown(
 ) -> None:
     await kept(client, "The harbour crane is red.", *(f"Crane {number} is grey." for number in range(12)))
     await started(app, "yesterday")
-    await connection.execute("update assistant_sessions set started_at = started_at - interval '2 days'")
-    await connection.execute("update memories set updated_at = updated_at - interval '3 days'")
+    await connection.execute("update assistant_sessions set started_at = $1", datetime.now(UTC) - timedelta(days=2))
+    await connection.execute("update memories set updated_at = $1", datetime.now(UTC) - timedelta(days=3))
     await kept(client, "The harbour crane was painted green.")
 
     text = await started(app, "today")
