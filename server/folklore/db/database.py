@@ -232,18 +232,19 @@ class _Pools:
             raise
         except (OSError, asyncpg.CannotConnectNowError) as error:
             connection = await self._acquire_again(pool, error)
-        self.outage.over()
         return pool, connection
 
     async def _acquire(self, pool: asyncpg.Pool) -> Any:
-        # A timeout takes a task, 0.1 ms; an idle connection is there at once.
+        # An idle connection is there at once (a timeout takes .1 ms), and does not show that an outage is over.
         if pool.get_idle_size():
             return await pool.acquire()
         self._waiting += 1
         try:
-            return await pool.acquire(timeout=self.limits.connect_timeout)
+            connection = await pool.acquire(timeout=self.limits.connect_timeout)
         finally:
             self._waiting -= 1
+        self.outage.over()
+        return connection
 
     async def _acquire_again(self, pool: asyncpg.Pool, error: Exception) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""

@@ -101,8 +101,7 @@ class Principals(Store):
     ) -> str:
         """Create a token in one transaction, and before its principal if it is new; return the principal's stored name.
 
-        Citus locks reference tables as it meets them: after a write to principals a transaction could deadlock with the
-        last use of another token, which locks tokens first.
+        On Citus a transaction that wrote to principals could deadlock with the last use of another token.
         """
         for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
             async with self._database.transaction() as session:
