@@ -290,13 +290,11 @@ class Stated:
     ] = False
 
 
-def _declared() -> dict[str, Field]:
-    hints = get_type_hints(Stated, include_extras=True)
-    return {name: replace(hint.__metadata__[0], name=name) for name, hint in hints.items()}
-
-
+_HINTS = get_type_hints(Stated, include_extras=True)
 # The declared fields by name, in their order.
-FIELDS: Mapping[str, Field] = MappingProxyType(_declared())
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {name: replace(hint.__metadata__[0], name=name) for name, hint in _HINTS.items()}
+)
 # Those that people and models see.
 VISIBLE = tuple(name for name, field in FIELDS.items() if field.stated)
 

@@ -199,12 +199,14 @@ def test_an_engine_runs_with_our_settings(home: Path) -> None:
     assert query(dsn, locale) == "b C.UTF-8"
 
 
-def test_the_cache_is_an_eighth_of_the_memory_of_a_container(tmp_path: Path) -> None:
-    limit, unlimited = tmp_path / "memory.max", cache_size(tmp_path / "missing")
+@pytest.mark.parametrize(("limit", "size"), [("max", 1024), ("4294967296", 512), ("1073741824", 256), ("", 1024)])
+def test_the_cache_is_an_eighth_of_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, size: int
+) -> None:
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 2**21, "SC_PAGE_SIZE": 4096}.get)
+    (tmp_path / "limit").write_text(limit)
 
-    for text, size in (("1073741824\n", "256MB"), ("2684354560\n", "320MB"), ("max\n", unlimited)):
-        limit.write_text(text)
-        assert cache_size(limit) == size
+    assert cache_size([tmp_path / "none", tmp_path / "limit"]) == f"{size}MB"
 
 
 def test_an_engine_is_reached_only_through_a_private_socket(home: Path) -> None:

@@ -136,7 +136,8 @@ class Bridge:
             _with_call_id(request),
             self._headers(request, version),
             self._write,
-            repeatable=self._is_repeatable(request),
+            repeatable=request["method"] in _READS
+            or (request["method"] == "tools/call" and _params(request).get("name") in self._repeatable),
         )
 
     async def _tied(self, request: Message) -> Message:
@@ -169,10 +170,6 @@ class Bridge:
             self._negotiated = result["protocolVersion"]
         if method == "tools/list" and isinstance(result.get("tools"), list):
             self._repeatable = frozenset(tool["name"] for tool in result["tools"] if _takes_repeats(tool))
-
-    def _is_repeatable(self, request: Message) -> bool:
-        name = _params(request).get("name")
-        return request["method"] in _READS or (request["method"] == "tools/call" and name in self._repeatable)
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:
         """Return the headers that repeat parts of a message, as the protocol demands."""

@@ -69,7 +69,7 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo, q
         print_json(serializers.answer(answer, form))
         return
     groups: dict[str, list[tuple[int, Recalled]]] = {}
-    words = None if question is None else _words_of(question)
+    words = highlight.highlight_pattern(question) if question is not None and screen.has_styles() else None
     by_namespace = form != "ids" and question is not None
     for place, result in enumerate(answer.memories, start=1):
         groups.setdefault(result.memory.namespace if by_namespace else "", []).append((place, result))
@@ -85,13 +85,6 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo, q
         print_line(answer.note)
     if answer.cursor:
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
-
-
-def _words_of(query: str) -> re.Pattern[str] | None:
-    """Return the pattern of a question's words and their inflected forms; None if none would be highlighted."""
-    if not screen.has_styles():
-        return None
-    return highlight.highlight_pattern(query)
 
 
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")

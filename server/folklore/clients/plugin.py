@@ -148,12 +148,10 @@ def _record(path: Path) -> dict[str, str] | None:
         record = json.loads(content)
         if isinstance(record, dict):
             # A record that someone wrote names no file outside the folder.
-            return {name: str(digest) for name, digest in record.items() if _is_inside(Path(name))}
+            paths = {name: Path(name) for name in record}
+            inside = {name for name, path in paths.items() if not path.is_absolute() and ".." not in path.parts}
+            return {name: str(record[name]) for name in inside}
     return {}
-
-
-def _is_inside(path: Path) -> bool:
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _check_empty(path: Path) -> None:

@@ -113,8 +113,9 @@ class Databases:
 
     async def create_scratch(self) -> str:
         """Create the empty scratch database, with the locale of Folklore's own, and return its address."""
+        quoted = '"' + self.scratch.replace('"', '""') + '"'
         try:
-            await self._connection.execute(self._create_scratch.replace("{name}", _quoted(self.scratch)))
+            await self._connection.execute(self._create_scratch.replace("{name}", quoted))
         except asyncpg.InsufficientPrivilegeError as error:
             raise Refused(
                 "The role of database_url may not create a database, which a copy is restored into.",
@@ -196,7 +197,3 @@ def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:
 async def _rows(connection: asyncpg.Connection, name: str, /, **values: object) -> list[Row]:
     query = statement(name)
     return list(await connection.fetch(query.sql, *query.arguments(values)))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

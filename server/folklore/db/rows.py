@@ -93,17 +93,13 @@ def short(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def _object(value: str | None) -> object:
-    return None if value is None else json.loads(value)
-
-
 def iso(value: datetime | None) -> str | None:
     """Return a time as ISO 8601."""
     return None if value is None else value.isoformat()
 
 
 _READERS: Mapping[FieldType, Callable[[Any], object]] = {
-    "tags": tuple, "paths": tuple, "share": short, "json": _object, "blobs": tuple,
+    "tags": tuple, "paths": tuple, "share": short, "json": lambda value: value and json.loads(value), "blobs": tuple,
 }  # fmt: skip
 _WRITERS: Mapping[FieldType, Callable[[Any], object]] = {"tags": list, "paths": list, "time": iso, "blobs": list}
 _READ = [(name, _READERS.get(field.type)) for name, field in FIELDS.items()]

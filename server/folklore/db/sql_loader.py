@@ -186,10 +186,6 @@ def _field_list(match: re.Match[str]) -> str:
     return _FIELD_LISTS[form](f"{row}." if row else "")
 
 
-def _types(_prefix: str) -> str:
-    return ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items())
-
-
 def _filters(prefix: str) -> str:
     filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
     return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
@@ -198,7 +194,7 @@ def _filters(prefix: str) -> str:
 _COLUMNS = [name for name in FIELDS if name != "position"]
 _FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
     "fields": lambda prefix: ", ".join(f"{prefix}{name}" for name in _COLUMNS),
-    "field_types": _types,
+    "field_types": lambda _: ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items()),
     "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
     "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
     "field_filters": _filters,

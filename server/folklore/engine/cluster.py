@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,8 +26,8 @@ _SETTINGS_FILE = "folklore.conf"
 
 # Bounds of the cache, in MB: the first serves 100,000 memories, the second a million. Pages are taken as data is read.
 _LEAST_CACHE, _MOST_CACHE = 256, 2048
-# Memory that a container may take at most.
-_LIMIT = Path("/sys/fs/cgroup/memory.max")
+# Memory that a container may take at most, by cgroup 2 and 1.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
@@ -123,11 +124,12 @@ def _system_identifier(paths: EnginePaths, binaries: Binaries, account: Account 
     raise engine_failure(f"The data in {paths.data} cannot be read.", paths, outcome.output)
 
 
-def cache_size(limit: Path = _LIMIT) -> str:
+def cache_size(limits: Sequence[Path] = _LIMITS) -> str:
     """Return the size of Postgres' cache, `shared_buffers`: an eighth of the memory of the machine or container."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # no container, or none with a limit
-        memory = min(memory, int(limit.read_text()))
+    for limit in limits:
+        with suppress(OSError, ValueError):  # no container, or none with a limit
+            memory = min(memory, int(limit.read_text()))
     return f"{min(max(memory // 8 // 2**20, _LEAST_CACHE), _MOST_CACHE)}MB"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from folklore.model import Recalled, Variant
+from folklore.model import Recalled
 from folklore.text import tokens
 from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import snippet
@@ -59,12 +59,9 @@ def _cost(text: str) -> int:
 def _envelope(result: Recalled) -> int:
     """Return the tokens of a concise result besides its text."""
     memory = result.memory
-    fields = (memory.namespace, memory.author, *memory.tags, memory.source or "", *map(_of_variant, result.variants))
-    return _ENVELOPE + sum(map(len, fields)) // tokens.CHARACTERS_PER_TOKEN
-
-
-def _of_variant(variant: Variant) -> str:
-    return " " * _ENVELOPE * 2 + variant.differs
+    fields = (memory.namespace, memory.author, *memory.tags, memory.source or "")
+    variants = sum(_ENVELOPE * 2 + len(variant.differs) for variant in result.variants)
+    return _ENVELOPE + (sum(map(len, fields)) + variants) // tokens.CHARACTERS_PER_TOKEN
 
 
 def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:

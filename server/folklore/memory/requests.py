@@ -711,16 +711,15 @@ def read_request(kind: type[Parsed], body: bytes) -> Parsed:
 def field_errors(error: ValidationError) -> list[tuple[str, str]]:
     """Return the first five wrong fields, each with its message, never with its value."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:5]
-    return [(_place(problem["loc"]), _message(problem["type"], problem["msg"])) for problem in problems]
+    return [
+        (_place(problem["loc"]), _MESSAGES.get(problem["type"]) or f"{problem['msg'].removeprefix('Value error, ')}.")
+        for problem in problems
+    ]
 
 
 def _place(path: Sequence[int | str]) -> str:
     parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path[:_NAMES])
     return "".join(parts).lstrip(".") or "arguments"
-
-
-def _message(kind: str, message: str) -> str:
-    return _MESSAGES.get(kind) or f"{message.removeprefix('Value error, ')}."
 
 
 def request_json(request: Request) -> str:

@@ -17,7 +17,6 @@ from folklore.model import (
     Recalled,
     Relation,
     Revision,
-    Similar,
     Stale,
 )
 from folklore.text.tokens import CHARACTERS_PER_TOKEN
@@ -155,16 +154,13 @@ def record(memory: Memory) -> JsonDict:
 
 def stored(result: StoreResult) -> JsonDict:
     """Serialize the outcome of a store."""
-    items = [
-        _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
-        for item in result.stored
-    ]
+    items = []
+    for item in result.stored:
+        similar = [_fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
+                   for near in item.similar]  # fmt: skip
+        items.append(_fields(item, "id status") | _set(similar=similar or None))
     refusals = [_fields(item, "index field reason") for item in result.refused] or None
     return _set(namespace=result.namespace, stored=items, refused=refusals, note=result.note)
-
-
-def _similar(near: Similar) -> JsonDict:
-    return _fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
 
 
 def beginning(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
@@ -93,7 +93,8 @@ def group_near_duplicates(
     groups: dict[Hashable, list[Id]] = {}
     for id_ in order:
         alone = len(openings[opening_of(id_)]) == 1
-        groups.setdefault((id_,) if alone else tuple(_significant(text_of(id_))) or (id_,), []).append(id_)
+        key = () if alone else tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
+        groups.setdefault(key or (id_,), []).append(id_)
     newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in groups.values()]
     return {ids[0]: ids[1:] for ids in newest}
 
@@ -101,10 +102,6 @@ def group_near_duplicates(
 def opening(plain: str) -> str:
     """Return the first words of a plain text, articles left out: the same for all near-duplicates."""
     return " ".join([word for word in plain.split() if word not in _ARTICLES][:_OPENING])
-
-
-def _significant(text: str) -> Iterator[str]:
-    return (word for word in words(text) if word not in _ARTICLES)
 
 
 def share_words(one: Set[str], other: Set[str], least: float) -> bool:

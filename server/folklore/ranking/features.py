@@ -70,25 +70,25 @@ class Pool:
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
     """Return the BM25 score less that of the best memory outside the list, as a share of the greatest difference.
 
-    The last score of a full list serves for it; outside a short one no memory has a score.
+    The least score of a list of 30 or more serves for it; a shorter list has every memory with a score.
     """
-    listed = pool.keyword[pool.keyword > 0.0]
-    beyond = float(listed.min()) if len(listed) >= LEAST_FETCHED else 0.0
-    return np.maximum(pool.keyword - beyond, 0.0) / max(float(listed.max(initial=0.0)) - beyond, 1e-9)
+    scores = pool.keyword[pool.keyword > 0.0]
+    base = float(scores.min()) if len(scores) >= LEAST_FETCHED else 0.0
+    return np.maximum(pool.keyword - base, 0.0) / max(float(scores.max(initial=0.0)) - base, 1e-9)
 
 
 def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
-    """Return twice the cosine less the mean one with the nearest other candidates, as a share of the best.
+    """Return twice the cosine less the mean cosine with the nearest other candidates, as a share of the best.
 
-    So a text that is near to many others is not near to each question (Conneau and others 2018, section 2.3, one side).
+    A text that is near to many others is near to most questions (Conneau and others 2018, section 2.3, for one side).
     """
-    among = pool.vectors @ pool.vectors.T
-    np.fill_diagonal(among, -1.0)
-    count = min(NEAREST, len(among) - 1)
-    nearest = -np.partition(-among, count, axis=1)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
-    scaled = 2.0 * pool.cosines - (nearest - pool.unrelated) / (1.0 - pool.unrelated)
-    scaled = np.where(pool.cosines != 0.0, np.maximum(scaled, 0.0), 0.0)
-    return scaled / max(float(scaled.max(initial=0.0)), 1e-9)
+    cosines = pool.vectors @ pool.vectors.T
+    np.fill_diagonal(cosines, -1.0)
+    count = min(NEAREST, len(cosines) - 1)
+    density = -np.partition(-cosines, count, axis=1)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
+    values = 2.0 * pool.cosines - (density - pool.unrelated) / (1.0 - pool.unrelated)
+    values = np.where(pool.cosines != 0.0, np.maximum(values, 0.0), 0.0)
+    return values / max(float(values.max(initial=0.0)), 1e-9)
 
 
 def cosine_rank(pool: Pool) -> NDArray[np.float64]:

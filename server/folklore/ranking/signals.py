@@ -25,7 +25,8 @@ def signals_of(
     values: dict[str, list[float]] = {}
     spoken = {piece.strip(".,;:!?").casefold() for piece in pieces}
     if signals.tags > 0 and any(row["tags"] for row in rows):
-        values["tags"] = [len(spoken & _parts(row["tags"])) / max(len(spoken), 1) for row in rows]
+        tags = [{part for tag in row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))} for row in rows]
+        values["tags"] = [len(spoken & parts) / max(len(spoken), 1) for parts in tags]
     for name in RATINGS:
         if getattr(signals, name) > 0 and any(row[name] is not None for row in rows):
             values[name] = [_rating(name, row[name]) - _NEUTRAL for row in rows]
@@ -41,10 +42,6 @@ def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:
     """Return 0.5^(age / half-life), in (0, 1]; a time in the future counts as now."""
     age = max(now - used_at, timedelta())
     return float(0.5 ** (age / half_life))
-
-
-def _parts(tags: Sequence[str]) -> set[str]:
-    return {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
 
 
 def _rating(name: str, value: float | None) -> float:

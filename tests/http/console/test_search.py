@@ -258,7 +258,7 @@ async def test_the_script_is_told_of_errors_and_of_the_end_of_the_session(team: 
         ended = await stranger.get("/search?q=ferry", headers={"Accept": "application/json"})
 
     assert wrong.status_code == 400
-    assert wrong.json()["error"]["message"] == "limit: must be between 1 and 100, got '0'."
+    assert wrong.json()["error"]["message"] == "limit: must be a number from 1 to 100."
     assert ended.status_code == 401
     assert "ferry" not in ended.text
 

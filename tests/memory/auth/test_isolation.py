@@ -764,6 +764,19 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
         await cluster.admin.execute(f"drop role {name}")
 
 
+async def test_tokens_are_created_while_others_are_used(owner: Person) -> None:
+    """On Citus both lock reference tables."""
+    alice, principals = await holder(owner, "alice", "payments:reader"), Principals(owner.library.database)
+
+    async def use() -> None:
+        for second in range(20):
+            await principals.touch_token(id=alice.token, now=NOON + timedelta(seconds=second), address="192.0.2.77")
+
+    created = await asyncio.gather(*(owner.create_token(f"bob {n}", "payments:reader") for n in range(8)), use(), use())
+
+    assert len({token.id for token in created if token}) == 8
+
+
 async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_grants(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
@@ -771,11 +784,11 @@ async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_gr
     await connection.execute("alter table memories add column later text")
     await connection.execute(f"grant delete on relations to {TOKEN_ROLE}")
 
-    *revoked, update, insert = await missing_role_commands(database_url)
+    *revocations, update, insert = await missing_role_commands(database_url)
 
     # On Citus a token deletes by policies.
     one_node = await connection.fetchval("select to_regclass('pg_dist_partition') is null")
-    assert [text.startswith("revoke update, delete on memories,") for text in revoked] == [True] * one_node
+    assert [text.startswith("revoke update, delete on memories,") for text in revocations] == [True] * one_node
     assert update.startswith("grant update (content, ")
     assert "later" in update
     assert not {"author", "agent", "id", "created_at", "search"} & set(re.findall(r"\w+", update))

@@ -144,7 +144,7 @@ async def test_notes_that_answer_alike_are_few(client: Client) -> None:
 
     text = await hook(client, PORT)
 
-    assert 1 <= text.count("\n- ") <= 7
+    assert 1 <= text.count("\n- ") <= 6
     assert estimate(text) <= 350
 
 

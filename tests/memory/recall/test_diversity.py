@@ -82,18 +82,15 @@ def test_two_similar_texts_stay_before_much_weaker_ones(pool: Any, trade_off: fl
     assert chosen[:2] == [0, 1]
 
 
-def test_a_near_duplicate_moves_behind_a_new_text_of_nearly_its_relevance() -> None:
-    relevance = np.array([1.0, 0.95, 0.8])
+@pytest.mark.parametrize(
+    ("relevance", "order"),
+    [([1.0, 0.95, 0.8], [0, 2, 1]), ([1.0, 0.99, 0.5], [0, 1, 2]), ([1.0, 0.9, 0.0], [0, 1, 2])],
+    ids=["behind a new text of nearly its relevance", "before one of half its relevance", "before one without any"],
+)
+def test_a_near_duplicate_moves_back(relevance: list[float], order: list[int]) -> None:
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
-    assert picked(relevance, similarity, 3, 0.7) == [0, 2, 1]
-
-
-def test_a_near_duplicate_stays_before_a_text_of_half_its_relevance() -> None:
-    relevance = np.array([1.0, 0.99, 0.5])
-    similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
-
-    assert picked(relevance, similarity, 3, 0.7) == [0, 1, 2]
+    assert picked(np.array(relevance), similarity, 3, 0.7) == order
 
 
 def test_each_further_text_of_a_series_moves_back_further() -> None:
@@ -104,13 +101,6 @@ def test_each_further_text_of_a_series_moves_back_further() -> None:
     assert picked(relevance, similarity, 6, 0.7) == [0, 1, 4, 2, 5, 3]
 
 
-def test_a_text_without_relevance_comes_after_the_last_duplicate() -> None:
-    relevance = np.array([1.0, 0.9, 0.0])
-    similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
-
-    assert picked(relevance, similarity, 3, 0.7) == [0, 1, 2]
-
-
 def test_a_text_similar_to_any_picked_one_moves_back() -> None:
     relevance = np.array([1.0, 0.9, 0.85, 0.6])
     similarity = np.eye(4, dtype=np.float32)
@@ -119,13 +109,9 @@ def test_a_text_similar_to_any_picked_one_moves_back() -> None:
     assert picked(relevance, similarity, 4, 0.7) == [0, 1, 3, 2]
 
 
-def test_candidates_that_are_all_the_same_keep_their_order() -> None:
+def test_candidates_of_the_same_text_or_relevance_keep_their_order() -> None:
     same = np.ones((4, 4), dtype=np.float32)  # one text in four namespaces
-
     assert picked(np.array([4.0, 3.0, 2.0, 1.0]), same, 4, 0.7) == [0, 1, 2, 3]
-
-
-def test_equal_candidates_keep_their_order() -> None:
     assert picked(np.ones(4), np.zeros((4, 4), dtype=np.float32), 4, 0.7) == [0, 1, 2, 3]
 
 

@@ -109,7 +109,15 @@ def address(request: Request, path: str = "", **parameters: object) -> str:
     """Return the address of a page relative to the present one, so that it holds behind any prefix of a proxy."""
     pairs = [(name.rstrip("_"), value) for name, value in parameters.items() if value not in (None, "", [], ())]
     query = urlencode(pairs, doseq=True)
-    return f"{'../' * _depth(request) or './'}{path}{'?' if query else ''}{query}"
+    depth = max(str(request.scope["path"]).count("/") - 1, 0)
+    return f"{'../' * depth or './'}{path}{'?' if query else ''}{query}"
+
+
+def number_of(text: str, name: str, least: int = 0, most: int = 999_999_999) -> int:
+    """Return a whole number of an address or a form. Raises InvalidInput."""
+    if text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most:
+        return int(text)
+    raise InvalidInput(name, f"must be a number from {least} to {most}.")
 
 
 def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
@@ -169,10 +177,6 @@ def _text(name: str, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput(name, "is not text in UTF-8.", hint="Choose another file.") from None
-
-
-def _depth(request: Request) -> int:
-    return max(str(request.scope["path"]).count("/") - 1, 0)
 
 
 def _everywhere(request: Request) -> dict[str, Any]:

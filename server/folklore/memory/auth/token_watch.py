@@ -59,15 +59,13 @@ class TokenWatch:
         while self._streams:
             await asyncio.sleep(_PAUSE)
             try:
-                valid = await self._valid({stream.token for stream in self._streams})
+                tokens = {stream.token for stream in self._streams}
+                principals = Principals((await self._memory()).database)
+                valid = await principals.valid_tokens(ids=list(tokens), now=self._now())
             except Unavailable as error:
                 log.info("tokens_of_streams_not_checked", reason=error.message)
                 continue
-            for stream in [stream for stream in self._streams if stream.token not in valid]:
+            ended = tokens.difference(valid)  # others have begun meanwhile
+            for stream in [stream for stream in self._streams if stream.token in ended]:
                 self._streams.discard(stream)
                 stream.end()
-
-    async def _valid(self, tokens: set[UUID]) -> set[UUID]:
-        """Return those of these tokens that are valid, and those of streams that began meanwhile."""
-        valid = await Principals((await self._memory()).database).valid_tokens(ids=list(tokens), now=self._now())
-        return {*valid} | {stream.token for stream in self._streams} - tokens

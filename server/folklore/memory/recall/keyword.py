@@ -37,7 +37,8 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> KeywordResult
                 result = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
                 words, in_scope = await read_words(memory, statements, search)
-                if searched and _asks_for_function_words(search, words):
+                alone = search.question.literal or len(search.pieces) == 1
+                if searched and words.query.functions and alone:  # nothing else is asked for
                     result = await _function_words(statements, search, words)
                 else:
                     fetched, any_word = search.ranking.fetch(search.wanted), words.weights and not words.query.functions
@@ -86,11 +87,6 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
     words = weighted_words(statistics, ranking)
     hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _NEWEST)
     return KeywordResult(hits, words=words)
-
-
-def _asks_for_function_words(search: Search, words: Bm25) -> bool:
-    """Return whether function words are all that is asked for, in a search for words or as a single word."""
-    return bool(words.query.functions) and (search.question.literal or len(search.pieces) == 1)
 
 
 async def _function_words(statements: RecallStatements, search: Search, words: Bm25) -> KeywordResult:

@@ -139,7 +139,9 @@ def pool_of(search: Search, retrieval: Retrieval, candidates: Candidates) -> Poo
         sequence=np.array([item.sequence for item in matches]),
         pairs=words.pair_weight,
         dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in rows]) if words.dates else None,
-        lengths=np.array([_length(candidate) for candidate in members], dtype=float),
+        lengths=np.array(
+            [item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members], dtype=float
+        ),
         asks=np.array([is_question(candidate.content) for candidate in members], dtype=bool),
         beside=candidates.beside,
         related=[
@@ -204,7 +206,3 @@ def _cosines(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float64
         if candidate.passages is not None:
             cosines[place] = max(cosines[place], *candidate.passages.cosines)
     return np.where(vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0)
-
-
-def _length(candidate: Candidate) -> int:
-    return candidate.length if candidate.length is not None else len(candidate.content) // _CHARACTERS_PER_LEXEME + 1

@@ -35,7 +35,9 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     listed = await context.memory.find_namespaces(request.namespaces)
     # Without empty ones, of which there may be thousands.
     namespaces = [namespace.id for namespace in listed if not namespace.empty]
-    starts = _beginnings(context, max(request.days, _WEEK))
+    today, zone = context.now.astimezone(context.zone).date(), context.zone
+    past = reversed(range(max(request.days, _WEEK)))
+    starts = [datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past]
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
     activity = await logs.written(namespaces=namespaces, actions=ACTIONS, starts=starts)
@@ -50,12 +52,6 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
         attention=await _attention(context, namespaces),
         failed_jobs=await _failed_jobs(context),
     )
-
-
-def _beginnings(context: RequestContext, days: int) -> list[datetime]:
-    """Return the beginnings of the last days in the caller's time zone, today's last."""
-    today = context.now.astimezone(context.zone).date()
-    return [datetime.combine(today - timedelta(days=ago), time(), context.zone) for ago in reversed(range(days))]
 
 
 def _changes(activity: Iterable[DayWrites]) -> tuple[AuthorChanges, ...]:

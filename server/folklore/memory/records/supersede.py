@@ -37,14 +37,11 @@ def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreE
     if is_done(replacement, states):
         return None
     if old.superseded_at is not None:
-        return Conflict(f"{field}: the memory {old.id} {_superseded_by(old)} already.", hint="Supersede that one.")
+        by = old.superseded_by or "another memory"
+        return Conflict(f"{field}: the memory {old.id} was superseded by {by} already.", hint="Supersede that one.")
     if new.forgotten_at is not None or new.superseded_at is not None:
         return Conflict(f"{field}: the memory {new.id} was itself forgotten or superseded.")
     return None
-
-
-def _superseded_by(old: State) -> str:
-    return f"was superseded by {old.superseded_by or 'another memory'}"
 
 
 def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:

@@ -98,17 +98,16 @@ async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple
 
 
 async def _stored(copy: WorkingCopy, request: requests.StoreRequest) -> requests.StoreRequest:
-    about = [_about(item) if isinstance(item, Draft) else {} for item in request.memories]
+    about: list[JsonDict] = [
+        {"paths": list(item.paths), "commit": item.commit, "blobs": list(item.blobs)} if isinstance(item, Draft) else {}
+        for item in request.memories
+    ]
     tied = await _tied_each(copy, about, request.namespace)
     if tied == about:
         return request
     items = zip(request.memories, tied, strict=True)
     memories = tuple(replace(item, **_tuples(code)) if isinstance(item, Draft) else item for item, code in items)
     return request.model_copy(update={"memories": memories})
-
-
-def _about(draft: Draft) -> JsonDict:
-    return {"paths": list(draft.paths), "commit": draft.commit, "blobs": list(draft.blobs)}
 
 
 def _tuples(code: Mapping[str, Any]) -> JsonDict:

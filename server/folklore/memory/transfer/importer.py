@@ -23,7 +23,7 @@ from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, res
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.formats.pages import Pages
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Header, Line, cleaned, read_line
+from folklore.memory.transfer.json_lines import Line, cleaned, read_line
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
@@ -130,7 +130,8 @@ class _Importer:
         if line is None or isinstance(line.value, str):
             return
         if isinstance(line.value, tuple):
-            await self._create_namespaces(line.value)
+            for named in () if self.request.namespace or self.request.dry_run else line.value:
+                await self.transfers.create_namespace(named)
             return
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
@@ -142,11 +143,6 @@ class _Importer:
         """Write the rest."""
         for namespace in self._namespaces.values():
             await namespace.finish()
-
-    async def _create_namespaces(self, header: Header) -> None:
-        if self.request.namespace is None and not self.request.dry_run:
-            for namespace in header:
-                await self.transfers.create_namespace(namespace)
 
     def _read(self, source: SourceLine) -> Line | None:
         """Return a checked line with its destination, None for an empty line. Raises InvalidInput, Refused."""

@@ -92,7 +92,8 @@ class QuestionWords:
 
     def nearness(self, when: datetime) -> float:
         """Return how near a time is to the dates of the question, 0 to 1."""
-        return max(self.dates.get(term, 0.0) for term in _terms_of(when))
+        terms = f"@{when:%Y-%m-%d}", f"@{when:%m-%d}", f"@{when:%Y-%m}", f"@{when:%m}", f"@{when:%Y}"
+        return max(self.dates.get(term, 0.0) for term in terms)
 
     def in_sequence(self, text: str) -> float:
         """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
@@ -159,8 +160,3 @@ def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[Que
         yield QuestionWord(f" {folded} ", weight, name, place)
     else:
         yield QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name, place)
-
-
-def _terms_of(when: datetime) -> tuple[str, ...]:
-    """Return the date terms of a time, from its day to its year."""
-    return f"@{when:%Y-%m-%d}", f"@{when:%m-%d}", f"@{when:%Y-%m}", f"@{when:%m}", f"@{when:%Y}"

@@ -93,16 +93,12 @@ def _operand(term: Term, forms: Forms) -> str:
 def _sequence(term: Term, form: Sequence[str]) -> str:
     """Write lexemes in order: `('a' <-> 'b' <2> 'd')`."""
     positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
-    text = ""
+    text, weights = "", WEIGHTS[term.column] if term.column else _ANY_COLUMN
     for previous, position in zip([None, *positions], positions, strict=False):
         distance = min(position - previous, _MAX_DISTANCE) if previous is not None else 0
         text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
-        text += quoted(form[position]) + _label(term, last=position == positions[-1])
+        text += quoted(form[position]) + (":*" if term.prefix and position == positions[-1] else ":") + weights
     return f"({text})" if len(positions) > 1 else text
-
-
-def _label(term: Term, *, last: bool) -> str:
-    return ":" + ("*" if term.prefix and last else "") + (WEIGHTS[term.column] if term.column else _ANY_COLUMN)
 
 
 def without_last_characters(form: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from folklore.http.console.page_routes import get
 from folklore.http.console.pages.projects import Projects
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import FiltersRequest, ListNamespacesRequest, ListRequest, OverviewRequest
-from folklore.memory.results import DONE, Attention, AuthorChanges, DayCounts
+from folklore.memory.results import DONE, Attention, AuthorChanges
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
@@ -76,14 +76,10 @@ async def show(visit: Visit) -> Response:
         newest=newest,
         pinned=pinned,
         people=_people(overview.changes),
-        charts=_charts(overview.days),
-    )
-
-
-def _charts(days: Sequence[DayCounts]) -> Sequence[Chart]:
-    return (
-        Chart.of("stored", "one", [item.stored for item in days]),
-        Chart.of("recalled", "two", [item.recalled for item in days]),
+        charts=(
+            Chart.of("stored", "one", [day.stored for day in overview.days]),
+            Chart.of("recalled", "two", [day.recalled for day in overview.days]),
+        ),
     )
 
 

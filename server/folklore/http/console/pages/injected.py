@@ -6,9 +6,8 @@ from itertools import groupby
 
 from starlette.responses import Response
 
-from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get
-from folklore.http.console.visit import Visit
+from folklore.http.console.visit import Visit, number_of
 from folklore.memory.requests import InjectedRequest
 from folklore.memory.results import InjectedText
 
@@ -42,7 +41,8 @@ class Session:
 async def show(visit: Visit) -> Response:
     """Show the latest injected texts of the caller, or for the owner of all people."""
     project, session = visit.query.get("project", ""), visit.query.get("session", "")
-    everyone, limit = visit.is_owner and bool(visit.query.get("everyone")), _limit(visit.query.get("limit"))
+    everyone = visit.is_owner and bool(visit.query.get("everyone"))
+    limit = number_of(visit.query.get("limit") or str(_STEP), "limit", 1, _MOST)
     where = {"namespaces": (project,)} if project else {}
     texts = await visit.call(InjectedRequest(session=session or None, everyone=everyone, limit=limit, **where))
     return await visit.render(
@@ -61,13 +61,6 @@ def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
     ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
     grouped = groupby(ordered, key=lambda text: (text.author, text.session))
     return [Session(session, author, list(group)) for (author, session), group in grouped]
-
-
-def _limit(text: str | None) -> int:
-    try:
-        return min(max(int(text or _STEP), 1), _MOST)
-    except ValueError:
-        raise InvalidInput("limit", f"must be a number from 1 to {_MOST}.") from None
 
 
 ROUTES = [get("/injected", show)]

@@ -72,14 +72,11 @@ class LiveFeed:
         visitor: Visitor = visit.request.scope["state"]["visitor"]
         request = asked(visit, after=visit.request.headers.get("last-event-id") or visit.query.get("after"))
         first = await visit.call(request)
-        if self._is_full(visitor):
+        streams = sum(listener.secret == visitor.secret for listener in self._listeners)
+        if streams >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS:
             return refusal(503, "overloaded", "Too many pages show the live feed already.", "Close some of them.")
         listener = _Listener(visitor.secret, visitor.caller)
         return StreamingResponse(self._messages(visit, listener, request, first), 200, _HEADERS, _MEDIA_TYPE)
-
-    def _is_full(self, visitor: Visitor) -> bool:
-        streams = sum(listener.secret == visitor.secret for listener in self._listeners)
-        return streams >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS
 
     async def _messages(
         self, visit: Visit, listener: _Listener, request: ActivityRequest, first: Activity

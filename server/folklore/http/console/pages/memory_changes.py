@@ -17,7 +17,7 @@ from folklore.http.console.fields import (
 )
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
-from folklore.http.console.visit import Visit
+from folklore.http.console.visit import Visit, number_of
 from folklore.memory import requests
 from folklore.memory.permissions import granted_names, require
 from folklore.memory.results import MemoryDetails
@@ -60,7 +60,7 @@ async def save(visit: Visit) -> Response:
     """Change the fields that were changed in the form, if nothing has changed since it was shown."""
     memory, texts = await _writable(visit), given_texts(visit.form)
     try:
-        if memory.revision != _revision(visit):
+        if memory.revision != number_of(visit.form.get("revision", ""), "revision"):
             raise Conflict("The memory was changed meanwhile.", hint="Look at both states below, and save again.")
         changes, clear = changed_values(as_texts(memory), texts)
         if not changes.model_fields_set and not clear:
@@ -92,7 +92,11 @@ async def ask_undo(visit: Visit) -> Response:
 async def undo(visit: Visit) -> Response:
     """Take back the last change, if nothing has changed since it was shown."""
     memory = await _writable(visit)
-    await visit.call(requests.UndoRequest(id=memory.id, revision=_revision(visit), namespaces=(memory.namespace,)))
+    await visit.call(
+        requests.UndoRequest(
+            id=memory.id, revision=number_of(visit.form.get("revision", ""), "revision"), namespaces=(memory.namespace,)
+        )
+    )
     return visit.redirect(f"memories/{memory.id}", notice="undone")
 
 
@@ -184,7 +188,7 @@ async def merge(visit: Visit) -> Response:
     if not visit.form.get("confirmed"):
         [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
         return await visit.render("memory_merge.html", memory=memory, other=other.memory)
-    where, revision = (memory.namespace,), _revision(visit)
+    where, revision = (memory.namespace,), number_of(visit.form.get("revision", ""), "revision")
     await visit.call(requests.UpdateRequest(id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where))
     return visit.redirect(f"memories/{memory.id}", notice="merged")
 
@@ -211,13 +215,6 @@ async def _erasable(visit: Visit) -> MemoryDetails:
 
 def _update(memory: Memory, **changes: Any) -> requests.UpdateRequest:
     return requests.UpdateRequest(id=memory.id, if_revision=memory.revision, namespaces=(memory.namespace,), **changes)
-
-
-def _revision(visit: Visit) -> int:
-    try:
-        return int(visit.form.get("revision", ""))
-    except ValueError:
-        raise InvalidInput("revision", "must be a whole number.", hint="Reload the page.") from None
 
 
 async def _new_form(

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.page_routes import get, post
-from folklore.http.console.visit import Visit, is_from_script
+from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory import requests
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
@@ -58,7 +58,7 @@ async def show(visit: Visit) -> Response:
         status = await visit.call(requests.StatusRequest(check_model=False))
         attention = {item.namespace: item for item in overview.attention}
         return await visit.render("review_projects.html", projects=status.namespaces, attention=attention)
-    reason, skip = _reason(visit.query.get("reason", "similar")), _skip(visit.query.get("skip") or "0")
+    reason, skip = _reason(visit.query.get("reason", "similar")), number_of(visit.query.get("skip") or "0", "skip")
     result = await visit.call(
         requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
     )
@@ -122,7 +122,7 @@ async def undo(visit: Visit) -> Response:
     decision, revision, name = [*visit.form.get("undo", "").split(" "), "", ""][:3]
     request = _decided((await _read(visit, reason, name)).item, _decision(reason, decision)).undo
     if isinstance(request, requests.UndoRequest):
-        request = request.model_copy(update={"revision": _skip(revision)})
+        request = request.model_copy(update={"revision": number_of(revision, "undo")})
     await visit.call(cast("requests.Returns[object]", request))
     if not is_from_script(visit.request):
         return visit.redirect("review", notice="undone", project=visit.form.get("project"), reason=reason)
@@ -205,12 +205,6 @@ def _after(text: str | None) -> UUID | None:
         return None if not text else UUID(text)
     except ValueError:
         raise InvalidInput("after", "must be the id of a memory.") from None
-
-
-def _skip(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InvalidInput("skip", "must be a number.", hint="Reload the page.")
-    return int(text)
 
 
 ROUTES = [

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get
-from folklore.http.console.visit import Visit, is_from_script
+from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory.context import ALL
 from folklore.memory.requests import FiltersRequest, ListRequest, RecallRequest, Returns, SearchRequest
 from folklore.model import Answer, Memory, Recalled
@@ -68,7 +68,7 @@ class Question:
             query.get("q", ""),
             bool(query.get("exact")),
             filters,
-            _limit(query.get("limit") or str(_PAGE)),
+            number_of(query.get("limit") or str(_PAGE), "limit", 1, _MOST),
             query.get("cursor") or None,
         )
 
@@ -155,12 +155,6 @@ class ResultView:
     result: Recalled
     head: Markup
     body: Markup | None
-
-
-def _limit(text: str) -> int:
-    if text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= _MOST:
-        return int(text)
-    raise InvalidInput("limit", f"must be between 1 and {_MOST}, got {text[:20]!r}.")
 
 
 async def show(visit: Visit) -> Response:

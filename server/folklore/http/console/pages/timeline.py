@@ -14,8 +14,8 @@ from folklore.memory.requests import ActivityRequest
 from folklore.memory.results import DONE, Action, Event
 from folklore.text.amounts import amount
 
-# Events of a page, memories of an event, characters of a memory.
-_EVENTS, _MEMORIES, _CHARACTERS = 50, 3, 160
+# Events of a page, memories of an event.
+_EVENTS, _MEMORIES = 50, 3
 # What a person may ask for, by its name in the address.
 KINDS: Mapping[str, tuple[Action, ...]] = {
     "stored": ("store", "import"),
@@ -69,17 +69,13 @@ def rows(events: Iterable[Event]) -> Sequence[dict[str, Any]]:
             "done": f"{DONE[event.action]} {amount(event.amount, 'memory')}",
             "project": event.namespace,
             "memories": [
-                {"id": str(memory.id), "text": _beginning(memory.summary or memory.content)}
+                {"id": str(memory.id), "text": memory.summary or memory.content}
                 for memory in event.memories[:_MEMORIES]
             ],
             "more": max(event.amount - min(len(event.memories), _MEMORIES), 0),
         }
         for event in events
     ]
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
 
 
 ROUTES = [get("/timeline", show)]

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get, post
-from folklore.http.console.visit import Visit
+from folklore.http.console.visit import Visit, number_of
 from folklore.memory import requests
 from folklore.memory.context import ALL
 from folklore.memory.results import ExplainedCandidate, Explanation
@@ -67,7 +67,8 @@ async def show(visit: Visit) -> Response:
     question, project = visit.query.get("q", "").strip(), visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(requests.ListPresetsRequest())
-    weights = _given(visit)
+    texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
+    weights = {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
     explanation = await _explained(visit, question, project, preset, weights) if question else None
     values = next((item.numbers for item in presets if item.name == preset), {})
     return await visit.render(
@@ -90,7 +91,7 @@ async def show(visit: Visit) -> Response:
 async def _explained(visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]) -> Explanation:
     weights = {name: value for name, value in knobs.items() if name != _DIVERSITY}
     ranking = requests.RankingRequest(preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY))
-    limit = int(_number(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST))
+    limit = number_of(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST)
     request = requests.ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
     return await visit.call(request)
 
@@ -108,12 +109,6 @@ async def delete(visit: Visit) -> Response:
     """Delete a saved preset."""
     await visit.call(requests.DeletePresetRequest(name=visit.form.get("name", "")))
     return visit.redirect("why", notice="deleted")
-
-
-def _given(visit: Visit) -> dict[str, float]:
-    """Return the numbers of the address that have a slider. Raises InvalidInput."""
-    texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
-    return {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
 
 
 def _number(text: str, field: str, least: float, most: float) -> float:

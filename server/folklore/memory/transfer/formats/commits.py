@@ -1,7 +1,6 @@
 """Commits whose messages give reasons: each becomes a memory, tied to the commit and the files that it changed."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -42,13 +41,10 @@ def commit_lines(root: Path) -> list[bytes]:
 
 def _reasons(body: str) -> str:
     """Return the part of a message's body that explains, empty if it is too short to; a revert needs no more words."""
-    text = "\n".join(line.rstrip() for line in _explaining(body)).strip()
+    lines = (line for line in body.splitlines() if not (_TRAILER.match(line) or _SUBJECT.match(line)))
+    text = "\n".join(line.rstrip() for line in lines).strip()
     enough = len(text) >= _CHARACTERS or _REVERT.search(text)
     return text[:_LONGEST] if enough else ""
-
-
-def _explaining(body: str) -> Iterator[str]:
-    return (line for line in body.splitlines() if not (_TRAILER.match(line) or _SUBJECT.match(line)))
 
 
 def _line(commit: Commit, reasons: str) -> bytes:

@@ -261,9 +261,9 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
     if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _VISIBLE_TYPES:
         return "message that is not shown"
     parts = content.get("parts")
-    # Of a part its text: written, or spoken and transcribed; images and sounds have none.
-    shown = parts if isinstance(parts, list) else [content]
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in shown]
+    # The text of a part was written, or spoken and transcribed; images and sounds have none.
+    pieces = parts if isinstance(parts, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in pieces]
     text = _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
     if not text.strip():
         return "turn without text"

@@ -36,8 +36,8 @@ def _lines_of(record: Any) -> Iterator[Raw]:
             yield _memory(id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)])
             for text in observations:
                 if isinstance(text, str) and text.strip():
-                    named = text if name.lower() in text.lower() else f"{name}: {text}"
-                    yield _memory(id_of(_SYSTEM, name, text), named, name, [_tag(name, kind)])
+                    sentence = text if name.lower() in text.lower() else f"{name}: {text}"
+                    yield _memory(id_of(_SYSTEM, name, text), sentence, name, [_tag(name, kind)])
                 else:
                     yield InvalidInput("observations", "must be texts, and one is empty or of another type.")
         case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(relation)}:

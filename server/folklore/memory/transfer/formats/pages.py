@@ -211,7 +211,9 @@ def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     tags = values["tags"] or []
     if form == "claude-memory":
         used |= {"name", "metadata"}  # metadata is Claude Code's own
-        values["tags"] = [*tags, "claude-memory", *_project_tags(page)][-64:]
+        parts = page.name.split("/")
+        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
+        values["tags"] = [*tags, "claude-memory", *project][-64:]
     elif form == "rules":
         values["kind"] = values["kind"] or "procedural"
         values["tags"] = [*tags, "rules"][-64:]
@@ -221,16 +223,8 @@ def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
         values |= {"kind": values["kind"] or "decision", "paths": [page.name]}
     values["summary"] = _text(front.get("description"))[:2000]
     unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
-    return values | dict.fromkeys(map(_ignored_field, unused), True)
-
-
-def _ignored_field(name: str) -> str:
-    return name if name == _IGNORED else f"{_IGNORED}: {name[:60]}"
-
-
-def _project_tags(page: _Page) -> list[str]:
-    parts = page.name.split("/")
-    return [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
+    fields = (name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in unused)
+    return values | dict.fromkeys(fields, True)
 
 
 def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
