@@ -5,6 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from structlog.testing import capture_logs
+
+from folklore.log import Outage
 
 PROGRAM = """
 import logging, sys, warnings
@@ -79,3 +82,18 @@ def test_the_first_line_configures_the_logs_and_imports_structlog(first: str) ->
 
     [line] = ran.stderr.splitlines()
     assert json.loads(line)["event"] == "of ours"
+
+
+def test_what_began_before_an_outage_or_its_end_shows_nothing() -> None:
+    with capture_logs() as entries:
+        outage = Outage("begun", "over")
+        before = outage.period
+        outage.failed("refused", before)
+        during = outage.period
+        outage.over(before)
+        outage.failed("refused", before)
+        outage.over(during)
+        outage.failed("aborted", during)
+        outage.over(during)
+
+    assert [(entry["event"], entry.get("failed")) for entry in entries] == [("begun", None), ("over", 2)]

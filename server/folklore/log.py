@@ -97,7 +97,7 @@ def configure(level: str, form: LogFormat) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(_traceback),
+        structlog.processors.ExceptionRenderer(lambda exc_info: "\n".join(_lines(exc_info[1]))),
     ]
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
@@ -130,12 +130,8 @@ def _set_levels(number: int) -> None:
     logging.getLogger("asyncpg").setLevel(logging.ERROR)
 
 
-def _traceback(exc_info: Any) -> str:
-    """Return the traceback of an error and its causes, with messages only of the classes in _SAFE_MESSAGES."""
-    return "\n".join(_lines(exc_info[1]))
-
-
 def _lines(error: BaseException | None) -> Iterator[str]:
+    """Yield the traceback of an error and its causes, with messages only of the classes in _SAFE_MESSAGES."""
     visited = set[int]()
     while error is not None and id(error) not in visited:
         visited.add(id(error))
@@ -148,23 +144,32 @@ def _lines(error: BaseException | None) -> Iterator[str]:
 
 
 class Outage:
-    """Report of an outage of something that requests need: a line at its begin, and one at its end."""
+    """Report of an outage of something that requests need: a line at its begin, and one at its end.
+
+    Whatever began in an earlier `period` shows nothing: a try to connect may fail after the end, and an answer may
+    arrive after the begin.
+    """
 
     def __init__(self, begin: str, end: str) -> None:
         self._log = get_logger(__name__)
         self._begin, self._end = begin, end
         self._since: float | None = None
         self._failures = 0
+        self.period = 0
 
-    def failed(self, reason: str) -> None:
-        """Count a failure; the first one is logged, with its reason."""
+    def failed(self, reason: str, period: int) -> None:
+        """Count a failure of what began in `period`; the first one is logged, with its reason."""
         if self._since is None:
+            if period != self.period:
+                return
+            self.period += 1
             self._since = monotonic()
             self._log.warning(self._begin, reason=reason)
         self._failures += 1
 
-    def over(self) -> None:
-        """Log how long the outage was, and how many requests failed, if there was one."""
-        if self._since is not None:
+    def over(self, period: int) -> None:
+        """Log how long the outage was and how many requests failed, if what began in `period` began during one."""
+        if self._since is not None and period == self.period:
+            self.period += 1
             self._log.warning(self._end, seconds=round(monotonic() - self._since, 1), failed=self._failures)
             self._since, self._failures = None, 0

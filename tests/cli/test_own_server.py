@@ -173,7 +173,7 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(machine:
     assert "'x' is not a valid integer" in wrong[0].stderr
     assert stored.code == 0
     assert EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out  # of the list of this terminal
-    assert len(own_servers(machine.home, forks=True)) == 1
+    eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
 
 async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(machine: Machine) -> None:
@@ -209,11 +209,13 @@ def test_a_server_that_can_make_no_forks_serves_all_the_same(machine: Machine) -
 
 def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(machine: Machine) -> None:
     machine.run("store", EACH)
+    eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)  # the command's own fork ends after its client
     command = [sys.executable, "-m", "folklore", "serve"]
     with subprocess.Popen(command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as session:
         eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
         [forks] = [pid for pid in own_servers(machine.home, forks=True) if parent_of(pid) == machine.process]
         [fork] = set(own_servers(machine.home, forks=True)) - {forks}
+        eventually(lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) > 1)  # its client knows that it has begun
         os.kill(fork, signal.SIGKILL)
         assert session.wait(STUCK) == 137
         assert session.stderr is not None

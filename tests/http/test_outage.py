@@ -160,15 +160,15 @@ async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselv
 
 @dataclass
 class Failing:
-    """Clients of the HTTP API, and the ids of the requests that were answered by a 5xx."""
+    """Clients of the HTTP API, how many of them go on, and the ids of the requests that were answered by a 5xx."""
 
     url: str
     ids: Counter[str] = field(default_factory=Counter)
-    ending: bool = False
+    count: int = CLIENTS
 
     async def client(self, number: int) -> None:
         async with httpx.AsyncClient(base_url=self.url, timeout=60) as http:
-            while not self.ending:
+            while number < self.count:
                 memories = [{"content": f"{number} {time.monotonic()}"}]
                 await self._post(http, "/api/store", {"memories": memories, "namespace": "notes"})
                 await self._post(http, "/api/recall", {"query": "fact"})
@@ -180,9 +180,9 @@ class Failing:
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("outage", ["refused", "silent"])
+@pytest.mark.parametrize(("outage", "after"), [("refused", CLIENTS), ("silent", CLIENTS), ("silent", 1)])
 async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
-    database_url: str, tmp_path: Path, outage: str
+    database_url: str, tmp_path: Path, outage: str, after: int
 ) -> None:
     network = Network(lambda: database_url)
     await network.open()
@@ -194,9 +194,10 @@ async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
         await _begin(network, outage)
         # Requests that wait for a connection fail before one of the connections does.
         await _until(lambda: len(failing.ids) >= 3 * CLIENTS and "database_unreachable" in server.log_text())
+        failing.count = after  # one client alone needs no new connection
         await _end(network, outage)
         await _until(lambda: "database_reachable_again" in server.log_text())
-        failing.ending = True
+        failing.count = 0
         await asyncio.gather(*clients)
         lines = [json.loads(line) for line in server.log_text().splitlines()]
     await network.shut()

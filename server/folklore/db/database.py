@@ -74,7 +74,13 @@ class _Pools:
     """The pools of a process: three for its own role and, once a token is used, three for the role of tokens."""
 
     def __init__(
-        self, dsn: str, limits: PoolLimits, log_query: QueryLogger | None, revive: Revive | None, login_dsn: str | None
+        self,
+        dsn: str,
+        limits: PoolLimits,
+        log_query: QueryLogger | None,
+        revive: Revive | None,
+        login_dsn: str | None,
+        outage: Outage,
     ) -> None:
         self.limits = limits
         self._dsn = {False: dsn, True: login_dsn or dsn}
@@ -84,14 +90,12 @@ class _Pools:
         self._opening = asyncio.Lock()
         self._reviving: asyncio.Task[object] | None = None
         self._waiting = 0
-        self.outage = Outage("database_unreachable", "database_reachable_again")
+        self.outage = outage
         self.shards = Shards()
 
     def beside(self, limits: PoolLimits) -> _Pools:
         """Return pools of the same database, for the process's own role alone."""
-        other = _Pools(self._dsn[False], limits, None, None, None)
-        other.outage = self.outage
-        return other
+        return _Pools(self._dsn[False], limits, None, None, None, self.outage)
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
@@ -224,38 +228,37 @@ class _Pools:
         pool = self._pools.get((tokens, plans))
         if pool is None:
             raise DatabaseUnavailable("The database is not open.")
+        period = self.outage.period
         try:
             connection = await self._acquire(pool)
         except TimeoutError as error:
             if pool.get_size() < pool.get_max_size():  # else every connection is in use
-                self.outage.failed(describe(error))
+                self.outage.failed(describe(error), period)
             raise
         except (OSError, asyncpg.CannotConnectNowError) as error:
-            connection = await self._acquire_again(pool, error)
+            connection = await self._acquire_again(pool, error, period)
         return pool, connection
 
     async def _acquire(self, pool: asyncpg.Pool) -> Any:
-        # An idle connection is there at once (a timeout takes .1 ms), and does not show that an outage is over.
+        # A timeout takes a task, 0.1 ms; an idle connection is there at once.
         if pool.get_idle_size():
             return await pool.acquire()
         self._waiting += 1
         try:
-            connection = await pool.acquire(timeout=self.limits.connect_timeout)
+            return await pool.acquire(timeout=self.limits.connect_timeout)
         finally:
             self._waiting -= 1
-        self.outage.over()
-        return connection
 
-    async def _acquire_again(self, pool: asyncpg.Pool, error: Exception) -> Any:
+    async def _acquire_again(self, pool: asyncpg.Pool, error: Exception, period: int) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
         if self._revive is None:
-            self.outage.failed(describe(error))
+            self.outage.failed(describe(error), period)
             raise error
         try:
             await self._revived(self._revive)
             return await self._acquire(pool)
         except (FolkloreError, *DRIVER_ERRORS) as last:
-            self.outage.failed(describe(last))
+            self.outage.failed(describe(last), period)
             raise
 
     async def _revived(self, revive: Revive) -> None:
@@ -319,8 +322,10 @@ class Database:
         login_dsn: str | None = None,
         require_space: Callable[[], None] = lambda: None,
         require_data: Callable[[], None] = lambda: None,
+        name: str = "database",
     ) -> None:
-        self._pools = _Pools(dsn, limits, log_query, revive, login_dsn)
+        outage = Outage(f"{name}_unreachable", f"{name}_reachable_again")
+        self._pools = _Pools(dsn, limits, log_query, revive, login_dsn, outage)
         self.require_space = require_space  # raises DiskFull; called before each transaction that writes
         self._require_data = require_data  # raises DataMissing; called before each of them and after its commit
         self.token_key: str | None = None
@@ -373,11 +378,11 @@ class Database:
         a statement that waits for a lock fails with DatabaseUnavailable.
         """
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
-        # Behind a pooler the number of a server process is not known.
-        tokens, pooled = self.token_key is not None, not self._pools.limits.statement_cache
-        guard = None if pooled or not guarded else partial(self._pools.cancel_locked, tokens=tokens)
+        pools, guard = self._pools, None
+        if guarded and pools.limits.statement_cache:  # behind a pooler the number of a server process is not known
+            guard = partial(pools.cancel_locked, tokens=self.token_key is not None)
         return PooledSession(
-            self._acquire, plans, self._pools.shards, begin, release_later=release_later, cancel_locked=guard
+            self._acquire, plans, pools.shards, pools.outage, begin, release_later=release_later, cancel_locked=guard
         )
 
     async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
@@ -403,9 +408,10 @@ class Database:
         self.require_space()
         await self.confirm_data()
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
+        shards, outage = self._pools.shards, self._pools.outage
         try:
             async with (
-                PooledSession(self._acquire, "kept", self._pools.shards, begin, commits=True) as session,
+                PooledSession(self._acquire, "kept", shards, outage, begin, commits=True) as session,
                 session.transaction(),
             ):
                 yield session

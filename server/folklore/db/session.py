@@ -16,6 +16,7 @@ from folklore.db.roles import TOKEN_ROLE
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, Refused
+from folklore.log import Outage
 
 # References to tasks that release connections: the event loop itself keeps only weak ones.
 _RELEASING: set[asyncio.Task[BaseException | None]] = set()
@@ -112,6 +113,7 @@ class PooledSession:
     acquire: Acquire
     plans: Plans
     shards: Shards
+    outage: Outage
     begin: str | None = None
     _: KW_ONLY
     commits: bool = False
@@ -119,9 +121,11 @@ class PooledSession:
     cancel_locked: CancelLocked | None = None
     _pool: asyncpg.Pool = field(init=False)
     _connection: Any = field(init=False)
+    _period: int = field(init=False)
 
     async def __aenter__(self) -> Session:
         """Acquire a connection. Raises DatabaseUnavailable."""
+        self._period = self.outage.period
         try:
             self._pool, self._connection = await self.acquire(self.plans)
             if self.begin is not None:
@@ -139,13 +143,13 @@ class PooledSession:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""
-        if error is None and not self.commits and (self.begin is not None or self.release_later):
-            task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
-            _RELEASING.add(task)
-            task.add_done_callback(_RELEASING.discard)
-            return
         if error is None:
-            if failed := await self._finish_and_release("commit"):
+            self.outage.over(self._period)  # the server answered: to acquire an idle connection shows nothing
+            if not self.commits and (self.begin is not None or self.release_later):
+                task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
+                _RELEASING.add(task)
+                task.add_done_callback(_RELEASING.discard)
+            elif failed := await self._finish_and_release("commit"):
                 raise translate(failed) from failed
             return
         if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _Transaction

@@ -55,7 +55,7 @@ class TokenAuthenticator:
     local: Callable[[], Caller]
     now: Callable[[], datetime]
     issuer: Issuer | None = None
-    _outage: Outage = field(
+    outage: Outage = field(
         default_factory=lambda: Outage("authentication_unavailable", "authentication_available_again")
     )
     _no_token_until: float = 0.0
@@ -68,16 +68,17 @@ class TokenAuthenticator:
 
         `address` is where the request came from. Raises Unauthenticated.
         """
+        period = self.outage.period
         try:
             caller = await self._admit(token, address)
         except Unavailable as error:
-            return self.unidentified(error)
-        self._outage.over()
+            return self.unidentified(error, period)
+        self.outage.over(period)
         return caller
 
-    def unidentified(self, error: Unavailable) -> Caller:
-        """Return the caller of a request while authentication is unavailable; the first one logs why."""
-        self._outage.failed(error.message)
+    def unidentified(self, error: Unavailable, period: int) -> Caller:
+        """Return the caller of a request of that period of outage or none, if authentication is unavailable."""
+        self.outage.failed(error.message, period)
         return replace(UNIDENTIFIED, may_write=self.local().may_write)
 
     async def admit_key(self, digest: bytes, key: str | None, address: str | None = None) -> Caller:

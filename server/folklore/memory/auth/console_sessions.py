@@ -75,10 +75,11 @@ class ConsoleSessions:
         """
         if not _SECRET.fullmatch(secret):
             raise Unauthenticated("malformed", "This is not the cookie of a session.", hint=_AGAIN)
+        period = self.authenticator.outage.period
         try:
             return await self._find(secret, address)
         except Unavailable as error:
-            return self.authenticator.unidentified(error)
+            return self.authenticator.unidentified(error, period)
 
     async def _find(self, secret: str, address: str | None) -> Caller:
         session = await (await self._store()).find(digest=_digest(secret))
