@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.jobs.scheduler import Scheduler
     from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
-    from folklore.memory.results import BackupInfo
     from folklore.runtime import Runtime
 else:
     usage = Lazy("folklore.memory.usage")
@@ -130,14 +129,10 @@ class App:
             project_at=project_at,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
             note_pending=self._pending.set,
-            backups=self._backups,
+            backups=lambda: asyncio.to_thread(_heavy("runtime").backup_files, self.settings),
             edit_notes=self.settings.edit_notes,
         )
         return context
-
-    async def _backups(self) -> tuple[BackupInfo, ...]:
-        files: tuple[BackupInfo, ...] = await asyncio.to_thread(_heavy("runtime").backup_files, self.settings)
-        return files
 
     @cached_property
     def usage(self) -> usage.UsageRecorder:
@@ -218,7 +213,7 @@ class App:
         """The scheduler of this process."""
         options = _heavy("runtime").job_options(self.settings)
         # A Postgres elsewhere has backups of its own.
-        backed_up = self.settings.backup.daily and self.settings.database_url is None
+        backed_up = self.settings.backup.keep > 0 and self.settings.database_url is None
         optional = frozenset((*self.settings.jobs.optional, *(["backup"] if backed_up else [])))
         scheduler: Scheduler = _heavy("jobs.scheduler").Scheduler(
             self._job_database, options, optional, self.session, self.now

@@ -149,6 +149,7 @@ class RankingSettings(_Section):
 class DatabaseSettings(_Section):
     """Connections to the database."""
 
+    read_url: _Address = None
     login_url: _Address = None
     pool_max: int = Field(6, ge=2, le=100)
     statement_cache: bool = True
@@ -217,8 +218,7 @@ class JobsSettings(_Section):
 class BackupSettings(_Section):
     """Backups of the embedded engine that `folklore serve` makes by itself, and the folder of all backups."""
 
-    daily: bool = True
-    keep: int = Field(7, ge=1, le=10_000)
+    keep: int = Field(7, ge=0, le=10_000)
     folder: Annotated[Path | None, _UNSET] = None
     key: Annotated[Path | None, _UNSET] = None
 

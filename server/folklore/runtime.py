@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from folklore.backup import archive as archive_files
 from folklore.backup import encryption, operations, upgrade
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
+from folklore.db.standby import Standby
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
@@ -22,7 +24,7 @@ from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine, OlderData
 from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
-from folklore.errors import EmbedderUnavailable
+from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
@@ -70,6 +72,7 @@ class Runtime:
             database = Database(dsn, limits, log_query, revive, login_dsn, space, guard.require)
         else:
             database = Database(dsn, limits, log_query, login_dsn=login_dsn)
+        standby = await _standby(database, settings, log_query, login_dsn)
         await database.open()
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
         if not brief:
@@ -85,6 +88,7 @@ class Runtime:
             secrets=settings.secrets,
             presets=presets,
             embedding_wait=None if brief else _EMBEDDING_WAIT,
+            standby=standby,
         )
         return cls(database, memory, UsageStore(database), where, warming)
 
@@ -94,9 +98,30 @@ class Runtime:
         await asyncio.wait({self.warming})
         await self.memory.finish(_FAREWELL)
         await self.database.close()
+        if self.memory.standby is not None:
+            await self.memory.standby.database.close()
         await self.memory.active_model.close()
         if self.memory.reranker is not None:
             await self.memory.reranker.close()
+
+
+async def _standby(
+    primary: Database, settings: Settings, log_query: QueryLogger | None, login_dsn: str | None
+) -> Standby | None:
+    """Return the standby of the settings; it connects when it is asked. Raises ConfigInvalid."""
+    options = settings.database
+    if options.read_url is None:
+        return None
+    if settings.database_url is None:
+        raise ConfigInvalid("database.read_url", "needs database_url.", hint="Set the address of the primary there.")
+    address = options.read_url.get_secret_value()
+    if login_dsn is not None:  # the same user, on the standby
+        parts, user = urlsplit(address), urlsplit(login_dsn).netloc.rpartition("@")[0]
+        login_dsn = urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
+    limits = PoolLimits(0, options.pool_max, statement_cache=options.statement_cache)
+    database = Database(address, limits, log_query, login_dsn=login_dsn, name="standby")
+    await database.open()
+    return Standby(primary, database)
 
 
 @asynccontextmanager

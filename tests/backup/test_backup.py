@@ -476,7 +476,7 @@ def test_only_the_embedded_engine_is_backed_up_by_itself(tmp_path: Path) -> None
         return BY_NAME["backup"] in App(Settings(home=tmp_path, **settings)).scheduler.scheduled
 
     assert scheduled()
-    assert not scheduled(backup={"daily": False})
+    assert not scheduled(backup={"keep": 0})
     assert not scheduled(database_url="postgresql://user@host/folklore")
 
 

@@ -17,6 +17,7 @@ from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
 from folklore.db.database import Database
+from folklore.db.standby import Standby
 from folklore.db.stores import changes, embeddings, recall
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
@@ -65,6 +66,9 @@ class MemoryContext:
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     recalled: RecalledTexts = field(default_factory=RecalledTexts)
     whole: MemoryContext | None = None
+    # Answers questions in place of the database; and its database, for a question that it answers.
+    standby: Standby | None = None
+    answering: Database | None = None
     # Seconds that a store waits for its embeddings; None: until they are made.
     embedding_wait: float | None = None
     # Work that goes on after the answer to a request.
@@ -80,6 +84,7 @@ class MemoryContext:
         secrets: SecretPolicy = "refuse",
         presets: Mapping[str, Ranking] = PRESETS,
         embedding_wait: float | None = None,
+        standby: Standby | None = None,
     ) -> MemoryContext:
         """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
@@ -91,7 +96,15 @@ class MemoryContext:
             secrets,
             presets,
             embedding_wait=embedding_wait,
+            standby=standby,
         )
+
+    async def on_standby(self) -> MemoryContext | None:
+        """Return this context with questions for the standby, if that has all that is committed by now."""
+        if self.standby is None or not await self.standby.has_all():
+            return None
+        database, key = self.standby.database, self.database.token_key
+        return replace(self, standby=None, answering=database if key is None else database.for_token(key))
 
     def view_of(self, access: Access | None) -> MemoryContext:
         """Return the context for the grants of a token; the whole context without a token.
@@ -118,7 +131,7 @@ class MemoryContext:
     @cached_property
     def statements(self) -> recall.RecallStatements:
         """The statements of recall."""
-        return recall.RecallStatements(self.database)
+        return recall.RecallStatements(self.answering or self.database)
 
     @cached_property
     def changes(self) -> changes.Changes:
@@ -181,7 +194,8 @@ class MemoryContext:
             raise await self._unknown(missing[0])
         if namespaces:
             await self.active_model.observe(namespaces[0].model)
-        if self._cacheable(key, namespaces):
+        # Another process may change the list: without a token by creating one, or by a first store.
+        if (key or self.whole is not None) and not any(namespace.empty for namespace in namespaces):
             self.known_namespaces[key] = namespaces
         return namespaces
 
@@ -189,10 +203,6 @@ class MemoryContext:
         """Return the namespace of one name, in which * has no meaning. Raises InvalidInput, NotFound."""
         [namespace] = await self.find_namespaces([names.normalise(name, field=field)])
         return namespace
-
-    def _cacheable(self, requested_names: Sequence[str], namespaces: Sequence[NamespaceInfo]) -> bool:
-        """Return False if another process may change the list: without a token by creating one, or by a first store."""
-        return (bool(requested_names) or self.whole is not None) and not any(one.empty for one in namespaces)
 
     async def _unknown(self, name: str) -> NotFound:
         existing = [namespace.name for namespace in await self.namespaces.find(None)]

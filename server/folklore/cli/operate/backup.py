@@ -156,7 +156,9 @@ def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
 def prune_(ctx: click.Context, /, keep: int | None, as_json: bool) -> None:
     """Delete all backups but the newest, those before restores apart; the newest verified one stays in any case."""
     settings = local_settings(ctx)
-    deleted = [str(path) for path in prune(backup_folder(settings), keep or settings.backup.keep)]
+    if not (count := keep or settings.backup.keep):
+        raise click.UsageError("Give --keep: the setting backup.keep is 0.")
+    deleted = [str(path) for path in prune(backup_folder(settings), count)]
     text = "\n".join(f"deleted {path}" for path in deleted) or "There is nothing to delete."
     print_either({"deleted": deleted}, text, as_json=as_json)
 

@@ -255,6 +255,6 @@ async def _backup(exam: Examination) -> str:
     folder = backup_folder(settings)
     newest = await asyncio.to_thread(latest_verified, folder)
     if newest is None:
-        return f"none in {folder} yet" + ("; a server that is used makes one a day" if settings.backup.daily else "")
+        return f"none in {folder} yet" + ("; a server that is used makes one a day" if settings.backup.keep else "")
     age = datetime.now(UTC) - newest.manifest.created_at
     return f"verified, {age.days} days old: {newest.path}"

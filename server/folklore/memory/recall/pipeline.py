@@ -5,6 +5,7 @@ docs/ranking.md has the whole formula.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from uuid import UUID
@@ -12,7 +13,7 @@ from uuid import UUID
 from folklore.background import all_of
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
-from folklore.errors import Unavailable
+from folklore.errors import ConcurrentChange, Unavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
@@ -117,6 +118,8 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
     memory = context.memory
+    if memory.standby is not None:
+        return await _answer_on_standby(context, question)
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
@@ -139,6 +142,14 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     if isinstance(outcomes[0], BaseException):
         raise outcomes[0]
     return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
+
+
+async def _answer_on_standby(context: RequestContext, question: Question) -> Answer:
+    """Answer a question on the standby, or as without one if that lags or fails."""
+    if (memory := await context.memory.on_standby()) is not None:
+        with suppress(Unavailable, ConcurrentChange):  # the latter: replay has removed what the question reads
+            return await answer(replace(context, memory=memory), question)
+    return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
 
 
 async def ranked(memory: MemoryContext, search: Search) -> tuple[Retrieval, RankedList]:
