@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
-from folklore.embedding.local import LocalEmbedder, LocalModel
+from folklore.embedding.local import LocalEmbedder
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
@@ -64,8 +64,10 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
             )
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
-    if choice.provider in ("minilm", "fastembed"):
-        return LocalEmbedder(choice, partial(_load_local, choice, home), max_tokens)
+    if choice.provider == "minilm":
+        return LocalEmbedder(choice, lambda: minilm.MiniLM.load(minilm_folder(home)), max_tokens)
+    if choice.provider == "fastembed":
+        return LocalEmbedder(choice, partial(fastembed.FastembedModel, choice.name, models_folder(home)), max_tokens)
     url = url_of(choice, settings)
     if url is None:
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
@@ -125,12 +127,6 @@ def minilm_folder(home: Path) -> Path | None:
     installed = [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
     folders = [package / "model" for package in (*installed, fetched_minilm(home) / _MINILM_PACKAGE)]
     return next((folder for folder in folders if folder.is_dir()), None)
-
-
-def _load_local(choice: ModelChoice, home: Path) -> LocalModel:
-    if choice.provider == "minilm":
-        return minilm.MiniLM.load(minilm_folder(home))
-    return fastembed.FastembedModel(choice.name, models_folder(home))
 
 
 def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:

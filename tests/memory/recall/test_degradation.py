@@ -124,7 +124,7 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
         return await candidates(self, scope, query)
 
     monkeypatch.setattr(type(keeper.library.statements), "candidates", later)
-    monkeypatch.setattr("folklore.memory.recall.rank.SURROUNDED", 0)
+    monkeypatch.setattr("folklore.ranking.numbers.SURROUNDED", 0)
     try:
         answer = await keeper.recall("which cat came?", limit=1, ranking=Ranking(min_score=0.01))
     finally:

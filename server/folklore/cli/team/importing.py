@@ -137,7 +137,8 @@ def import_(
 
 
 async def _import_targets(app: App, targets: Sequence[Target], request: ImportRequest, report: Report) -> None:
-    with _bar(report, _lines_of(targets), by_line=True) as show:
+    counts = [target.memories for target in targets]  # None before they were read
+    with _bar(report, None if None in counts else sum(count or 0 for count in counts), by_line=True) as show:
         for target in targets:
             each = request.model_copy(update={"namespace": target.namespace})
             if target.titles:  # commits do not change, people may have changed their memories
@@ -145,12 +146,6 @@ async def _import_targets(app: App, targets: Sequence[Target], request: ImportRe
             if target.pages is not None:
                 await forget_removed(await app.service.open(), target.pages, each, report)
             await import_lines(await app.service.open(), target.lines, each, report, show)
-
-
-def _lines_of(targets: Sequence[Target]) -> int | None:
-    """Return the number of lines of all targets, None if it is not known yet."""
-    counts = [target.memories for target in targets]
-    return None if None in counts else sum(count or 0 for count in counts)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.recall.pool import Candidates, candidates_of, pool_of
 from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Degraded
+from folklore.ranking import numbers
 from folklore.ranking.diversity import (
     discounted_relevance,
     group_near_duplicates,
@@ -26,7 +27,6 @@ from folklore.ranking.diversity import (
 )
 from folklore.ranking.features import group_of
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
-from folklore.ranking.numbers import ALONE, COVERED, MOST_WEAK, REFLECTIONS, SAME_SUBJECT, SAME_WORDS, SURROUNDED
 from folklore.ranking.signals import signals_of
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
@@ -147,7 +147,7 @@ async def read_pool(
     query = CandidateQuery(
         spaces=frozenset().union(*(hits.spaces for hits in retrieval.hits.values())),
         ids=ids,
-        spreading=() if plain else ids[: max(SURROUNDED, search.wanted)],
+        spreading=() if plain else ids[: max(numbers.SURROUNDED, search.wanted)],
         reach=0 if plain else 2,
         related=not plain and search.ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
@@ -187,7 +187,7 @@ def _shortlist(
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = [id_ for id_ in order if candidates[id_].kind == _REFLECTION]
-    beyond = set() if len(reflections) == len(order) else set(reflections[max(int(wanted * REFLECTIONS), 1) :])
+    beyond = set() if len(reflections) == len(order) else set(reflections[max(int(wanted * numbers.REFLECTIONS), 1) :])
     return [id_ for id_ in order if id_ not in beyond] if beyond else order
 
 
@@ -219,36 +219,41 @@ def _diverse(search: Search, shortlist: Shortlist, candidates: Candidates) -> di
     redundancy = {shortlist.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy
-    newer = _newer_on_subject(shortlist.order, candidates, redundancy)
+    newer = _newer_on_subject(search, shortlist.order, candidates, redundancy)
     order = newest_first(list(redundancy), newer)
     return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
 
 
 def _newer_on_subject(
-    order: Sequence[UUID], candidates: Candidates, results: Collection[UUID]
+    search: Search, order: Sequence[UUID], candidates: Candidates, results: Collection[UUID]
 ) -> dict[UUID, list[UUID]]:
     """Return the newer candidates on the subject of a candidate, newest first, where there are any.
 
-    One from beyond the results must be newer by a day: two of one occasion, such as an import, have no order.
+    It holds the identifiers of the question that the older one holds. Two of one day, such as those of an import, have
+    no order unless their texts are nearly the same; one from beyond the results is left there.
     """
-    ids = [id_ for id_ in order[: len(results) + SURROUNDED] if len(candidates.all[id_].content) <= _STATEMENT]
+    ids = [id_ for id_ in order[: len(results) + numbers.SURROUNDED] if len(candidates.all[id_].content) <= _STATEMENT]
     if len(ids) < 2:
         return {}
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
     apart = np.where([id_ in results for id_ in ids], 0.0, _OCCASION)
-    later = times[None, :] - times[:, None] > apart[None, :]  # (older, newer)
+    lead = times[None, :] - times[:, None]  # (older, newer)
+    later = lead > apart[None, :]
     if not later.any():
         return {}
     vectors = candidates.near(ids)
     held = candidates.words[[candidates.rows[id_] for id_ in ids]]
     shared = (held * candidates.rarity) @ held.T.astype(float)
-    possible = later & (shared >= COVERED * shared.diagonal()[:, None] - 1e-9)
-    alike = vectors @ vectors.T >= SAME_SUBJECT
+    possible = later & (shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9)
+    alike = vectors @ vectors.T >= np.where(lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR)
     texts = [candidates.all[id_].content for id_ in ids]
+    for identifier in QuestionWords.of(search.pieces).identifiers:
+        named = np.array([identifier.search(text.casefold()) is not None for text in texts])
+        possible &= named[None] | ~named[:, None]
     words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
     short = np.array([held is not None for held in words])
     for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
-        alike[older, place] = share_words(words[older] or set(), words[place] or set(), SAME_WORDS)
+        alike[older, place] = share_words(words[older] or set(), words[place] or set(), numbers.SAME_WORDS)
     newer: dict[UUID, list[UUID]] = {}
     for older, place in np.argwhere(possible & alike).tolist():
         one, other = candidates.all[ids[older]], candidates.all[ids[place]]
@@ -306,12 +311,12 @@ def _scores(
         return {id_: confidence[id_] for id_ in results[: search.wanted + 1]}
     best = np.sort(shortlist.trained)[::-1][:2]
     sums = shortlist.trained[[candidates.rows[id_] for id_ in order]]
-    lead = sums - np.where(sums < best[0], best[0], best[-1] if len(best) > 1 else best[0] - ALONE)
+    lead = sums - np.where(sums < best[0], best[0], best[-1] if len(best) > 1 else best[0] - numbers.ALONE)
     scores = weights.scores_of(sums, lead, np.array(list(confidence.values()))).round(3).tolist()
     if not QuestionWords.of(search.pieces).words:  # signs alone: nothing can be said of what answers them
         scores = [0.0] * len(order)
     if ranking.min_score:
         order = [id_ for id_, score in zip(order, scores, strict=True) if score >= ranking.min_score]
     elif ranking.min_score is None and max(confidence.values(), default=0.0) < weights.floor:
-        order = order[:MOST_WEAK]
+        order = order[: numbers.MOST_WEAK]
     return dict(zip(order[: search.wanted + 1], scores, strict=False))

@@ -1,15 +1,13 @@
 """Reads of whole memories by id."""
 
 import re
-from collections.abc import Sequence
-from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, ResolveRequest
 from folklore.memory.results import GetResult, MemoryDetails, ResolvedId
-from folklore.model import Memory, Relation
+from folklore.model import Memory
 
 MAX_AT_ONCE = 100
 # A hub may have thousands of relations; the strongest are shown.
@@ -41,11 +39,11 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     ids = list(dict.fromkeys(item.id for _, item in visible))
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
-    details = tuple(
-        MemoryDetails(item, _relations_of(item.id, place, relations), counts.get((place, item.id), 0))
-        for place, item in visible
-    )
-    return GetResult(details, tuple(id_ for id_ in requested if id_ not in ids))
+    details = []
+    for place, item in visible:  # an id in several namespaces has other relations in each
+        own = [one for where, one in relations if where == place and item.id in (one.from_id, one.to_id)]
+        details.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, item.id), 0)))
+    return GetResult(tuple(details), tuple(id_ for id_ in requested if id_ not in ids))
 
 
 async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple[ResolvedId, ...]:
@@ -70,12 +68,6 @@ async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple
         ResolvedId(ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES])
         for ending, ids in matches.items()
     )
-
-
-def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:
-    """Return the relations of a memory in its namespace; an id in several namespaces has others in each."""
-    matches = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
-    return tuple(matches[:_RELATIONS])
 
 
 def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:

@@ -136,23 +136,18 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
     similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
-    outcomes = tuple(
-        StoreItem(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
-        for place, item in outcome.items()
-    )
+    outcomes: list[StoreItem] = []
+    for place, item in outcome.items():
+        supersedes = batch.memories[place].draft.supersedes is not None
+        status: StoreStatus = "superseded_old" if supersedes else "stored" if item.new else "duplicate"
+        outcomes.append(StoreItem(item.id, status, similar.get(item.id, ()) if item.new else ()))
     refusals = tuple(RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors))
-    return StoreResult(name, outcomes, _note(valid.notes, notes, len(refusals), len(request.memories)), refusals)
+    return StoreResult(name, tuple(outcomes), _note(valid.notes, notes, len(refusals), len(request.memories)), refusals)
 
 
 def _note(of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int) -> str | None:
     warning = f"{refusals} of {requested} memories were refused, see refused; the others are stored."
     return " ".join([*of_check, *([warning] if refusals else []), *of_similar]) or None
-
-
-def _status(draft: Draft, new: bool) -> StoreStatus:
-    if draft.supersedes is not None:
-        return "superseded_old"
-    return "stored" if new else "duplicate"
 
 
 def _request_digest(draft: Draft, text: bytes) -> bytes:

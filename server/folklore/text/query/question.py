@@ -34,6 +34,9 @@ _LONGEST, _SHORTEST = 8, 2
 _LEAST = 0.1
 # Least weight of names, numbers and words with digits or capitals within, however short.
 _SPECIFIC = 4.0
+# Signs, digits or capitals within, as no word of a sentence has them.
+_IDENTIFIER = re.compile(r"\w[./:_#@\\]+\w|[^\W\d]\d|\d[^\W\d]|[a-z][A-Z]")
+_SIGNS = string.punctuation.replace("_", "")
 # Share of the letters in which the forms of a word agree, and the least number of letters.
 _STEM, _SHORTEST_STEM = 0.62, 4
 
@@ -53,10 +56,14 @@ class QuestionWord:
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """The distinct words of a question, its pairs of adjacent words, and its date terms with their shares."""
+    """The distinct words of a question, its pairs of adjacent words, its date terms with their shares.
+
+    `identifiers` find names of code, paths and versions as they are written, in a text without capitals.
+    """
 
     words: tuple[QuestionWord, ...]
     pairs: tuple[tuple[str, float], ...] = ()
+    identifiers: tuple[re.Pattern[str], ...] = ()
     dates: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -83,7 +90,10 @@ class QuestionWords:
                 opening = False
             opening = piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
-        return cls(tuple(by_start.values()), tuple(pairs.items()), dates)
+        stripped = [piece.strip(_SIGNS) for piece in pieces[:_MAX_WORDS]]
+        names = dict.fromkeys(re.escape(piece.casefold()) for piece in stripped if _IDENTIFIER.search(piece))
+        identifiers = (re.compile(f"{_NO_LETTER_BEFORE}{name}{_NO_LETTER_AFTER}") for name in names)
+        return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(identifiers), dates)
 
     @cached_property
     def weight(self) -> float:
