@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from concurrent.futures import Future
 from contextvars import Context
 from typing import Any, TypeVar
 
@@ -27,18 +27,15 @@ async def all_of(*works: Coroutine[Any, Any, Result]) -> list[Result]:
 
 
 def in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
-    """Start a function in a thread that does not keep the process alive; return what becomes its result."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Result] = loop.create_future()
-
-    def settle(value: Result) -> None:
-        if not result.done():
-            result.set_result(value)
+    """Start a function in a thread that does not keep the process alive; return a future of its result or error."""
+    outcome: Future[Result] = Future()
+    outcome.set_running_or_notify_cancel()  # it goes on when its caller is cancelled
 
     def run() -> None:
-        value = work()
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, value)
+        try:
+            outcome.set_result(work())
+        except Exception as error:  # noqa: BLE001 - raised again by the task that waits
+            outcome.set_exception(error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
-    return result
+    return asyncio.wrap_future(outcome)

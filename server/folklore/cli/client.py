@@ -117,17 +117,10 @@ class HttpClient:
 
     async def _done(self, work: Callable[[], Value]) -> Value:
         """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable."""
-
-        def outcome() -> Value | Lost | OSError | HTTPException:
-            try:
-                return work()
-            except (Lost, OSError, HTTPException) as error:
-                return error
-
-        result = await in_thread(outcome, "folklore-request")
-        if isinstance(result, Lost | OSError | HTTPException):
-            raise self._unavailable(result) from result
-        return result
+        try:
+            return await in_thread(work, "folklore-request")
+        except (Lost, OSError, HTTPException) as error:
+            raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error

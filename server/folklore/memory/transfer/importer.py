@@ -1,9 +1,6 @@
 """Import of JSON Lines: lines become checked memories, which are written in batches, each in one transaction."""
 
-import asyncio
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -11,6 +8,7 @@ from time import monotonic
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from folklore.background import in_thread
 from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor, TransferredMemory, Transfers
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
@@ -93,18 +91,8 @@ async def forget_removed(context: RequestContext, pages: Pages, request: ImportR
 
 async def _next_lines(lines: Lines) -> list[SourceLine]:
     """Read the next lines in a daemon thread, which may wait for a terminal: Ctrl-C must not wait for it."""
-    outcome: Future[list[SourceLine]] = Future()
-
-    def read() -> None:
-        outcome.set_running_or_notify_cancel()
-        try:
-            outcome.set_result(list(islice(lines, BATCH)))
-        except Exception as error:  # noqa: BLE001 - raised again by the task that waits
-            outcome.set_exception(error)
-
-    threading.Thread(target=read, name="import-read", daemon=True).start()
     try:
-        return await asyncio.wrap_future(outcome)
+        return await in_thread(lambda: list(islice(lines, BATCH)), "import-read")
     except OSError as error:
         raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
 
