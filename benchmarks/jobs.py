@@ -32,6 +32,7 @@ from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions, JobRun
 from folklore.jobs.scheduler import Runner
 from folklore.memory.context import MemoryContext
+from folklore.runtime import database_address
 
 _MARK = "\u241f"  # separates a source from the number of its copy
 _COPIES = 4
@@ -116,7 +117,7 @@ async def members_of(dsn: str) -> dict[str, frozenset[str]]:
 async def run_job(store: Store, name: str, days: float = 0) -> dict[str, int]:
     """Run a job as if so many days had passed; return its counts."""
     app = store.app
-    database = Database(await app.dsn(), PoolLimits(minimum=0, maximum=4))
+    database = Database((await database_address(app.settings))[0], PoolLimits(minimum=0, maximum=4))
     await database.open()
     try:
         context = MemoryContext.of(database, (await app.ready()).memory.embedder)
@@ -137,7 +138,7 @@ async def consolidate(given: RetrievalSet) -> dict[str, Any]:
         done = await run_job(store, "consolidation")
         seconds = time.perf_counter() - began
         after = await ask(store, questions)
-        members = await members_of(await store.app.dsn())
+        members = await members_of((await database_address(store.app.settings))[0])
         return {
             "set": given.name,
             "R@10": recall_of(before, questions, {}),

@@ -26,6 +26,7 @@ from folklore.memory.recall.rank import rank
 from folklore.memory.recall.values import Question as Asked
 from folklore.ranking.trained import Weights
 from folklore.ranking.weights import PRESETS, Branch
+from folklore.runtime import database_address
 
 K1, B = 0.9, 0.4
 _LIMIT = 10
@@ -90,7 +91,7 @@ async def terms_of(dsn: str, texts: Sequence[str]) -> list[Counter[str]]:
 async def answers(store: Store, given: RetrievalSet, weights: Weights) -> list[dict[str, list[str]]]:
     """Return the sources that each question gets: by default with these weights, and from each plain ranking."""
     context, spaces = await store.app.context(store.app.caller, store.app.namespace), spaces_of(given)
-    dsn, questions = await store.app.dsn(), given.sample(None)
+    (dsn, _), questions = await database_address(store.app.settings), given.sample(None)
     texts = {name: await terms_of(dsn, [one["content"] for one in held]) for name, held in given.memories.items()}
     asked = await terms_of(dsn, [question.query for question in questions])
     scopes: dict[tuple[str, ...], Textbook] = {}

@@ -10,8 +10,9 @@ import asyncpg
 from folklore.db.database import Database
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import Job, JobOptions, JobRun
-from folklore.jobs.scheduler import Lease, Runner, RunReport
+from folklore.jobs.scheduler import Lease, Runner
 from folklore.memory.context import MemoryContext
+from folklore.memory.results import RunReport
 from tests.person import NOON
 
 DAY = timedelta(days=1)

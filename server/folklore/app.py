@@ -130,6 +130,7 @@ class App:
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
             note_pending=self._pending.set,
             backups=lambda: asyncio.to_thread(_heavy("runtime").backup_files, self.settings),
+            run_jobs=lambda names, dry_run: self.scheduler.run_now(names, dry_run=dry_run),
             edit_notes=self.settings.edit_notes,
         )
         return context
@@ -191,11 +192,6 @@ class App:
         await asyncio.to_thread(_heavy, "memory.service.operations")
         started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
         return started
-
-    async def dsn(self) -> str:
-        """Return the address of the database; the embedded engine is started if it is used."""
-        address: tuple[str, str] = await _heavy("runtime").database_address(self.settings)
-        return address[0]
 
     def start_jobs(self) -> None:
         """Run background jobs from the first request on, unless they are disabled or the process is read-only."""

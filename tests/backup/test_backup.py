@@ -33,6 +33,7 @@ from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
 from folklore.memory.requests import BackupsRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
+from folklore.runtime import database_address
 from tests.background_jobs import BackgroundJobs, everything
 from tests.commands import CommandLine, command_line
 from tests.person import Person, contents
@@ -118,7 +119,7 @@ async def test_writes_during_a_restore_are_in_a_backup(
 
 
 async def test_a_running_application_answers_from_the_restored_database(app: App, tmp_path: Path) -> None:
-    store = Store(await app.dsn(), tmp_path)
+    store = Store((await database_address(app.settings))[0], tmp_path)
     await app.service.call(StoreRequest(memories=(Draft(DEPLOY),), namespace="notes"))
     archive = await back_up(store)
     await app.service.call(StoreRequest(memories=(Draft(LATER),), namespace="notes"))

@@ -30,7 +30,7 @@ async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: Com
     assert "embeddings" in await folklore.done("jobs", "status")
 
 
-async def test_an_optional_job_runs_by_its_name(folklore: CommandLine) -> None:
+async def test_an_optional_job_runs_by_its_name_and_an_unknown_one_is_refused(folklore: CommandLine) -> None:
     for text in ("the same text here", "the same text here!", "the same text here?"):
         await folklore.done("store", text)
     await folklore.done("recall", "text")
@@ -45,23 +45,23 @@ async def test_an_optional_job_runs_by_its_name(folklore: CommandLine) -> None:
     status = {row["job"]: row for row in (await folklore.json("jobs", "status"))["jobs"]}
     assert status["quality"]["state"] == "done (off)"
     assert "next_due" not in status["quality"]
+    unknown = await folklore("jobs", "run", "embedings")
+    assert unknown.code == 2
+    assert "'embedings'" in unknown.err
+    assert "embeddings, expiry, retention, postings, quality, consolidation, statistics, indexes" in unknown.err
 
 
-async def test_a_dry_run_takes_no_lease(folklore: CommandLine) -> None:
+async def test_a_read_only_installation_runs_no_job_and_a_dry_run_takes_no_lease(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await folklore.done("store", "a text")
+    monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
 
+    assert (await folklore("jobs", "run")).code == 5
     ran = (await folklore.json("jobs", "run", "--dry-run"))["jobs"]
 
     assert {row["outcome"] for row in ran} == {"planned"}
     assert {row["state"] for row in (await folklore.json("jobs", "status"))["jobs"]} == {"waiting", "off"}
-
-
-async def test_an_unknown_job_is_refused_with_the_names_of_all(folklore: CommandLine) -> None:
-    ran = await folklore("jobs", "run", "embedings")
-
-    assert ran.code == 2
-    assert "'embedings'" in ran.err
-    assert "embeddings, expiry, retention, postings, quality, consolidation, statistics, indexes" in ran.err
 
 
 @pytest.mark.strain
@@ -81,15 +81,6 @@ async def test_a_failed_job_does_not_stop_the_others_and_sets_the_exit_code(
     assert first["error"]
     status = {row["job"]: row for row in folklore.process("jobs", "status", "--json").json["jobs"]}
     assert status["embeddings"]["error"] == first["error"]
-
-
-async def test_a_read_only_installation_runs_no_job(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    await folklore.done("store", "a text")
-    monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
-
-    assert (await folklore("jobs", "run")).code == 5
-    assert (await folklore("jobs", "run", "--dry-run")).code == 0
-    assert (await folklore("jobs", "status")).code == 0
 
 
 async def test_the_job_retention_uses_the_configured_time(

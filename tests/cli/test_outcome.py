@@ -233,9 +233,8 @@ async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
 
 
 ONLY_HERE = [
-    "import x.jsonl", "jobs run", "db start", "db stop", "db status", "db migrate", "db role",
-    "embeddings backfill", "embeddings switch", "embeddings rollback",
-    "embeddings drop --previous",
+    "import x.jsonl", "db start", "db stop", "db status", "db migrate", "db role",
+    "embeddings backfill", "embeddings switch", "embeddings rollback", "embeddings drop --previous",
 ]  # fmt: skip
 
 

@@ -439,7 +439,7 @@ async def test_commands_work_with_a_server_as_they_do_without(
     await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
     await at(secret, "namespaces", "create", "mine", code=5)
     await at(secret, "namespaces", "delete", "remote", "--erase", code=5)
-    await at(secret, "jobs", "run", code=2)
+    await at(secret, "jobs", "run", code=5)
     await at(with_checksum("A" * 43), "recall", "x", code=5)
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
     assert revoked["revoked"] == [{"id": made["id"], "name": "Carla"}]

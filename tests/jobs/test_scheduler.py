@@ -1,6 +1,7 @@
 """The scheduler: one runner for each job at a time, also if one is killed, is cancelled, fails or loses its lease."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -11,10 +12,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
+import httpx
 import pytest
 
 from folklore.app import App
-from folklore.config import JobsSettings, Settings
+from folklore.config import EmbeddingSettings, JobsSettings, Settings
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import DatabaseUnavailable
@@ -27,6 +29,7 @@ from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
 from tests.embedders import ByLetter, Down, Waiting
 from tests.person import NOON, Person
+from tests.servers import serving
 from tests.waiting import STUCK
 
 __all__ = ["command_line"]
@@ -125,20 +128,31 @@ async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
     assert await waiting("embeddings") == {"embedded": 100}
 
 
-async def test_a_cancelled_run_ends_its_lease_and_the_next_run_continues(
-    database: Database, waiting: BackgroundJobs, model: Waiting
+async def test_a_server_shows_that_a_long_run_goes_on_and_cancels_it_when_its_client_leaves(
+    database: Database, pending: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = asyncio.create_task(waiting.runner("first").run(EMBEDDINGS))
-    await model.asked.wait()
+    monkeypatch.setattr("folklore.http.server.api._SIGN_SECONDS", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        model = EmbeddingSettings(provider="openai", url=url, model="silent", dimensions=8)
+        update = {"embedding": model, "jobs": JobsSettings(enabled=False)}
+        async with (
+            serving(settings.model_copy(update=update)) as address,
+            httpx.AsyncClient(base_url=address, timeout=STUCK) as http,
+            asyncio.timeout(STUCK),
+        ):
+            request = http.build_request("POST", "/api/run_jobs", json={"jobs": ["embeddings"]})
+            first = await http.send(request, stream=True)
+            assert await anext(first.aiter_raw()) == b" "
+            await first.aclose()
+            while (state := (await Jobs(database).all())["embeddings"]).outcome is None:
+                await asyncio.sleep(0.01)
+            second = await http.send(request, stream=True)
+            silent.close()
+            [report] = json.loads(await second.aread())["result"]
 
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-
-    state = (await Jobs(database).all())["embeddings"]
-    assert (state.outcome, state.holder, state.next_due) == ("cancelled", None, NOON)
-    model.go.set()
-    assert [report.done for report in await waiting.runner("second").run_due([EMBEDDINGS])] == [{"embedded": 100}]
+    assert (state.outcome, state.holder, state.next_due) == ("cancelled", None, state.finished_at)
+    assert report["outcome"] == "failed"
 
 
 async def test_a_failed_job_is_recorded_and_does_not_stop_the_others(database: Database, jobs: BackgroundJobs) -> None:

@@ -5,21 +5,21 @@ import json
 import os
 import socket
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
 
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs, RunRecord
-from folklore.errors import FolkloreError
+from folklore.errors import FolkloreError, InvalidInput
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
+from folklore.memory.results import RunReport
 from folklore.model import JobOutcome
 
 log = get_logger(__name__)
@@ -41,19 +41,6 @@ class Lease:
 
     lasts: timedelta = timedelta(minutes=2)
     renewed_every: float = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunReport:
-    """The result of a run. `planned`: a dry run; `busy`: another process holds the job, or it is not due; `lost`:
-    another process took the job over, because this one did not renew its lease in time.
-    """
-
-    job: str
-    outcome: JobOutcome | Literal["planned", "busy", "lost"]
-    done: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    error: str | None = None
 
 
 class Runner:
@@ -167,6 +154,18 @@ class Scheduler:
         """Return a runner of this process over a database."""
         holder = f"{socket.gethostname()}:{os.getpid()}:{self.session}"
         return Runner(JobRun(database, context, self.options, self.now), holder=holder)
+
+    async def run_now(self, names: Sequence[str], *, dry_run: bool) -> tuple[RunReport, ...]:
+        """Run the jobs of these names, due or not; without names, those that run in the background.
+
+        Raises InvalidInput for an unknown name, and in a dry run what a job raises.
+        """
+        if unknown := [name for name in names if name not in BY_NAME]:
+            raise InvalidInput("jobs", f"{unknown[0]!r} does not exist.", hint=f"Use {', '.join(BY_NAME)}.")
+        jobs = [BY_NAME[name] for name in dict.fromkeys(names)] or self.scheduled
+        async with self.connect() as (database, context):
+            runner = self.runner(database, context)
+            return tuple([await (runner.dry_run(job) if dry_run else runner.run(job)) for job in jobs])
 
     async def run_forever(
         self, used: asyncio.Event, pending: asyncio.Event, *, first: float = 60.0, every: float = 300.0

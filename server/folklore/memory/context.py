@@ -27,7 +27,7 @@ from folklore.memory.active_model import ActiveModel
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
 from folklore.memory.recalled_texts import RecalledTexts
-from folklore.memory.results import BackupInfo
+from folklore.memory.results import BackupInfo, RunReport
 from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.ranking.weights import PRESETS, Ranking
@@ -217,7 +217,7 @@ def _no_namespace() -> str:
     raise InvalidInput("namespace", "is missing.", hint="Name one.")
 
 
-async def _no_backups() -> tuple[BackupInfo, ...]:
+async def _nothing(*_: object) -> tuple[()]:
     return ()
 
 
@@ -229,7 +229,8 @@ class RequestContext:
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
     or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
-    the job `embeddings` at once. `backups` returns the backups that it can see. Without `edit_notes`, edits get no
+    the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
+    it can see. Without `edit_notes`, edits get no
     notes. `copy` is the caller's working copy, where this process has it: never over HTTP, where the server's own
     directory says nothing about the caller.
     """
@@ -246,7 +247,8 @@ class RequestContext:
     project_at: Callable[[str], Awaitable[str]] | None = None
     scheduled: Callable[[], Sequence[str]] = tuple
     note_pending: Callable[[], None] = lambda: None
-    backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _no_backups
+    backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _nothing
+    run_jobs: Callable[[Sequence[str], bool], Awaitable[tuple[RunReport, ...]]] = _nothing
     edit_notes: bool = True
 
 

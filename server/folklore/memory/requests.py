@@ -570,6 +570,13 @@ class JobsRequest(Request, Returns[results.JobsInfo]):
     """Read the last run of each background job."""
 
 
+class RunJobsRequest(Request, Returns[tuple[results.RunReport, ...]]):
+    """Run background jobs now, due or not; without `jobs`, those that the server runs. `dry_run` counts the work."""
+
+    jobs: Words = ()
+    dry_run: bool = False
+
+
 class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
     """Read the embedding models and their coverage; counts exactly."""
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from folklore.errors import FolkloreError
 from folklore.model import (
     Degraded,
+    JobOutcome,
     JobState,
     Memory,
     NamespaceStats,
@@ -358,6 +359,19 @@ class JobsInfo:
         if row is None or row.outcome is None:
             return "waiting" if scheduled else "off"
         return row.outcome if scheduled else f"{row.outcome} (off)"
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The result of a run. `planned`: a dry run; `busy`: another run holds the job, or it is not due; `lost`: another
+    process took the job over, because this one did not renew its lease in time.
+    """
+
+    job: str
+    outcome: JobOutcome | Literal["planned", "busy", "lost"]
+    done: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

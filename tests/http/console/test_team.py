@@ -257,7 +257,7 @@ async def test_the_checks_are_those_of_doctor(team: Team) -> None:
     assert checks[2]["detail"].startswith("1 memory in 1 namespace")
 
 
-@pytest.mark.parametrize("operation", ["sizes", "backups", "jobs"])
+@pytest.mark.parametrize("operation", ["sizes", "backups", "jobs", "run_jobs"])
 async def test_what_the_owner_alone_sees_is_refused_to_others(team: Team, operation: str) -> None:
     created = await team.token("rita", "harbour:admin")
     async with httpx.AsyncClient(base_url=team.url) as http:

@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 import click
 
-from folklore.app import App
 from folklore.backup.upgrade import upgrade_engine
 from folklore.cli.context import local_settings
 from folklore.cli.operate.config import masked
@@ -19,7 +18,7 @@ from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
 from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput
-from folklore.runtime import start_engine
+from folklore.runtime import database_address, start_engine
 
 
 @click.group()
@@ -89,7 +88,7 @@ def migrate_(ctx: click.Context, as_json: bool) -> None:
     """Apply pending migrations; a server and every other command do so too."""
 
     async def work() -> list[str]:
-        return await migrate(await App(settings).dsn())
+        return await migrate((await database_address(settings))[0])
 
     settings = local_settings(ctx)
     applied = asyncio.run(work())
@@ -103,7 +102,7 @@ def role(ctx: click.Context, as_json: bool) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
 
     async def work() -> list[str]:
-        address = await App(settings).dsn()
+        address, _ = await database_address(settings)
         await migrate(address)  # which does what it may
         return await missing_role_commands(address)
 

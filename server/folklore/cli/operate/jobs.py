@@ -1,22 +1,19 @@
 """`folklore jobs`: run the background jobs by hand, and show their state."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import tzinfo
 from typing import Any
 
 import click
 
-from folklore.app import App
-from folklore.cli.context import call, with_app, zone_of
+from folklore.cli.context import call, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_rows, row_of
-from folklore.errors import InvalidInput, Refused
-from folklore.jobs.definitions import BY_NAME, JOBS
+from folklore.jobs.definitions import JOBS
 from folklore.jobs.job import Job
-from folklore.jobs.scheduler import RunReport
-from folklore.memory.requests import JobsRequest
+from folklore.memory.requests import JobsRequest, RunJobsRequest, without_nulls
 from folklore.memory.results import JobsInfo
-from folklore.runtime import Runtime
 
 # Names in the output, and the attributes of the last run that they show.
 _RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
@@ -38,18 +35,10 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
     A job that another process is running is skipped (busy). If a job fails, the others still run and the exit code is
     1.
     """
-
-    async def work(app: App, running: Runtime) -> int:
-        if app.settings.read_only and not dry_run:
-            raise Refused("read_only is set, and jobs write.", hint="Use --dry-run to count their work.")
-        jobs = _chosen(names) or app.scheduler.scheduled
-        runner = app.scheduler.runner(running.database, running.memory)
-        reports = [await (runner.dry_run(job) if dry_run else runner.run(job)) for job in jobs]
-        columns = ["job", "outcome", "done", "seconds", "error"]
-        _print([_report_row(report) for report in reports], columns, as_json=as_json)
-        return 1 if any(report.outcome == "failed" for report in reports) else 0
-
-    return with_app(ctx, work)
+    reports = call(ctx, RunJobsRequest(jobs=names, dry_run=dry_run))
+    rows: list[Any] = [without_nulls(asdict(report) | {"seconds": round(report.seconds, 3)}) for report in reports]
+    _print(rows, ["job", "outcome", "done", "seconds", "error"], as_json=as_json)
+    return 1 if any(report.outcome == "failed" for report in reports) else 0
 
 
 @jobs.command()
@@ -60,19 +49,6 @@ def status(ctx: click.Context, as_json: bool) -> None:
     info, zone = call(ctx, JobsRequest()), zone_of(ctx)
     rows = [_row(job, info, zone) for job in JOBS]
     _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
-
-
-def _chosen(names: Sequence[str]) -> list[Job]:
-    """Return the jobs of these names, each once. Raises InvalidInput for an unknown name."""
-    for name in names:
-        if name not in BY_NAME:
-            raise InvalidInput("JOB", f"{name!r} does not exist.", hint=f"Use {', '.join(BY_NAME)}.")
-    return [BY_NAME[name] for name in dict.fromkeys(names)]
-
-
-def _report_row(report: RunReport) -> dict[str, Any]:
-    row = {"job": report.job, "outcome": report.outcome, "done": dict(report.done), "seconds": round(report.seconds, 3)}
-    return row | ({"error": report.error} if report.error else {})
 
 
 def _row(job: Job, info: JobsInfo, zone: tzinfo) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def serve(
     given = {name: value for name, value in given.items() if value is not None}
     if http:
         url = given.pop("url", None)
-        settings = _checked(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
+        settings = settings_of(ctx, quiet=False, read_only=read_only, http=given or None)
         if url is not None:
             url = normalised(url)
             allowed = (url, *settings.http.allowed_hosts)
@@ -92,13 +92,6 @@ def _serve_socket(ctx: click.Context, descriptor: int) -> None:
         from folklore.http.server.local import run
 
         run(settings, server, listening)
-
-
-def _checked(settings: Settings) -> Settings:
-    """Return the settings. Raises InvalidInput if they name another server: over HTTP it would be ignored."""
-    if settings.server is not None:
-        raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
-    return settings
 
 
 async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
@@ -149,6 +142,8 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
 
 
 def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None) -> None:
+    if settings.server is not None:  # over HTTP it would be ignored
+        raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
     from folklore.http.server.serve import run
 
     def announce(url: str) -> None:
@@ -161,14 +156,7 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
         command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
         click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
 
-    run(
-        settings,
-        settings.http.host,
-        settings.http.port,
-        insecure=insecure,
-        announce=announce,
-        public_url=url,
-    )
+    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce, public_url=url)
 
 
 def install_commands(url: str, command: Sequence[str], *, needs_database_url: bool = False) -> str:

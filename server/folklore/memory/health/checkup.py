@@ -103,7 +103,7 @@ async def _jobs(jobs: JobsInfo) -> str:
     reason = row.error if row is not None and row.error else "its process ended before it"
     raise Doubt(
         f"The last run of {', '.join(wrong)} failed: {reason}",
-        hint=f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it where the server runs.",
+        hint=f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it now.",
     )
 
 

@@ -70,6 +70,13 @@ async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> 
     return results.JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
 
 
+async def run_jobs(context: RequestContext, request: requests.RunJobsRequest) -> tuple[results.RunReport, ...]:
+    """Run background jobs, for the owner. Raises Refused, InvalidInput for an unknown job."""
+    require_owner(context.caller, dry_run=request.dry_run)
+    await context.memory.active_model.refresh()
+    return await context.run_jobs(request.jobs, request.dry_run)
+
+
 async def read_backups(context: RequestContext, _request: requests.BackupsRequest) -> tuple[results.BackupInfo, ...]:
     """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
     require_owner(context.caller, dry_run=True)

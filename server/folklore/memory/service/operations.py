@@ -106,6 +106,7 @@ _ALL: tuple[Operation[Any], ...] = (
     Operation(of.BackupsRequest, lambda: status.read_backups),
     Operation(of.SizesRequest, lambda: status.read_sizes),
     Operation(of.JobsRequest, lambda: status.read_jobs),
+    Operation(of.RunJobsRequest, lambda: status.run_jobs),
     Operation(of.EmbeddingsRequest, lambda: status.read_embeddings),
     Operation(of.ListTokensRequest, lambda: tokens.list_tokens),
     Operation(of.RevokeTokensRequest, lambda: tokens.revoke_tokens),
