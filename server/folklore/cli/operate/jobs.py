@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_rows, row_of
-from folklore.jobs.definitions import JOBS
-from folklore.jobs.job import Job
 from folklore.memory.requests import JobsRequest, RunJobsRequest, without_nulls
 from folklore.memory.results import JobsInfo
+
+if TYPE_CHECKING:  # imports the database driver
+    from folklore.jobs.job import Job
 
 # Names in the output, and the attributes of the last run that they show.
 _RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
@@ -45,13 +46,14 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
 @context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
+    from folklore.jobs.definitions import JOBS  # imports the database driver
 
     info, zone = call(ctx, JobsRequest()), zone_of(ctx)
     rows = [_row(job, info, zone) for job in JOBS]
     _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
 
-def _row(job: Job, info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
+def _row(job: "Job", info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
     state, scheduled = info.row(job.name), job.name in info.scheduled
     row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
     row |= {"scheduled": scheduled, "state": info.state(job.name)}
