@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from folklore.app import App
+from folklore.cli.operate.doctor import _examine
 from folklore.config import DatabaseSettings, Settings
 from folklore.db import standby as standby_module
 from folklore.db.stores.callers.principals import Principals
@@ -79,15 +80,15 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
             connection = await asyncpg.connect(address_of(server))
             last = await connection.fetch("select query from pg_stat_activity where application_name = 'folklore'")
             assert any("embeddings" in row["query"] for row in last)
+            assert [item.status for item in (await _examine(app.settings)).checks if item.name == "standby"] == ["ok"]
             await connection.execute("select pg_wal_replay_pause()")
             await assert_found(2, "second")
             await connection.execute("select pg_wal_replay_resume()")
-            await assert_found(2, "third")
             await connection.close()
             server.halt()
-            await assert_found(2, "fourth")
+            await assert_found(2, "third")
             server.bring_up("32MB")
-            await assert_found(2, "fifth")
+            await assert_found(2, "fourth")
             await app.close()
 
 

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
-from uuid import UUID
 
 import click
 from pydantic import BaseModel, ValidationError
@@ -112,14 +111,6 @@ namespace_option = click.option(
     help="The namespace, if several hold the id.",
     callback=lambda _ctx, _option, name: None if name is None else (name,),
 )
-
-
-def id_of(text: str, shown_by: str) -> UUID:
-    """Parse an id that the command `shown_by` shows. Raises InvalidInput."""
-    try:
-        return UUID(text)
-    except ValueError:
-        raise InvalidInput("ID", f"{text[:60]!r} is not an id.", hint=f"`{shown_by}` shows ids.") from None
 
 
 def _field_option(name: str, field: Field) -> Option:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from time import monotonic
 
+from folklore.background import in_background
 from folklore.db.database import Database
 from folklore.errors import DatabaseUnavailable
 from folklore.log import Outage
@@ -34,7 +35,10 @@ class Standby:
             async with asyncio.timeout(_WAIT):
                 position = await self.primary.row("server/position")
                 while position is not None:
-                    if await self.database.row("server/replayed", position=position["position"]):
+                    # It goes on: a connection that takes longer serves the next question.
+                    looking = in_background(self.database.row("server/replayed", **position), "folklore-standby")
+                    looking.add_done_callback(lambda task: task.cancelled() or task.exception())
+                    if await asyncio.shield(looking):
                         break
                     await asyncio.sleep(_STEP)
         except (TimeoutError, DatabaseUnavailable) as error:

@@ -5,13 +5,13 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from urllib.parse import unquote
-from uuid import UUID
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import serializers
+from folklore.memory.ids import id_of
 from folklore.memory.requests import FiltersRequest, GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
@@ -78,11 +78,7 @@ def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:
 
 
 async def _item(service: Operations, id_: str) -> JsonDict:
-    try:
-        memory = UUID(id_)
-    except ValueError:
-        raise InvalidInput("id", "must be the id of a memory, as recall and list show it.") from None
-    result = await service.call(GetRequest(ids=(memory,)))
+    result = await service.call(GetRequest(ids=(id_of(id_, "id", "Recall and list show ids."),)))
     return serializers.details(result.found[0])
 
 

@@ -5,6 +5,8 @@ import time
 from threading import Lock
 from uuid import UUID
 
+from folklore.errors import InvalidInput
+
 _TAIL_BITS = 74
 # An id ends at random; its beginning is a time, which memories stored on one day share.
 _DIGITS = 8
@@ -47,6 +49,14 @@ _ids = Ids()
 def new_id() -> UUID:
     """Return a UUIDv7; those of one process sort in the order of their creation."""
     return _ids.next(time.time_ns() // 1_000_000)
+
+
+def id_of(text: str, field: str, hint: str) -> UUID:
+    """Parse an id. Raises InvalidInput that names the field."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInput(field, f"{text[:60]!r} is not an id.", hint=hint) from None
 
 
 def short(id_: UUID) -> str:

@@ -6,9 +6,10 @@ from typing import Any, get_args
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import Names, context_and_json, expiry_options, id_of, namespaces_option
+from folklore.cli.options import Names, context_and_json, expiry_options, namespaces_option
 from folklore.cli.output import print_json, print_line, print_rows, row_of
 from folklore.memory import requests
+from folklore.memory.ids import id_of
 from folklore.memory.requests import without_nulls
 from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
@@ -276,7 +277,7 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool)
 @context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
-    token_ids = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
+    token_ids = tuple(id_of(text, "ID", "`folklore tokens list` shows ids.") for text in dict.fromkeys(ids))
     revoked = call(ctx, requests.RevokeTokensRequest(ids=token_ids, principal=name))
     if as_json:
         print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})

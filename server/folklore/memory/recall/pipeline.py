@@ -63,7 +63,8 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     )
     if not request.queries:
         return await answer(context, question)
-    return await _answer_each(context, [replace(question, query=query) for query in queries])
+    questions = [replace(question, query=query) for query in queries]
+    return joined(questions, await all_of(*(answer(context, one) for one in each_of(questions))))
 
 
 async def question_of(context: RequestContext, request: RecallRequest | ExplainRequest, query: str) -> Question:
@@ -87,11 +88,6 @@ async def question_of(context: RequestContext, request: RecallRequest | ExplainR
             expand=asked.expand or None,
         ),
     )
-
-
-async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
-    """Answer several questions at the same time, and join their answers."""
-    return joined(questions, await all_of(*(answer(context, question) for question in each_of(questions))))
 
 
 async def search(context: RequestContext, request: SearchRequest) -> Answer:

@@ -12,6 +12,7 @@ from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory import requests
+from folklore.memory.ids import id_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
@@ -59,9 +60,8 @@ async def show(visit: Visit) -> Response:
         attention = {item.namespace: item for item in overview.attention}
         return await visit.render("review_projects.html", projects=status.namespaces, attention=attention)
     reason, skip = _reason(visit.query.get("reason", "similar")), number_of(visit.query.get("skip") or "0", "skip")
-    result = await visit.call(
-        requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=_after(visit.query.get("after")))
-    )
+    after = id_of(text, "after", "Reload the page.") if (text := visit.query.get("after")) else None
+    result = await visit.call(requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=after))
     items = [_shown(item) for item in result.items[skip : skip + _PAGE]]
     statements = await visit.call(requests.StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
@@ -198,13 +198,6 @@ def _reason(text: str) -> ReviewReason:
     if text not in get_args(ReviewReason):
         raise InvalidInput("reason", f"must be one of {', '.join(get_args(ReviewReason))}.")
     return cast("ReviewReason", text)
-
-
-def _after(text: str | None) -> UUID | None:
-    try:
-        return None if not text else UUID(text)
-    except ValueError:
-        raise InvalidInput("after", "must be the id of a memory.") from None
 
 
 ROUTES = [

@@ -14,10 +14,12 @@ from folklore.errors import InvalidInput, Refused
 from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
 from folklore.memory import requests
+from folklore.memory.ids import id_of
 from folklore.model import Token
 
 # Entries of the audit log on a page.
 _ENTRIES = 50
+_BACK = "Go back to the page Team."
 # Periods in the form of the audit log.
 _PERIODS = {"": "any time", "24h": "the last 24 hours", "7d": "the last 7 days", "30d": "the last 30 days"}
 
@@ -84,7 +86,7 @@ async def confirm_revoke(visit: Visit) -> Response:
 
 async def revoke(visit: Visit) -> Response:
     """Revoke the tokens that the visitor saw."""
-    ids = tuple(_id(text) for text in visit.form.getlist("id"))
+    ids = tuple(id_of(text, "id", _BACK) for text in visit.form.getlist("id"))
     await visit.call(requests.RevokeTokensRequest(ids=ids))
     return visit.redirect("team", notice="revoked")
 
@@ -102,7 +104,7 @@ async def show_audit(visit: Visit) -> Response:
             denied=query.get("denied") == "1",
             action=query.get("action") or None,
             since=query.get("since") or None,
-            after=_id(cursor) if cursor else None,
+            after=id_of(cursor, "cursor", _BACK) if cursor else None,
             limit=_ENTRIES + 1,
         )
     )
@@ -161,14 +163,7 @@ def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
     """Return the token or the principal that an address names. Raises InvalidInput."""
     if bool(id_) == bool(principal):
         raise InvalidInput("id", "give a token or a person, one of the two.", hint="Choose a token on the page Team.")
-    return ((_id(id_),), None) if id_ else ((), principal)
-
-
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise InvalidInput("id", f"{text[:40]!r} is not an id.", hint="Go back to the page Team.") from None
+    return ((id_of(id_, "id", _BACK),), None) if id_ else ((), principal)
 
 
 def _own_address(visit: Visit) -> str:
