@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -73,8 +72,3 @@ def weights_for(model: str) -> Weights:
     """Return the weights for questions with vectors of a model: "bundled", "contextual", or "none" for words alone."""
     read: Mapping[str, Any] = json.loads(files("folklore.ranking").joinpath("weights.json").read_text("utf-8"))
     return Weights(**read["models"][model])
-
-
-def odds(probability: float) -> float:
-    """Return p / (1 - p)."""
-    return math.inf if probability >= 1.0 else probability / (1.0 - probability)

@@ -57,10 +57,10 @@ class Examination(Checks):
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check that everything works, and show the next step for a failure.
 
-    Checks settings, engine, database, standby, schema, model, and a store with its recall; with --server the connection, its
-    TLS, versions and clocks, your token, its grants, the project and the assistants. Exit code 0 if every check
-    succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except that the embedded
-    engine is started and its schema brought up to date.
+    Checks settings, engine, database, its standby, schema, model, and a store with its recall; with --server the
+    connection, its TLS, versions and clocks, your token, its grants, the project and the assistants. Exit code 0 if
+    every check succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except that
+    the embedded engine is started and its schema brought up to date.
     """
     try:
         settings = settings_of(ctx)

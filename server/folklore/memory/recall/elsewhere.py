@@ -17,7 +17,6 @@ from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Question, Retrieval, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
 from folklore.ranking.numbers import CLEAR, CLEARLY
-from folklore.ranking.trained import odds
 from folklore.text import names
 
 log = get_logger(__name__)
@@ -130,7 +129,7 @@ def _needed(search: Search, retrieval: Retrieval, ranked_list: RankedList) -> fl
     best = max(_fits(search, retrieval, ranked_list).values(), default=0.0)
     if search.question.literal:
         return best + _MARGIN
-    return max(CLEARLY * odds(best) / (1.0 + CLEARLY * odds(best)), CLEAR)
+    return max(CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR)  # the odds are p / (1 - p)
 
 
 def within_room(

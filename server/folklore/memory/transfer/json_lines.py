@@ -241,8 +241,7 @@ _READ = frozenset(_MemoryLine.model_fields) | {"type"}
 def read_line(raw: bytes) -> Line:
     """Parse a line. Raises InvalidInput that names the field and never repeats its value."""
     fields = _object(raw)
-    type_ = fields.get("type") or "memory"
-    type_ = type_[:40] if isinstance(type_, str) else "unknown"
+    type_ = _type_of(fields)
     if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
         return Line(_relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace)
     if type_ == "revision" and {"memory", "before"} <= fields.keys():
@@ -270,6 +269,11 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise InvalidInput("line", "is not a JSON object.")
     return fields
+
+
+def _type_of(fields: Mapping[str, Any]) -> str:
+    type_ = fields.get("type") or "memory"
+    return type_[:40] if isinstance(type_, str) else "unknown"
 
 
 def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
