@@ -148,9 +148,10 @@ def _record(path: Path) -> dict[str, str] | None:
         record = json.loads(content)
         if isinstance(record, dict):
             # A record that someone wrote names no file outside the folder.
-            paths = {name: Path(name) for name in record}
-            inside = {name for name, path in paths.items() if not path.is_absolute() and ".." not in path.parts}
-            return {name: str(record[name]) for name in inside}
+            paths = ((name, Path(name)) for name in record)
+            return {
+                name: str(record[name]) for name, path in paths if not path.is_absolute() and ".." not in path.parts
+            }
     return {}
 
 

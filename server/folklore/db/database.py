@@ -408,10 +408,10 @@ class Database:
         self.require_space()
         await self.confirm_data()
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
-        shards, outage = self._pools.shards, self._pools.outage
+        pools = self._pools
         try:
             async with (
-                PooledSession(self._acquire, "kept", shards, outage, begin, commits=True) as session,
+                PooledSession(self._acquire, "kept", pools.shards, pools.outage, begin, commits=True) as session,
                 session.transaction(),
             ):
                 yield session

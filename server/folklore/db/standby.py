@@ -9,8 +9,7 @@ from folklore.db.database import Database
 from folklore.errors import DatabaseUnavailable
 from folklore.log import Outage
 
-# Seconds that a question waits until the standby has what is committed, and between two looks; and in which it is left
-# out when that was not enough.
+# Seconds that a question waits until the standby has what is committed, between two looks, and in which it is left out.
 _WAIT, _STEP, _PAUSE = 0.25, 0.002, 5.0
 
 
@@ -42,8 +41,12 @@ class Standby:
                         break
                     await asyncio.sleep(_STEP)
         except (TimeoutError, DatabaseUnavailable) as error:
-            self._left_out_until = monotonic() + _PAUSE
-            self._behind.failed(type(error).__name__, period)
+            self.leave_out(error)
             return False
         self._behind.over(period)
         return position is not None
+
+    def leave_out(self, error: Exception) -> None:
+        """Ask it nothing for some seconds."""
+        self._left_out_until = monotonic() + _PAUSE
+        self._behind.failed(type(error).__name__, self._behind.period)

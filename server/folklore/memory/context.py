@@ -230,9 +230,8 @@ class RequestContext:
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
     or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
     the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
-    it can see. Without `edit_notes`, edits get no
-    notes. `copy` is the caller's working copy, where this process has it: never over HTTP, where the server's own
-    directory says nothing about the caller.
+    it can see. Without `edit_notes`, edits get no notes. `copy` is the caller's working copy, where this process has
+    it: never over HTTP, where the server's own directory says nothing about the caller.
     """
 
     memory: MemoryContext

@@ -121,8 +121,7 @@ async def _standby(exam: Examination, address: str) -> str:
     limits = PoolLimits(minimum=1, maximum=2)
     async with Database(exam.address, limits) as primary, Database(address, limits) as database:
         if not await Standby(primary, database).has_all():
-            hint = "Check its replication. Until then the primary answers."
-            raise Unavailable("It is no standby of database_url, or lags.", hint=hint)
+            raise Unavailable("It lags, or is no standby of database_url.", hint="Check its replication.")
     return f"has all that is committed, at {masked(address)}"
 
 

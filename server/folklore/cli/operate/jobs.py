@@ -33,8 +33,7 @@ def jobs() -> None:
 def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     """Run each JOB now, due or not; without JOB, those that a server runs.
 
-    A job that another process is running is skipped (busy). If a job fails, the others still run and the exit code is
-    1.
+    A job that another process runs is skipped (busy). If one fails, the others still run, and the exit code is 1.
     """
     reports = call(ctx, RunJobsRequest(jobs=names, dry_run=dry_run))
     rows: list[Any] = [without_nulls(asdict(report) | {"seconds": round(report.seconds, 3)}) for report in reports]

@@ -117,7 +117,7 @@ def number_of(text: str, name: str, least: int = 0, most: int = 999_999_999) -> 
     """Return a whole number of an address or a form. Raises InvalidInput."""
     if text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most:
         return int(text)
-    raise InvalidInput(name, f"must be a number from {least} to {most}.")
+    raise InvalidInput(name, f"must be a number from {least} to {most}.", hint="Go back and reload the page.")
 
 
 def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:

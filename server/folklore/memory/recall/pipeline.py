@@ -5,12 +5,12 @@ docs/ranking.md has the whole formula.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from uuid import UUID
 
 from folklore.background import all_of
+from folklore.db.standby import Standby
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import ConcurrentChange, Unavailable
@@ -115,7 +115,7 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     """
     memory = context.memory
     if memory.standby is not None:
-        return await _answer_on_standby(context, question)
+        return await _answer_on_standby(context, question, memory.standby)
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
@@ -140,11 +140,13 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
 
 
-async def _answer_on_standby(context: RequestContext, question: Question) -> Answer:
+async def _answer_on_standby(context: RequestContext, question: Question, standby: Standby) -> Answer:
     """Answer a question on the standby, or as without one if that lags or fails."""
     if (memory := await context.memory.on_standby()) is not None:
-        with suppress(Unavailable, ConcurrentChange):  # the latter: replay has removed what the question reads
+        try:
             return await answer(replace(context, memory=memory), question)
+        except (Unavailable, ConcurrentChange) as error:  # the latter: replay has removed what the question reads
+            standby.leave_out(error)
     return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
 
 

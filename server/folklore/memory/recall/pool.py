@@ -139,9 +139,7 @@ def pool_of(search: Search, retrieval: Retrieval, candidates: Candidates) -> Poo
         sequence=np.array([item.sequence for item in matches]),
         pairs=words.pair_weight,
         dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in rows]) if words.dates else None,
-        lengths=np.array(
-            [item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members], dtype=float
-        ),
+        lengths=np.array([item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members], float),
         asks=np.array([is_question(candidate.content) for candidate in members], dtype=bool),
         beside=candidates.beside,
         related=[

@@ -17,14 +17,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.recall.pool import Candidates, candidates_of, pool_of
 from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Degraded
-from folklore.ranking import numbers
-from folklore.ranking.diversity import (
-    discounted_relevance,
-    group_near_duplicates,
-    maximal_marginal_relevance,
-    newest_first,
-    share_words,
-)
+from folklore.ranking import diversity, numbers
 from folklore.ranking.features import group_of
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion, reranked
 from folklore.ranking.signals import signals_of
@@ -178,7 +171,8 @@ def _shortlist(
     groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order, ())
     if ranking.fusion != "rrf" and ranking.mmr_lambda < 1.0:
         opening = {id_: match.opening for id_, match in candidates.matches.items()}.__getitem__
-        groups = group_near_duplicates(order, opening, lambda id_: candidates.all[id_].content, candidates.time_of)
+        content = {id_: candidate.content for id_, candidate in candidates.all.items()}.__getitem__
+        groups = diversity.group_near_duplicates(order, opening, content, candidates.time_of)
     best_of = [max(relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
     variants = {id_: others for id_, others in groups.items() if others}
     return Shortlist(list(groups), np.array(best_of), variants, parts, trained)
@@ -214,13 +208,13 @@ def _diverse(search: Search, shortlist: Shortlist, candidates: Candidates) -> di
     vectors = candidates.near(shortlist.order)
     # A result below min_score leaves its place to the next one.
     limit = len(shortlist.order) if ranking.min_score else search.wanted + 1
-    pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
+    pick = diversity.maximal_marginal_relevance if ranking.fusion == "rrf" else diversity.discounted_relevance
     picked = pick(shortlist.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     redundancy = {shortlist.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy
     newer = _newer_on_subject(search, shortlist.order, candidates, redundancy)
-    order = newest_first(list(redundancy), newer)
+    order = diversity.newest_first(list(redundancy), newer)
     return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
 
 
@@ -229,22 +223,37 @@ def _newer_on_subject(
 ) -> dict[UUID, list[UUID]]:
     """Return the newer candidates on the subject of a candidate, newest first, where there are any.
 
-    It holds the identifiers of the question that the older one holds. Two of one day, such as those of an import, have
-    no order unless their texts are nearly the same; one from beyond the results is left there.
+    One from beyond the results must be newer by a day. Turns of one session are no versions of each other.
     """
     ids = [id_ for id_ in order[: len(results) + numbers.SURROUNDED] if len(candidates.all[id_].content) <= _STATEMENT]
-    if len(ids) < 2:
-        return {}
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
     apart = np.where([id_ in results for id_ in ids], 0.0, _OCCASION)
     lead = times[None, :] - times[:, None]  # (older, newer)
-    later = lead > apart[None, :]
-    if not later.any():
+    lead = np.where(lead > apart[None, :], lead, 0.0)
+    if not lead.any():
         return {}
+    newer: dict[UUID, list[UUID]] = {}
+    for older, place in np.argwhere(_replaced(search, candidates, ids, lead)).tolist():
+        one, other = candidates.all[ids[older]], candidates.all[ids[place]]
+        if one.place is None or other.place is None or one.place[0] != other.place[0]:
+            newer.setdefault(one.id, []).append(other.id)
+    for others in newer.values():
+        others.sort(key=candidates.time_of, reverse=True)
+    return newer
+
+
+def _replaced(
+    search: Search, candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which pairs (older, newer) are on one subject, the newer with a lead of some seconds above 0.
+
+    It holds half of the question's words and all of its identifiers that the older holds. Of two within a day, such as
+    those of an import, the times say little: they must be nearly the same.
+    """
     vectors = candidates.near(ids)
     held = candidates.words[[candidates.rows[id_] for id_ in ids]]
     shared = (held * candidates.rarity) @ held.T.astype(float)
-    possible = later & (shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9)
+    possible: NDArray[np.bool_] = (lead > 0.0) & (shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9)
     alike = vectors @ vectors.T >= np.where(lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR)
     texts = [candidates.all[id_].content for id_ in ids]
     for identifier in QuestionWords.of(search.pieces).identifiers:
@@ -253,15 +262,8 @@ def _newer_on_subject(
     words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
     short = np.array([held is not None for held in words])
     for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
-        alike[older, place] = share_words(words[older] or set(), words[place] or set(), numbers.SAME_WORDS)
-    newer: dict[UUID, list[UUID]] = {}
-    for older, place in np.argwhere(possible & alike).tolist():
-        one, other = candidates.all[ids[older]], candidates.all[ids[place]]
-        if one.place is None or other.place is None or one.place[0] != other.place[0]:
-            newer.setdefault(one.id, []).append(other.id)
-    for others in newer.values():
-        others.sort(key=candidates.time_of, reverse=True)
-    return newer
+        alike[older, place] = diversity.share_words(words[older] or set(), words[place] or set(), numbers.SAME_WORDS)
+    return possible & alike
 
 
 async def _confidences(

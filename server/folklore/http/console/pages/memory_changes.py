@@ -92,11 +92,8 @@ async def ask_undo(visit: Visit) -> Response:
 async def undo(visit: Visit) -> Response:
     """Take back the last change, if nothing has changed since it was shown."""
     memory = await _writable(visit)
-    await visit.call(
-        requests.UndoRequest(
-            id=memory.id, revision=number_of(visit.form.get("revision", ""), "revision"), namespaces=(memory.namespace,)
-        )
-    )
+    revision = number_of(visit.form.get("revision", ""), "revision")
+    await visit.call(requests.UndoRequest(id=memory.id, revision=revision, namespaces=(memory.namespace,)))
     return visit.redirect(f"memories/{memory.id}", notice="undone")
 
 
