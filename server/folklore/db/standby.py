@@ -6,7 +6,7 @@ from time import monotonic
 
 from folklore.background import in_background
 from folklore.db.database import Database
-from folklore.errors import DatabaseUnavailable
+from folklore.errors import FolkloreError
 from folklore.log import Outage
 
 # Seconds that a question waits until the standby has what is committed, between two looks, and in which it is left out.
@@ -40,7 +40,7 @@ class Standby:
                     if await asyncio.shield(looking):
                         break
                     await asyncio.sleep(_STEP)
-        except (TimeoutError, DatabaseUnavailable) as error:
+        except (TimeoutError, FolkloreError) as error:  # such as a conflict with its replay
             self.leave_out(error)
             return False
         self._behind.over(period)

@@ -137,11 +137,11 @@ def within_room(
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
-    They take at most half of both, and the places that `count` results of the project leave.
+    They take at most half of both, and the places that `count` results of the project leave: all, if it has none.
     """
     limit, tokens = question.limit, question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - count))
     results_within, _ = within_budget(results[:places], None if tokens is None else tokens // 2, query)
     if tokens is not None and results_within:
         tokens = max(tokens - sum(map(result_tokens, results_within)), 1)
-    return results_within, limit - len(results_within), tokens
+    return results_within, max(limit - len(results_within), 1), tokens
