@@ -7,16 +7,7 @@ from unittest.mock import ANY
 import asyncpg
 import pytest
 
-from benchmarks.metrics import (
-    Sample,
-    all_at,
-    auroc,
-    hit_at,
-    interval,
-    ndcg_at,
-    recall_at,
-    reciprocal_rank,
-)
+from benchmarks.metrics import Sample, all_at, auroc, hit_at, interval, ndcg_at, recall_at, reciprocal_rank
 from benchmarks.retrieval import retrieval
 from tests.benchmark_commands import Benchmarks, benchmark_commands, question  # noqa: F401 - a fixture
 from tests.conftest import Cluster

@@ -24,6 +24,7 @@ from folklore.errors import ConfigInvalid
 from folklore.memory.auth.tokens import authenticate
 from tests.person import Person, contents
 from tests.temporary_engine import temporary_home
+from tests.waiting import STUCK
 
 
 def address_of(server: Server) -> str:
@@ -89,6 +90,14 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
             await assert_found(2, "third")
             server.bring_up("32MB")
             await assert_found(2, "fourth")
+            connection = await asyncpg.connect(address_of(server))  # it keeps up, and fails each question
+            for statement in ("alter system set search_path = pg_catalog", "select pg_reload_conf()"):
+                await connection.execute(statement)
+            await connection.close()
+            monkeypatch.setattr(standby_module, "_PAUSE", STUCK)
+            await assert_found(2, "fifth")
+            assert memory.standby is not None
+            assert not await memory.standby.has_all()
             await app.close()
 
 

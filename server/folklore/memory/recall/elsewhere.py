@@ -97,10 +97,8 @@ async def with_elsewhere(
         note = f"Nothing in {project} fits the question well; see the results from elsewhere."
     elif not answer.memories:
         note = f"{note or ''} {len(elsewhere.namespaces):,} others answer it no better.".strip()
-    explain = answer.explain
-    if explain is not None:
-        figures = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
-        explain = {**explain, "elsewhere": figures}
+    figures = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
+    explain = answer.explain and {**answer.explain, "elsewhere": figures}
     counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in additions]))
     return replace(
         answer,

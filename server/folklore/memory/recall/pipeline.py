@@ -141,12 +141,15 @@ async def answer(context: RequestContext, question: Question) -> Answer:
 
 
 async def _answer_on_standby(context: RequestContext, question: Question, standby: Standby) -> Answer:
-    """Answer a question on the standby, or as without one if that lags or fails."""
+    """Answer a question on the standby, or as without one if that lags, fails or answers only in part."""
     if (memory := await context.memory.on_standby()) is not None:
+        reason = "degraded"
         try:
-            return await answer(replace(context, memory=memory), question)
+            if not (found := await answer(replace(context, memory=memory), question)).degraded:
+                return found
         except (Unavailable, ConcurrentChange) as error:  # the latter: replay has removed what the question reads
-            standby.leave_out(error)
+            reason = type(error).__name__
+        standby.leave_out(reason)
     return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
 
 

@@ -40,8 +40,6 @@ _NEAREST = 0.92
 # 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
 _NEWEST = 3_000
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
-
-
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
 # Characters from which a batch is checked in a thread, while other calls go on.

@@ -33,7 +33,7 @@ def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreE
     if old.id == new.id:
         return InvalidInput(field, "names the memory itself.", hint="The text is known already: leave this out.")
     if old.forgotten_at is not None:
-        return Conflict(f"{field}: the memory {old.id} was forgotten.", hint="Store the new one without supersedes.")
+        return Conflict(f"{field}: the memory {old.id} was forgotten.", hint="Leave it out, or undo its forgetting.")
     if is_done(replacement, states):
         return None
     if old.superseded_at is not None:
