@@ -144,13 +144,13 @@ def with_uv(tools: Path, python: Path, env: Mapping[str, str]) -> None:
 def with_bundle(tools: Path, bundle: Path, index: str, env: Mapping[str, str]) -> None:
     """Work with the bundle as Claude Desktop starts it, no field filled in.
 
-    uv resolves a project for every system, so it asks the ordinary index too: ours lacks what other systems need.
+    uv resolves a project for every system and Python: for what ours lacks, it asks the ordinary index too.
     """
     shutil.copytree(ROOT / "deploy" / "mcpb", bundle)
     entered = {"FOLKLORE_SERVER": "", "FOLKLORE_TOKEN": "${user_config.token}"}
     both = {name: value for name, value in {**os.environ, **env}.items() if name != "UV_DEFAULT_INDEX"}
     command = (tools / "uv", "run", "--python", sys.executable, "--directory", str(bundle), "server.py")
-    work(both | entered | {"UV_INDEX": index}, *command)
+    work(both | entered | {"UV_INDEX": index, "UV_INDEX_STRATEGY": "unsafe-best-match"}, *command)
     print("bundle: a session of work over stdio")
 
 
