@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
@@ -259,10 +260,10 @@ def _replaced(
     for identifier in QuestionWords.of(search.pieces).identifiers:
         named = np.array([identifier.search(text.casefold()) is not None for text in texts])
         possible &= named[None] | ~named[:, None]
-    words = [set(separated(text)) if len(text) <= _FEW_WORDS else None for text in texts]
-    short = np.array([held is not None for held in words])
+    words = cache(lambda place: set(separated(texts[place])))
+    short = np.array([len(text) <= _FEW_WORDS for text in texts])
     for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
-        alike[older, place] = diversity.share_words(words[older] or set(), words[place] or set(), numbers.SAME_WORDS)
+        alike[older, place] = diversity.share_words(words(older), words(place), numbers.SAME_WORDS)
     return possible & alike
 
 
