@@ -41,12 +41,12 @@ class Standby:
                         break
                     await asyncio.sleep(_STEP)
         except (TimeoutError, FolkloreError) as error:  # such as a conflict with its replay
-            self.leave_out(type(error).__name__)
+            self.leave_out(error)
             return False
         self._behind.over(period)
         return position is not None
 
-    def leave_out(self, reason: str) -> None:
+    def leave_out(self, error: Exception) -> None:
         """Ask it nothing for some seconds."""
         self._left_out_until = monotonic() + _PAUSE
-        self._behind.failed(reason, self._behind.period)
+        self._behind.failed(type(error).__name__, self._behind.period)

@@ -75,10 +75,10 @@ async def with_elsewhere(
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
-    Without the other namespaces the answer is degraded. Raises every error that is not their unavailability.
+    Without the others the answer is degraded. Raises errors that are not their unavailability, and those of a standby.
     """
     search, retrieval, ranked_list = home
-    if isinstance(outcome, Unavailable):
+    if isinstance(outcome, Unavailable) and memory.answering is None:
         log.warning("elsewhere_degraded", reason=outcome.message)
         answer = await page(memory, search, retrieval, ranked_list)
         return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", outcome.message)))
@@ -135,7 +135,7 @@ def within_room(
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
-    They take at most half of both, and the places that `count` results of the project leave: all, if it has none.
+    They take at most half of both, and the places that `count` results of the project leave. The limit is at least 1.
     """
     limit, tokens = question.limit, question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - count))

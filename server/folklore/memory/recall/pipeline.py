@@ -13,7 +13,7 @@ from folklore.background import all_of
 from folklore.db.standby import Standby
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
-from folklore.errors import ConcurrentChange, Unavailable
+from folklore.errors import ConcurrentChange, DatabaseUnavailable, Unavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
@@ -141,15 +141,12 @@ async def answer(context: RequestContext, question: Question) -> Answer:
 
 
 async def _answer_on_standby(context: RequestContext, question: Question, standby: Standby) -> Answer:
-    """Answer a question on the standby, or as without one if that lags, fails or answers only in part."""
+    """Answer a question on the standby, or as without one if that lags or fails, in a branch too."""
     if (memory := await context.memory.on_standby()) is not None:
-        reason = "degraded"
         try:
-            if not (found := await answer(replace(context, memory=memory), question)).degraded:
-                return found
+            return await answer(replace(context, memory=memory), question)
         except (Unavailable, ConcurrentChange) as error:  # the latter: replay has removed what the question reads
-            reason = type(error).__name__
-        standby.leave_out(reason)
+            standby.leave_out(error)
     return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
 
 
@@ -201,7 +198,7 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     )
     keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
     dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
-    failures = _failures(search, {"dense": outcomes[1], "keyword": outcomes[0]})
+    failures = _failures(memory, search, {"dense": outcomes[1], "keyword": outcomes[0]})
     hits: Mapping[Branch, Hits] = {"dense": dense.hits, "keyword": keyword.hits}
     results = {branch: hits[branch] for branch in search.branches if branch not in failures}
     if not results:
@@ -215,9 +212,11 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     return Retrieval(results, degraded, dense, keyword)
 
 
-def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
-    """Return the reasons of the branches that were unavailable. Raises every other error."""
+def _failures(memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
+    """Return the reasons of the branches that were unavailable. Raises every other error, and those of a standby."""
     for outcome in outcomes.values():
+        if isinstance(outcome, DatabaseUnavailable) and memory.answering is not None:
+            raise outcome
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
             raise outcome
     failed = {branch: outcome for branch, outcome in outcomes.items() if isinstance(outcome, Unavailable)}

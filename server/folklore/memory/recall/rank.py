@@ -121,7 +121,7 @@ async def read_candidates(
     try:
         return await memory.statements.candidates(search.scope, query), ()
     except Unavailable as error:
-        if query.near is None:
+        if query.near is None or memory.answering is not None:  # the primary has the vectors
             raise
         found = await memory.statements.candidates(search.scope, replace(query, near=None))
         return found, (Degraded("dense", error.message),)
