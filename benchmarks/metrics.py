@@ -7,8 +7,7 @@ definitions as in Manning, Raghavan, Schütze, Introduction to Information Retri
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -25,8 +25,7 @@ from folklore.memory.context import RequestContext
 from folklore.memory.recall.pipeline import run_branches, search_of
 from folklore.memory.recall.pool import pool_of
 from folklore.memory.recall.rank import read_pool
-from folklore.memory.recall.values import Question as Asked
-from folklore.memory.recall.values import Search
+from folklore.memory.recall.values import Question as Asked, Search
 from folklore.ranking.features import CONFIDENCE, RELEVANCE
 from folklore.ranking.numbers import ALONE
 from folklore.ranking.trained import Weights

@@ -15,8 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
 
-from folklore import pip_install
-from folklore import telemetry as spans
+from folklore import pip_install, telemetry as spans
 from folklore.telemetry_export import RedactingExporter
 from tests.otlp import otlp_receiver
 from tests.person import Person

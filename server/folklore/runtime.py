@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from folklore.backup import archive as archive_files
-from folklore.backup import encryption, operations, upgrade
+from folklore.backup import archive as archive_files, encryption, operations, upgrade
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
@@ -53,6 +52,10 @@ class Runtime:
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
+        options = settings.database
+        if options.read_url is not None and settings.database_url is None:
+            hint = "Set the address of the primary there."
+            raise ConfigInvalid("database.read_url", "needs database_url.", hint=hint)
         choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)
@@ -62,7 +65,6 @@ class Runtime:
         warming = asyncio.create_task(_warm(None if brief or late else embedder), name="folklore-warm")
         dsn, where = await database_address(settings)
         await migrate(dsn)
-        options = settings.database
         limits = PoolLimits(0 if brief else 2, options.pool_max, statement_cache=options.statement_cache)
         login = options.login_url
         login_dsn = None if login is None else login.get_secret_value()
@@ -108,12 +110,10 @@ class Runtime:
 async def _standby(
     primary: Database, settings: Settings, log_query: QueryLogger | None, login_dsn: str | None
 ) -> Standby | None:
-    """Return the standby of the settings; it connects when it is asked. Raises ConfigInvalid."""
+    """Return the standby of the settings; it connects when it is asked."""
     options = settings.database
     if options.read_url is None:
         return None
-    if settings.database_url is None:
-        raise ConfigInvalid("database.read_url", "needs database_url.", hint="Set the address of the primary there.")
     address = options.read_url.get_secret_value()
     if login_dsn is not None:  # the same user, on the standby
         parts, user = urlsplit(address), urlsplit(login_dsn).netloc.rpartition("@")[0]

@@ -26,8 +26,7 @@ from tests.gate import Gate, gate
 from tests.mcp.test_stdio import Wire, most_resident, send_long_lines, wire
 from tests.repositories import Repository
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
-from tests.team import Team, bearer, called, library_at, refused
-from tests.team import connected as over_http
+from tests.team import Team, bearer, called, connected as over_http, library_at, refused
 from tests.waiting import STUCK
 
 NAMES = [tool.name for tool in TOOLS]

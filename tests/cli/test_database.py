@@ -7,8 +7,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import asyncpg
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.cli.operate.config import masked
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

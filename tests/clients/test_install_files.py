@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.cli import main
 from folklore.clients.changes import install, is_ours, write

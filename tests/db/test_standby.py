@@ -105,3 +105,4 @@ async def test_a_standby_without_the_address_of_its_primary_is_refused(tmp_path:
     database = DatabaseSettings(read_url=SecretStr("postgresql://me@host/folklore"))
     with pytest.raises(ConfigInvalid, match=r"database\.read_url"):
         await App(Settings(home=tmp_path, database=database)).ready()
+    assert not EnginePaths(tmp_path).engine.exists()

@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.config import RerankerSettings
 from folklore.db.database import Database

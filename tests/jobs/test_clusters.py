@@ -1,8 +1,7 @@
 """Clusters: stars of a similarity graph, independent of the order of the arithmetic."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from folklore.jobs.clusters import Clustering, nearest, stars

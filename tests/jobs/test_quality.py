@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.db.rows import QUALITY_FLOOR
 from folklore.jobs.quality import HALF_LIFE, base, protected, quality

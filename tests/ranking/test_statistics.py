@@ -1,7 +1,6 @@
 """Weights of words by their document frequencies."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
 

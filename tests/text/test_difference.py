@@ -1,7 +1,6 @@
 """Differences of texts, as histories and reviews show them."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.difference import changed_lines
 

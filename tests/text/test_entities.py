@@ -1,8 +1,7 @@
 """Entities of a text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text import tags
 from folklore.text.entities.finder import Entity, find_entities

@@ -1,7 +1,6 @@
 """The gist of a group of texts: shared words, keywords and leading sentences."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.gist import gist, keywords, leading_sentence, shared_words
 

@@ -1,8 +1,7 @@
 """Identifiers in a text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.entities.identifiers import find_identifiers
 

@@ -3,8 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.clean import clean
 from folklore.text.hooks.injected import CLOSING, OPENING, block, encoded, without_blocks

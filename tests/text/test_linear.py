@@ -17,8 +17,7 @@ from folklore.text.dates import date_terms, expressions, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
 from folklore.text.hooks import edits, injected, prompts, statements
 from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
-from folklore.text.secrets import context, key_formats, values
-from folklore.text.secrets import finder as secrets
+from folklore.text.secrets import context, finder as secrets, key_formats, values
 from tests.linear_time import assert_linear_time
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -1,8 +1,7 @@
 """Names of namespaces."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.text import names

@@ -8,8 +8,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from folklore.text.query.parser import MAX_BAG, KeywordQuery, Term, parse
 from folklore.text.query.tsquery import quoted, to_tsquery_text

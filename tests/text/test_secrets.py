@@ -5,8 +5,7 @@ import random
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from folklore.text.secrets.finder import find, redact
 from tests.fake_keys import MAKERS, keys_of

@@ -1,8 +1,7 @@
 """The normal form of tags."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.text import tags

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.text.dates.expressions import TimeRange, parse_time

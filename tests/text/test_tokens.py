@@ -1,8 +1,7 @@
 """Token estimates and cutting to a budget."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.tokens import estimate, fit
 

@@ -1,8 +1,7 @@
 """Words of a text: normal form, questions, quotation."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.text.words import is_question, unquoted, words
 

@@ -14,8 +14,7 @@ from uuid import UUID
 import click
 
 from folklore.cli import screen
-from folklore.cli.screen import paint as paint
-from folklore.cli.screen import print_line as print_line
+from folklore.cli.screen import paint as paint, print_line as print_line
 from folklore.lazy import Lazy
 from folklore.memory import serializers
 from folklore.memory.ids import short

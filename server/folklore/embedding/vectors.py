@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from folklore.embedding.model_profiles import CHARACTERS_PER_TOKEN
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 
 Vectors: TypeAlias = "NDArray[np.float32]"
 

@@ -17,8 +17,7 @@ from folklore.memory.requests import Part
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
 from folklore.memory.service.endings import ending_of, whole_ids
-from folklore.model import FIELDS, Answer, Draft, Unreadable
-from folklore.model import Field as FieldDeclaration
+from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unreadable
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
 _CALL_IDS = ("claudecode/toolUseId", "folklore/callId")

@@ -19,8 +19,7 @@ from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger
 from folklore.text.passages import passages
 

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.ranking.numbers import RANGE, SIMILAR
 from folklore.text.words import words
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.ranking.numbers import ASKING, BESIDE, DATE, LEAST_FETCHED, LONG, NEAREST, NEIGHBOUR, PADDING, RANK
 
 

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.ranking.features import Pool, relations
 from folklore.ranking.numbers import RELATED
 from folklore.ranking.weights import RATINGS, Ranking

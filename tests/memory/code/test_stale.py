@@ -18,8 +18,7 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
 from tests.servers import on_http, watched
-from tests.team import Team, called
-from tests.team import connected as connected_over_http
+from tests.team import Team, called, connected as connected_over_http
 from tests.terminal import on_terminal
 
 FERRY, CRANE, GATE = "The ferry leaves at noon.", "The crane is red.", "The gate opens at dawn."

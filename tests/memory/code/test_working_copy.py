@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.memory.code import working_copy as module
 from folklore.memory.code.git import GitFailed

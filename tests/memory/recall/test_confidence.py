@@ -6,8 +6,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Answer, Draft

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timezone
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput

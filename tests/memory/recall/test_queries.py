@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput

@@ -8,8 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput

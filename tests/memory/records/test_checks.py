@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.memory.validation import MAX_CONTENT, check_batch

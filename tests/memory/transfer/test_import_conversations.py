@@ -9,8 +9,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats import conversations

@@ -8,8 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from folklore.db.stores.transfer import ExistingMemory, ModelVector, Past, TransferredMemory
 from folklore.errors import Conflict, InvalidInput

@@ -20,8 +20,7 @@ from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill
 from folklore.memory.requests import ExportRequest, ImportRequest
-from folklore.memory.transfer import importer
-from folklore.memory.transfer import json_lines as json_lines_format
+from folklore.memory.transfer import importer, json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.formats import line
 from folklore.memory.transfer.formats.line import json_lines

@@ -9,9 +9,7 @@ import click
 
 from folklore.backup.archive import Archive, archives
 from folklore.backup.encryption import new_key as write_key
-from folklore.backup.operations import Store, back_up, prune
-from folklore.backup.operations import restore as put_back
-from folklore.backup.operations import verify as compare
+from folklore.backup.operations import Store, back_up, prune, restore as put_back, verify as compare
 from folklore.cli.context import local_settings, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line, print_rows, progress, time_text

@@ -19,8 +19,7 @@ from folklore.embedding import factory, fastembed
 from folklore.embedding.protocol import ModelChoice
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.memory.models.recommend import Recommendation
-from folklore.memory.models.recommend import recommend as measured_switch
+from folklore.memory.models.recommend import Recommendation, recommend as measured_switch
 from folklore.memory.models.switch import ModelSwitch, Switched, Target, target_of
 from folklore.memory.requests import EmbeddingsRequest, result_json
 from folklore.runtime import Runtime

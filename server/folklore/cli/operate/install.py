@@ -16,9 +16,14 @@ from folklore.cli.context import quick_settings
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line
 from folklore.clients import plugin
-from folklore.clients.changes import Change, changed_lines, is_ours, write
-from folklore.clients.changes import install as planned
-from folklore.clients.changes import uninstall as planned_removal
+from folklore.clients.changes import (
+    Change,
+    changed_lines,
+    install as planned,
+    is_ours,
+    uninstall as planned_removal,
+    write,
+)
 from folklore.clients.credentials import normalised, read_token, save_token
 from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote

@@ -14,8 +14,7 @@ from typing import Any
 
 import click
 
-from folklore import log
-from folklore import telemetry as spans
+from folklore import log, telemetry as spans
 from folklore.app import App, working_copy
 from folklore.cli import forkserver
 from folklore.cli.client import LOCAL_URL, request_headers, token_for

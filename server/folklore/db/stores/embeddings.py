@@ -15,8 +15,7 @@ from folklore.db.store import Store, many, pairs
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import DatabaseUnavailable, Refused
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.model import Similar
 
 # Sorts before every id.

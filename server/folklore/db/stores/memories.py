@@ -14,8 +14,7 @@ from folklore.db.database import Database, Session
 from folklore.db.rows import memory_of, seen
 from folklore.db.stores.models import KnownModel, register
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.model import Draft, Filters, Memory, Sort
 
 

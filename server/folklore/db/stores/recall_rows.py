@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Row
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.model import Filters
 
 

@@ -10,8 +10,7 @@ from uuid import UUID
 from folklore.db.database import Row
 from folklore.db.rows import word_of
 from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 
 # Memories are numbered for one question: packed ones by the place of their namespace and their number there, fresh ones
 # from here on.

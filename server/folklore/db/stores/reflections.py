@@ -12,8 +12,7 @@ from folklore.db.store import Store, affected, many, value
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
 from folklore.db.stores.upkeep.maintenance import erase
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.model import Caller
 
 DERIVED = "derived"

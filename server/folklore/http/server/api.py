@@ -15,8 +15,15 @@ from starlette.routing import Route
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.http.exports import Exports
-from folklore.memory.requests import OPERATIONS, ExportRequest, Returns, RunJobsRequest, read_request, result_json
-from folklore.memory.requests import Request as AnyRequest
+from folklore.memory.requests import (
+    OPERATIONS,
+    ExportRequest,
+    Request as AnyRequest,
+    Returns,
+    RunJobsRequest,
+    read_request,
+    result_json,
+)
 from folklore.memory.service import Service
 
 # A client gives up after a minute of silence.

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Any, cast
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -69,6 +70,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._protocol = protocol
         self.deadline: float | None = monotonic() + guard.limits.head_seconds
         self._head: bytes | None = b""  # what arrived of a head; None while its request begins or is worked on
+        self._body = 0  # bytes of its body that arrived, or, below 0, that a refused request still sends
         self._unread = 0
         self._unread_since = 0.0
 
@@ -80,11 +82,13 @@ class _GuardedConnection(asyncio.Protocol):
         self._guard.add(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._head is not None:
-            self._head = (self._head + data).lstrip(b"\r\n")
-            if b"\r\n\r\n" in self._head:
-                self._head = None
-            elif len(self._head) > _HEAD_SIZE:
+        self._body += len(data)
+        if self._head is not None and self._body > 0:
+            self._head = (self._head + data[-self._body :]).lstrip(b"\r\n")
+            before, end, body = self._head.partition(b"\r\n\r\n")
+            if end:
+                self._head, self._body = None, len(body)
+            elif len(before) > _HEAD_SIZE:
                 self._transport.write(_TOO_LARGE)
                 self._transport.close()
                 return
@@ -107,12 +111,15 @@ class _GuardedConnection(asyncio.Protocol):
     def begin_request(self) -> None:
         """Stop waiting for the client."""
         self._guard.used_at = monotonic()
-        self.deadline = None
+        self._head = self.deadline = None
 
-    def end_request(self) -> None:
-        """Wait for the next request. uvicorn closes an idle connection itself; this closes one with half a head."""
+    def end_request(self, declared: int) -> None:
+        """Wait for the next request, after the rest of a body of `declared` bytes that was refused.
+
+        uvicorn closes an idle connection itself; this closes one with half a head.
+        """
         limits = self._guard.limits
-        self._head = b""
+        self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 
@@ -149,4 +156,4 @@ class RequestTracking:
         try:
             return await self.app(scope, receive, send)
         finally:
-            connection.end_request()
+            connection.end_request(int(Headers(scope=scope).get("content-length", "0")))

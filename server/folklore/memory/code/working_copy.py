@@ -14,15 +14,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from threading import Thread
 from time import monotonic
-from typing import TypeVar
 
+from folklore.background import in_thread
 from folklore.memory.code.git import Change, Git, GitFailed
 from folklore.model import Memory, Stale
 from folklore.text.names import key
@@ -38,7 +36,6 @@ _ROUNDS = 4
 _CACHED = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _HEAD, _NONE = "HEAD^{commit}", ("", "")
-_Value = TypeVar("_Value")
 # A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
 _REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
 
@@ -91,7 +88,7 @@ class WorkingCopy:
         self._directory = directory
         self._namespace = namespace
         self._paused = 0.0
-        self._late: Future[list[tuple[Stale, ...]]] | None = None
+        self._late: asyncio.Future[list[tuple[Stale, ...]]] | None = None
         self._known: tuple[str, dict[_Suspect, Stale | None]] = ("", {})
 
     @cached_property
@@ -209,8 +206,8 @@ class WorkingCopy:
                 self._paused = monotonic() + _PAUSE
                 return none
 
-        comparison = _in_thread(compared)
-        if not (await asyncio.wait({asyncio.wrap_future(comparison)}, timeout=_SECONDS))[0]:
+        comparison = in_thread(compared, "folklore-stale")  # a command that has its answer does not wait for it
+        if not (await asyncio.wait({comparison}, timeout=_SECONDS))[0]:
             self._late = comparison
             return none
         return comparison.result()
@@ -305,13 +302,6 @@ class WorkingCopy:
         except GitFailed:  # which costs the new path alone
             return {}
         return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
-
-
-def _in_thread(work: Callable[[], _Value]) -> Future[_Value]:
-    """Run work in a daemon thread: a command that has its answer does not wait for it. What fails never ends."""
-    outcome: Future[_Value] = Future()
-    Thread(target=lambda: outcome.set_result(work()), name="folklore-stale", daemon=True).start()
-    return outcome
 
 
 def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:

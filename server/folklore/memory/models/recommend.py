@@ -16,8 +16,7 @@ from uuid import UUID
 
 from folklore.db.stores.embeddings import Embeddings
 from folklore.embedding.model_profiles import passage_rule
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.memory.models.backfill import Report
 from folklore.memory.models.switch import Target
 from folklore.text.passages import passages

@@ -9,8 +9,7 @@ from folklore.db.stores.recall import visits
 from folklore.db.stores.recall_rows import NOTHING, DenseQuery
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import DenseResult, Search
 from folklore.telemetry import stage

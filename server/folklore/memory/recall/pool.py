@@ -10,8 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import NOTHING, Candidate
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.memory.recall.values import Retrieval, Search
 from folklore.ranking.diversity import opening
 from folklore.ranking.features import Pool

@@ -11,8 +11,7 @@ from uuid import UUID
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable, Unavailable
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.pool import Candidates, candidates_of, pool_of

@@ -13,8 +13,7 @@ from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
-from folklore.lazy import NDArray
-from folklore.lazy import numpy as np
+from folklore.lazy import NDArray, numpy as np
 from folklore.memory.active_model import model_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.records.store import embed
