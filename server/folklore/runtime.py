@@ -30,8 +30,9 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
 
-# Seconds that a store waits for its embeddings, and the end of a process for those that stores did not wait for.
-_EMBEDDING_WAIT, _FAREWELL = 0.05, 2.0
+# Seconds that a store waits for its embeddings, by which similar memories are found, and the end of a process for those
+# that stores did not wait for.
+_EMBEDDING_WAIT, _FAREWELL = 0.5, 2.0
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
 

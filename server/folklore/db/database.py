@@ -166,9 +166,14 @@ class _Pools:
             format="binary",
         )
         # asyncpg looks up array types in the catalogue when it first meets them, at 9 ms a lookup. One statement that
-        # names all of them makes it one lookup, before the first request.
+        # names all of them makes it one lookup, before the first request. Citus tests each row of the catalogue, to
+        # hide shards, and would take .6 s.
         types = statement("server/array_types")
+        if row["distributed"]:
+            await connection.execute("set citus.override_table_visibility = off")
         await connection.fetch(types.sql, *[None for _ in types.parameters])
+        if row["distributed"]:
+            await connection.execute("reset citus.override_table_visibility")
         if self._log_query is not None:
             log_query = self._log_query
             connection.add_query_logger(lambda record: log_query(record.query))
