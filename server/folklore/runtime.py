@@ -55,8 +55,7 @@ class Runtime:
         """
         options = settings.database
         if options.read_url is not None and settings.database_url is None:
-            hint = "Set the address of the primary there."
-            raise ConfigInvalid("database.read_url", "needs database_url.", hint=hint)
+            raise ConfigInvalid("database.read_url", "needs database_url, the address of the primary.")
         choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)

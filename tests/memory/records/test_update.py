@@ -48,7 +48,7 @@ async def test_an_updated_memory_is_found_by_its_new_text_only(person: Person, c
     assert await connection.fetchval("select vector::text from embeddings") != before
     held = "select position(int4send(folklore_word($1)) in words) > 0 from fresh_words"
     assert [await connection.fetchval(held, word) for word in ("zebra", "giraff")] == [False, True]
-    lengths = "select e.length = p.length from embeddings e, fresh_words p"
+    lengths = "select e.length = p.length from embeddings e join fresh_words p using (namespace_id)"
     assert await connection.fetchval(lengths)
     await whole(connection)
 
@@ -60,7 +60,7 @@ async def test_an_update_of_other_fields_keeps_the_embedding(person: Person, con
     await person.update(id_, tags=["opening-hours"], summary="nine o'clock")
 
     assert await connection.fetchval("select vector::text from embeddings") == before
-    lengths = "select e.length = p.length from embeddings e, fresh_words p"
+    lengths = "select e.length = p.length from embeddings e join fresh_words p using (namespace_id)"
     assert await connection.fetchval(lengths)
     assert contents(await person.search("summary:clock")) == ["The gate opens at nine."]
 

@@ -64,9 +64,8 @@ def numbers(field: Line) -> list[float]:
 
 async def stored_vector(connection: asyncpg.Connection, content: str) -> list[float] | None:
     """Return the stored vector of a memory."""
-    text = await connection.fetchval(
-        "select vector::text from embeddings e join memories m on m.id = e.memory_id where m.content = $1", content
-    )
+    sql = "select vector::text from embeddings join memories using (namespace_id) where id = memory_id and content = $1"
+    text = await connection.fetchval(sql, content)
     return None if text is None else [float(number) for number in json.loads(text)]
 
 
@@ -386,7 +385,7 @@ async def test_a_batch_has_vectors_of_one_model_if_the_model_changes_meanwhile(
     assert another.calls == [["plain"], ["with a vector", "plain"]]
     models = await connection.fetch(
         "select m.name, array_agg(t.content order by t.content) from models m join embeddings e on e.model_id = m.id "
-        "join memories t on t.id = e.memory_id group by m.name order by m.name"
+        "join memories t on t.id = e.memory_id and t.namespace_id = e.namespace_id group by m.name order by m.name"
     )
     assert [tuple(row) for row in models] == [
         ("another", ["plain", "with a vector"]),

@@ -114,10 +114,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._head = self.deadline = None
 
     def end_request(self, declared: int) -> None:
-        """Wait for the next request, after the rest of a body of `declared` bytes that was refused.
-
-        uvicorn closes an idle connection itself; this closes one with half a head.
-        """
+        """Wait for the next request, after the rest of a body of `declared` bytes. uvicorn closes an idle connection."""
         limits = self._guard.limits
         self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
