@@ -123,7 +123,8 @@ class Cluster:
             await self.everywhere(f"alter database {name} set synchronous_commit = off")
             yield name
         finally:
-            await self.everywhere(f"drop database {name} with (force)")
+            for node in (self.admin, *self.workers):  # the coordinator connects to the workers by itself
+                await node.execute(f"drop database {name} with (force)")
 
     async def join(self, name: str) -> None:
         """Make one database of that of this name on every node."""

@@ -17,8 +17,8 @@ from namespaces n
 left join (
     select m.namespace_id, count(*) as memories, count(*) filter (where m.superseded_at is null and e.memory_id is null) as bare
     from memories m
-    left join embeddings e on e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
-        and e.passage = 0
+    left join embeddings e on e.namespace_id = m.namespace_id and e.memory_id = m.id and e.passage = 0
+        and e.model_id = coalesce(:model::uuid, '00000000-0000-0000-0000-000000000001') -- of null no join would be left
     where m.forgotten_at is null and (:within::uuid[] is null or m.namespace_id = any(:within::uuid[]))
     group by m.namespace_id
 ) counted on counted.namespace_id = n.id
