@@ -146,7 +146,7 @@ WHOLE = {"backup/answers", "embeddings/index_changes", f"{NEAREST}:plain:others"
 }
 PLANNED = [name for name in [*COMPLETE, *VARIANTS, *OTHERS] if is_planned(name) and name not in WHOLE]
 
-SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others"]
+SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others", "embeddings/similar"]
 
 
 def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -> list[str]:
@@ -186,7 +186,6 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None, "known": None, "hollow": []},
     "memories/list:happened:newest": {"after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
-    "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
     "recall/dense": {"scan": None, "fetch": 30},
     "recall/expand": {
         "bridges": True,
