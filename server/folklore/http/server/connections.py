@@ -114,7 +114,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._head = self.deadline = None
 
     def end_request(self, declared: int) -> None:
-        """Wait for the next request, after the rest of a body of `declared` bytes. uvicorn closes an idle connection."""
+        """Wait for the next request, after the rest of a body of `declared` bytes. uvicorn closes idle connections."""
         limits = self._guard.limits
         self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
