@@ -240,7 +240,7 @@ async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path
     ("document", "said"),
     [
         (b'{"memories": [{"content": "Whole."}, {"content": "Hal', "is not JSON, or ends too early"),
-        (b'{"memories": ' + b"[" * 5_000, "is nested too deeply from character 1 on"),
+        (b'{"memories": ' + b"[" * 50_000, "is nested too deeply from character 1 on"),
         ('{"memories": [{"content": "Größe"}]}'.encode("latin-1"), "is not UTF-8"),
     ],
 )

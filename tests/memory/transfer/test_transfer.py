@@ -255,7 +255,7 @@ BAD = [
     (b"{nonsense", "not JSON"),
     (b"[1, 2]", "not a JSON object"),
     (b'{"content": "\xff"}', "not UTF-8"),
-    (b"[" * 5_000, "line: is nested too deeply"),
+    (b"[" * 50_000, "line: is nested too deeply"),
     (b'{"content": "ok", "metadata": {"a": ' + b"[" * 400 + b"]" * 400 + b"}}", "list[0]: is nested too deeply"),
     ({"summary": "no content"}, "content"),
     ({"content": 12}, "content"),
