@@ -184,7 +184,7 @@ def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> No
     try:
         [checked] = checked_drafts([Draft(text, summary=text, source=text, metadata={text: [text]})])
     except InvalidInput as refusal:
-        assert "memories[0].content: is empty" in str(refusal)  # noqa: PT017 - most texts are not refused
+        assert "memories[0].content: " in str(refusal)  # noqa: PT017 - most texts are not refused
         return
 
     assert checked.content == checked.content.strip() != ""
