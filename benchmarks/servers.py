@@ -44,22 +44,26 @@ def _trivial_tool() -> ToolSpec:
 
 
 def stdio() -> None:
-    """Serve Folklore as `folklore serve` does, plus the trivial tool."""
+    """Serve Folklore as `folklore serve --own` does, plus the trivial tool."""
+    from functools import partial
+
     from folklore import log
     from folklore.app import App
+    from folklore.bridge.bridge import Bridge
+    from folklore.bridge.stdio import claim_stdout
     from folklore.config import load_settings
+    from folklore.mcp import in_memory
     from folklore.mcp.server import build_server
-    from folklore.mcp.stdio import serve_stdio
     from folklore.mcp.tools import TOOLS
 
-    log.configure_early("error")
+    log.configure_on_use("error", "console")
 
     async def serve() -> None:
-        app = App(load_settings(log_level="error"), prepare=lambda: log.configure("error", "console"))
+        app = App(load_settings(log_level="error"))
         server = build_server(app.service, every_tool=(*TOOLS, _trivial_tool()))
         app.start()
         try:
-            await serve_stdio(server)
+            await Bridge(None, claim_stdout(), partial(in_memory.answer, server)).run()
         finally:
             await app.close()
 

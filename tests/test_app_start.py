@@ -1,6 +1,7 @@
 """Start of an application, and of its engine, that something holds up."""
 
 import asyncio
+import importlib
 import threading
 
 import pytest
@@ -44,12 +45,14 @@ async def test_a_request_waits_for_a_start_no_longer_than_its_client(
 ) -> None:
     over = threading.Event()
 
-    def held_up() -> None:
+    def held_up(module: str) -> object:
         over.wait(STUCK)
+        return importlib.import_module(f"folklore.{module}")
 
-    app = App(settings, prepare=held_up)
+    app = App(settings)
     try:
         with monkeypatch.context() as patched:
+            patched.setattr("folklore.app._heavy", held_up)
             patched.setattr("folklore.app.REQUEST_SECONDS", 0.01)
             with pytest.raises(DatabaseUnavailable, match="still being started"):
                 await app.service.call(RecallRequest(query="quay"))

@@ -57,12 +57,10 @@ class App:
         settings: Settings,
         *,
         log_query: QueryLogger | None = None,
-        prepare: Callable[[], None] = lambda: None,
         brief: bool = False,
     ) -> None:
         self.settings = settings
         self._brief = brief  # runs one command: nothing is prepared for others
-        self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
         self._jobs: asyncio.Task[None] | None = None
@@ -131,6 +129,8 @@ class App:
             note_pending=self._pending.set,
             backups=lambda: asyncio.to_thread(_heavy("runtime").backup_files, self.settings),
             run_jobs=lambda names, dry_run: self.scheduler.run_now(names, dry_run=dry_run),
+            model_of=lambda properties: _heavy("runtime").model_of(self.settings, properties),
+            clock=self.now,
             edit_notes=self.settings.edit_notes,
         )
         return context
@@ -187,7 +187,6 @@ class App:
         return None if task is None or not task.done() or _failed(task) else task.result()
 
     async def _start(self) -> Runtime:
-        await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
         await asyncio.to_thread(_heavy, "memory.service.operations")
         started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)

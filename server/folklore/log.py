@@ -25,15 +25,6 @@ LogFormat = Literal["json", "console"]
 _SAFE_MESSAGES = (FolkloreError, OSError)
 
 
-def configure_early(level: str) -> None:
-    """Write the standard library's logs to stderr as plain lines until `configure` is called.
-
-    A server on stdio answers before it imports structlog, which takes a tenth of its start.
-    """
-    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    _set_levels(logging.getLevelNamesMapping()[level.upper()])
-
-
 class Logger:
     """A logger of structlog, which is imported when the first line is written: most commands write none."""
 
@@ -88,7 +79,7 @@ def configure(level: str, form: LogFormat) -> None:
 
     A later `logging.basicConfig` of a library has no effect.
     """
-    import structlog  # here, because it takes 0.05 s, see configure_early
+    import structlog  # here, because it takes 0.05 s
 
     _pending.clear()
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-# Receives the number of steps done, and of all.
+# Receives the number of steps done, and of all: 0 if that is unknown.
 Advance = Callable[[int, int], None]
 Show = Callable[[str, float | None], AbstractContextManager[Advance]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,14 +18,14 @@ from folklore.db.migrate import migrate
 from folklore.db.standby import Standby
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
-from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
-from folklore.embedding.protocol import Embedder
+from folklore.embedding.factory import build_embedder, changed_settings, configured_choice, configured_reranker
+from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.engine import Engine, OlderData
 from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.jobs.job import JobOptions
-from folklore.memory.active_model import ActiveModel, ModelSource
+from folklore.memory.active_model import ActiveModel, Build, ModelSource
 from folklore.memory.context import MemoryContext
 from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
@@ -105,6 +105,13 @@ class Runtime:
         await self.memory.active_model.close()
         if self.memory.reranker is not None:
             await self.memory.reranker.close()
+
+
+def model_of(settings: Settings, properties: Mapping[str, str]) -> tuple[ModelChoice | None, Build]:
+    """Return the model of the settings with these properties of `embedding`, and what builds an embedder."""
+    changed = changed_settings(settings.embedding, properties)
+    build = partial(build_embedder, settings=changed, home=settings.home)
+    return configured_choice(changed, settings.home), build
 
 
 async def _standby(

@@ -80,7 +80,7 @@ async def test_switch_and_rollback_change_the_active_model(folklore: CommandLine
     for fact in FACTS:
         await folklore.done("store", fact)
 
-    done = await folklore.json("embeddings", "switch", "--provider", "openai", "--model", "words", "--url", service.url)
+    done = await folklore.json("embeddings", "switch", "openai", "--model", "words", "--url", service.url)
     assert (done["made"], done["to"]) == (len(FACTS), "openai/words")
 
     # The settings still name the bundled model, but the database decides.
@@ -159,9 +159,7 @@ async def test_settings_that_name_another_model_are_reported_until_the_switch(
 async def test_a_switch_that_cannot_reach_its_model_changes_nothing(folklore: CommandLine) -> None:
     await folklore.done("store", FACTS[1])
 
-    ran = await folklore(
-        "embeddings", "switch", "--provider", "openai", "--model", "m", "--url", "http://127.0.0.1:9/v1"
-    )
+    ran = await folklore("embeddings", "switch", "openai", "--model", "m", "--url", "http://127.0.0.1:9/v1")
 
     assert ran.code == 3
     assert "cannot be reached" in ran.err
@@ -175,7 +173,7 @@ async def test_an_api_key_is_not_sent_to_another_address(
     monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", "https://elsewhere.test/v1")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-elsewhere")
 
-    await folklore.done("embeddings", "switch", "--provider", "openai", "--model", "words", "--url", service.url)
+    await folklore.done("embeddings", "switch", "openai", "--model", "words", "--url", service.url)
     await folklore.done("recall", "captain")
 
     assert set(service.keys) == {None}

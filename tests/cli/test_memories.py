@@ -26,14 +26,9 @@ async def test_every_field_can_be_given(folklore: CommandLine) -> None:
         "--idempotency-key": "k1",
     }  # fmt: skip
     fields = [
-        "summary=short",
-        "confidence=0.25",
-        "priority=2",
-        "language=de",
-        "expires-at=2100-01-01",
-        "commit=abc",
+        "summary=short", "confidence=0.25", "priority=2", "language=de", "expires-at=2100-01-01", "commit=abc",
         'metadata={"ticket": 12}',
-    ]
+    ]  # fmt: skip
     given = [*sum(options.items(), ()), *sum((("--field", field) for field in fields), ())]
     stored = await folklore.json("store", "Wir liefern aus.", "--tag", "a", "--tag", "b", *given)
 

@@ -1,7 +1,6 @@
 """Commands `folklore export` and `folklore import`."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -148,22 +147,3 @@ async def test_an_unwritable_file_is_invalid_input(folklore: CommandLine) -> Non
     ran = await folklore("export", "/nowhere/at/all.jsonl")
 
     assert (ran.code, "cannot be written" in ran.err) == (2, True)
-
-
-async def test_a_progress_bar_is_drawn_only_on_a_terminal(folklore: CommandLine, file: Path) -> None:
-    seen, terminal = os.openpty()
-    import subprocess
-    import sys
-
-    done = subprocess.run(
-        [sys.executable, "-m", "folklore", "import", str(file)],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        env=os.environ | folklore.environment | {"TERM": "xterm"},
-        check=False,
-    )
-    os.close(terminal)
-
-    assert b"\x1b" not in done.stdout
-    assert b"Importing" in os.read(seen, 10_000)
-    os.close(seen)

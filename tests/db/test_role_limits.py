@@ -82,31 +82,19 @@ async def test_the_role_writes_in_the_name_of_its_own_principal_alone(
     assert outcomes == {"ada": False, "root": True, "Ada": True, "": True, "ada ": True}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "update memories set author = 'ada'",
-        "update memories set agent = 'x'",
-        "update memories set created_at = now()",
-        "update memories set id = gen_random_uuid()",
-        "update memories set namespace_id = gen_random_uuid()",
-        "update relations set author = 'ada'",
-        "update relations set to_id = from_id",
-        "update revisions set author = 'ada'",
-        "update revisions set before = '{}'",
-        "delete from revisions",
-        "update audit set principal = 'ada'",
-        "delete from audit",
-        "update idempotency_keys set request = ''",
-        "truncate memories cascade",
-        "update namespaces set name = 'mine'",
-        "delete from namespaces",
-        "select * from tokens",
-        "select * from principals",
-        "create table public.mine (id uuid)",
-        "create function public.mine() returns int language sql return 1",
-    ],
-)
+CHANGES = (
+    "update memories set author = 'ada'", "update memories set agent = 'x'", "update memories set created_at = now()",
+    "update memories set id = gen_random_uuid()", "update memories set namespace_id = gen_random_uuid()",
+    "update relations set author = 'ada'", "update relations set to_id = from_id",
+    "update revisions set author = 'ada'", "update revisions set before = '{}'", "delete from revisions",
+    "update audit set principal = 'ada'", "delete from audit", "update idempotency_keys set request = ''",
+    "truncate memories cascade", "update namespaces set name = 'mine'", "delete from namespaces",
+    "select * from tokens", "select * from principals", "create table public.mine (id uuid)",
+    "create function public.mine() returns int language sql return 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
 async def test_the_role_changes_no_author_no_history_and_no_table(
     ada: Holder, connection: asyncpg.Connection, change: str
 ) -> None:

@@ -12,21 +12,10 @@ from tests.schema_text import schema_text
 SCHEMA_SQL = ROOT / "schema.sql"
 
 # Small tables, copied whole to every node; all others hold data and are cut by namespace.
-SMALL = frozenset(
-    {
-        "namespaces",
-        "models",
-        "principals",
-        "tokens",
-        "grants",
-        "pattern_grants",
-        "invitations",
-        "console_sessions",
-        "presets",
-        "folklore_migrations",
-        "jobs",
-    }
-)
+SMALL = frozenset({
+    "namespaces", "models", "principals", "tokens", "grants", "pattern_grants", "invitations", "console_sessions",
+    "presets", "folklore_migrations", "jobs",
+})  # fmt: skip
 
 
 async def test_schema_sql_and_the_migrations_make_the_same_schema(database_url: str, empty_database_url: str) -> None:

@@ -162,6 +162,16 @@ async def test_requests_are_answered_as_without_the_proxy(proxied: Proxied, requ
         assert int((await reader.readline()).split()[1]) == status
 
 
+async def test_an_import_of_any_length_passes(proxied: Proxied) -> None:
+    lines = (b'[%d, "", 0, null]\t{"content": "%d %s"}\n' % (place, place, b"word " * 5000) for place in range(200))
+    body = b'{"namespace": "imported", "dry_run": true}\n' + b"".join(lines)
+
+    async with httpx.AsyncClient(base_url=proxied.url, verify=proxied.trusting, timeout=60) as client:
+        answer = await client.post("/api/import", content=body, headers={"content-type": "application/json"})
+
+    assert answer.json()["result"]["stored"] == 200
+
+
 async def test_connections_of_one_address_are_limited(proxied: Proxied) -> None:
     async with httpx.AsyncClient(base_url=proxied.url, verify=proxied.trusting, timeout=60) as client:
         streams = [client.stream("GET", "/sse") for _ in range(20)]

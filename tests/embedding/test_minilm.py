@@ -28,31 +28,13 @@ LONG = " ".join(f"word{number} retries the DHL purchase call with backoff" for n
 # The first six numbers of each vector by sentence-transformers 6.2 and PyTorch 2.15, from the same files.
 REFERENCE = {
     "which formatter do we use": [-0.014958, 0.006918, -0.124995, -0.053736, 0.004022, 0.038775],
-    "We lint and format with ruff; run `make check` before you push.": [
-        -0.020548,
-        -0.047367,
-        -0.045127,
-        0.066591,
-        0.100012,
-        -0.038006,
-    ],
-    "Größe, naïve café 日本語 テキスト 🚀 def f(x): return x**2": [
-        -0.007982,
-        0.061199,
-        0.077393,
-        0.036505,
-        -0.064608,
-        0.027358,
-    ],
-    "The lighthouse keeper Ada mended the lamp before the fog came in: lamp.repair(by='Ada') # 1815": [
-        -0.063854,
-        0.049084,
-        0.091603,
-        0.052195,
-        0.031227,
-        -0.010342,
-    ],
-}
+    "We lint and format with ruff; run `make check` before you push.":
+        [-0.020548, -0.047367, -0.045127, 0.066591, 0.100012, -0.038006],
+    "Größe, naïve café 日本語 テキスト 🚀 def f(x): return x**2":
+        [-0.007982, 0.061199, 0.077393, 0.036505, -0.064608, 0.027358],
+    "The lighthouse keeper Ada mended the lamp before the fog came in: lamp.repair(by='Ada') # 1815":
+        [-0.063854, 0.049084, 0.091603, 0.052195, 0.031227, -0.010342],
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -29,15 +29,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 _SOURCES = {".py", ".sql", ".yaml", ".yml", ".conf", ".service", ".example", ".mjs", ""}
 # Paths of memories in tests.
-_EXAMPLES = {
-    "docs/a_b.md",
-    "docs/axb.md",
-    "docs/billing.md",
-    "docs/release.md",
-    "docs/twice.md",
-    "docs/x.md",
-    "docs/1000.md",
-}
+_EXAMPLES = {f"docs/{name}.md" for name in ("a_b", "axb", "billing", "release", "twice", "x", "1000")}
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 written_documents = pytest.mark.parametrize(

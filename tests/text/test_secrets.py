@@ -14,16 +14,9 @@ from tests.plain_sentences import SENTENCES
 seeds = st.integers(0, 2**32 - 1)
 # Surroundings of a key that has a form of its own.
 AROUND = (
-    "{}",
-    "We deploy with {} since March.",
-    "Use `{}`, please.",
-    '{{"note": "{}"}}',
-    "- step one\n- {}\n- step three",
-    "see https://wiki.acme.io/x?token={}",
-    "key%3D{}%26x%3D1",
-    "first line\\n{}\\nlast line",
-    "日本語{}。",
-)
+    "{}", "We deploy with {} since March.", "Use `{}`, please.", '{{"note": "{}"}}', "- step one\n- {}\n- step three",
+    "see https://wiki.acme.io/x?token={}", "key%3D{}%26x%3D1", "first line\\n{}\\nlast line", "日本語{}。",
+)  # fmt: skip
 OWN_FORM = ["aws", "gcp", "github", "gitlab", "stripe", "anthropic", "models", "jwt", "sendgrid", "npm", "pypi"]
 
 

@@ -1,7 +1,6 @@
 """Back up a database, verify a backup in a copy, and restore one in the place of the present database."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +16,10 @@ from folklore.db.migrate import migrate, migrations, server_info
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.engine.disk import free_space
 from folklore.errors import Conflict, Refused, SchemaAhead
+from folklore.phases import phase
 
 # Free space that a backup leaves on its disk, and a copy on the disk of the embedded engine, in bytes.
 _LEFT_FREE = 256 << 20
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Restored:
     restore_points: tuple[Path, ...]
 
 
-async def back_up(store: Store, path: Path | None = None, report: Report = lambda _: None) -> Archive:
+async def back_up(store: Store, path: Path | None = None) -> Archive:
     """Write a backup of one moment of the database. Raises Refused on Citus and without free space."""
     info = await server_info(store.dsn)
     programs = find_programs(info.major)
@@ -59,9 +57,10 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
         at = datetime.now(UTC)
 
         async def described() -> Manifest:
-            report("reading every row")
             async with moment.session() as session:
                 row = await session.row("backup/model")
+            with phase("Reading every row"):
+                contents = await read_contents(moment)
             return Manifest(
                 created_at=at,
                 folklore=__version__,
@@ -70,26 +69,28 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
                 pgvector=info.pgvector or "",
                 bytes=info.bytes,
                 model=row["model"] if row else None,
-                contents=await read_contents(moment),
+                contents=contents,
             )
 
-        report("dumping the database")
-        return await write_archive(target, lambda out: programs.dump(store.dsn, snapshot, out), described, store.key)
+        with phase("Dumping the database"):
+            return await write_archive(
+                target, lambda out: programs.dump(store.dsn, snapshot, out), described, store.key
+            )
 
 
-async def verify(store: Store, archive: Archive, report: Report = lambda _: None) -> None:
+async def verify(store: Store, archive: Archive) -> None:
     """Restore a backup into a copy, compare every row and answer, and mark the file. Raises Conflict."""
     async with Databases.managed(store.dsn) as databases:
-        await _settle_former(store, databases, report)
+        await _settle_former(store, databases)
         digest = await asyncio.to_thread(archive.digest)
         try:
-            await _restore_copy(store, databases, archive, report)
+            await _restore_copy(store, databases, archive)
         finally:
             await databases.drop(databases.scratch)
     archive.mark_verified(digest)
 
 
-async def restore(store: Store, archive: Archive, report: Report = lambda _: None) -> Restored:
+async def restore(store: Store, archive: Archive) -> Restored:
     """Put the contents of a backup in the place of the database, and keep a backup of what was there.
 
     On any failure the database is as before. Raises SchemaAhead, Conflict, Refused.
@@ -97,23 +98,22 @@ async def restore(store: Store, archive: Archive, report: Report = lambda _: Non
     if newer := set(archive.manifest.contents.migrations) - {migration.name for migration in migrations()}:
         raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
     async with Databases.managed(store.dsn) as databases:
-        points = await _settle_former(store, databases, report)
+        points = await _settle_former(store, databases)
         in_place = False
         try:
-            copy = await _restore_copy(store, databases, archive, report)
-            report("migrating the copy")
+            copy = await _restore_copy(store, databases, archive)
             await migrate(copy)
             async with Database(copy, PoolLimits(minimum=0, maximum=2)) as database:
                 await PlannerStatistics(database).analyze()
-            report("backing up the present database")
-            previous = await back_up(store, store.new_path(RESTORE_POINT))
+            with phase("Backing up the present database"):
+                previous = await back_up(store, store.new_path(RESTORE_POINT))
             contents = previous.contents(store.key)
             if previous.manifest.contents.memories:
                 points.append(previous.path)
             else:
                 previous.delete()
-            report("replacing the database")
-            former = await databases.put_in_place()
+            with phase("Replacing the database"):
+                former = await databases.put_in_place()
             in_place = True
         finally:
             if not in_place:
@@ -144,26 +144,25 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return [archive.path for archive in surplus]
 
 
-async def _restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
+async def _restore_copy(store: Store, databases: Databases, archive: Archive) -> str:
     """Restore a backup into the scratch database and compare its contents; return its address."""
     if store.disk is not None:
         _require_space(store.disk, archive.manifest.bytes, "copy")
     major = (await server_info(store.dsn)).major
     programs = find_programs(major)
-    report("restoring a copy")
     copy = await databases.create_scratch()
-    with archive.dump(store.key) as dump:
+    with phase("Restoring a copy"), archive.dump(store.key) as dump:
         await programs.restore(copy, dump)
-    report("comparing the copy")
     moment = Moment(copy)
-    async with moment.reading():
-        actual = await read_contents(moment)
-        # Another major version may stem words otherwise, so that questions find other memories.
-        same_major, expected = major == archive.manifest.major, archive.contents(store.key)
-        differences = expected.differences(actual, answers=same_major)
-        if differences and archive.manifest.folklore_backup == 1:
-            whole_rows = await read_contents(moment, whole_rows=True)
-            differences = expected.differences(whole_rows, answers=same_major)
+    with phase("Comparing the copy"):
+        async with moment.reading():
+            actual = await read_contents(moment)
+            # Another major version may stem words otherwise, so that questions find other memories.
+            same_major, expected = major == archive.manifest.major, archive.contents(store.key)
+            differences = expected.differences(actual, answers=same_major)
+            if differences and archive.manifest.folklore_backup == 1:
+                whole_rows = await read_contents(moment, whole_rows=True)
+                differences = expected.differences(whole_rows, answers=same_major)
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
@@ -172,12 +171,12 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     return copy
 
 
-async def _settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
+async def _settle_former(store: Store, databases: Databases) -> list[Path]:
     """Back up and drop what a killed restore has left of the database that it replaced; return the files."""
     files = []
     for name in await databases.left_formers():
-        report(f"backing up {name}, which a killed restore replaced")
-        former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(RESTORE_POINT))
+        with phase(f"Backing up {name}, which a killed restore replaced"):
+            former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(RESTORE_POINT))
         files.append(former.path)
         await databases.drop(name)
     return files

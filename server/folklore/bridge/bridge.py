@@ -2,7 +2,7 @@
 
 Messages pass as they are, so that every tool, resource and prompt of the server can be used, whichever this version
 knows. While the server is away, the handshake and the lists are answered from what this package knows, so that a
-session that starts then can use the memory later.
+session that starts then can use the memory later. Without a server, this process answers everything.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from folklore.bridge.connections import Message
 from folklore.bridge.remote import IMPATIENT, Remote
+from folklore.bridge.stdio import read_lines
 from folklore.errors import FolkloreError
 from folklore.text.clean import replace_lone_surrogates
 from folklore.text.lines import LongLine
@@ -49,11 +50,13 @@ class Code(Protocol):
 class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
-    `own` answers the last of some messages as the server of this package does. `code` is what this machine knows of the
-    client's working copy.
+    `own` answers the last of some messages as the server of this package does: everything without a `remote` server.
+    `code` is what this machine knows of the client's working copy.
     """
 
-    def __init__(self, remote: Remote, write: Callable[[Message], None], own: Own, code: Code | None = None) -> None:
+    def __init__(
+        self, remote: Remote | None, write: Callable[[Message], None], own: Own, code: Code | None = None
+    ) -> None:
         self._remote = remote
         self._code = code
         self._write = write
@@ -62,6 +65,13 @@ class Bridge:
         self._initialize: Message | None = None
         self._negotiated: str | None = None
         self._repeatable: frozenset[str] = frozenset()  # tools that only read, and those that take idempotency keys
+
+    async def run(self) -> None:
+        """Answer the lines of standard input until it ends."""
+        try:
+            await read_lines(self.take)
+        finally:
+            await self.close()
 
     def take(self, line: bytes | LongLine) -> None:
         """Take a line of the client, and answer it when the answer is there."""
@@ -100,7 +110,8 @@ class Bridge:
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        self._remote.close()
+        if self._remote is not None:
+            self._remote.close()
 
     async def _serve(self, request: Message) -> None:
         """Answer a request, whatever happens."""
@@ -132,6 +143,8 @@ class Bridge:
         return answer
 
     async def _called(self, request: Message, version: str | None) -> Message:
+        if self._remote is None:
+            return await self._answered_here(request, version)
         return await self._remote.call(
             _with_call_id(request),
             self._headers(request, version),
@@ -155,12 +168,17 @@ class Bridge:
 
     async def _listed(self, request: Message, version: str | None) -> Message:
         """Answer the handshake, or a list: as the server does, else as this package does."""
-        if not self._remote.was_away(_AWAY_SECONDS):  # a session begins with several lists, one after the other
+        if self._remote is not None and not self._remote.was_away(
+            _AWAY_SECONDS
+        ):  # a session begins with several lists, one after the other
             try:
                 headers = self._headers(request, version)
                 return await self._remote.call(request, headers, self._write, repeatable=True, patience=IMPATIENT)
             except FolkloreError as error:
                 log.warning("answered_from_the_package %s: %s", request["method"], error)
+        return await self._answered_here(request, version)
+
+    async def _answered_here(self, request: Message, version: str | None) -> Message:
         former = [] if version or self._initialize is None or request is self._initialize else [self._initialize]
         return await self._own([*former, request])
 

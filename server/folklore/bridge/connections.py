@@ -12,7 +12,7 @@ import threading
 import time
 from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -94,7 +94,12 @@ class Connections:
 
     @contextmanager
     def exchange(
-        self, connection: HTTPConnection, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | Iterable[bytes] | None,
+        headers: Mapping[str, str],
     ) -> Iterator[HTTPResponse]:
         """Send a request for a path below the address; give the response to the block. Raises Lost."""
         path, reusable = f"{self._server.path}{path}", False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,15 +22,28 @@ from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.local.server import LocalServer
-from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
+from folklore.memory.requests import (
+    ExportRequest,
+    ImportRequest,
+    Request,
+    Result,
+    Returns,
+    read_result,
+    request_json,
+)
 from folklore.memory.service.code import mark, prepare
-from folklore.phases import phase
+from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
+from folklore.phases import Advance, phase
 from folklore.project import project_namespace, working_directory
 
 Value = TypeVar("Value")
+# Makes the body of a request piece by piece.
+Body = Callable[[Advance], Iterator[bytes]]
 
 LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 _SECONDS = 60.0
+PROGRESS = b'{"progress":'  # begins a line before the answer of an operation that lasts
+_LINES = 200  # of an import that are sent at once
 _BYTES = 65_536  # of the lines of an export that are read at once
 
 
@@ -74,23 +87,40 @@ class HttpClient:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
         prepared_request = cast("Request", await prepare(self._copy, request, self.call))
         reply = await self.send("POST", f"/api/{prepared_request.operation}", request_json(prepared_request))
-        value = _json(reply.body)
-        if reply.status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", await mark(self._copy, read_result(prepared_request, value["result"])))
-        raise _error(reply.status, value)
+        return cast("Result", await mark(self._copy, read_result(prepared_request, _result(reply))))
 
-    async def send(self, method: str, path: str, body: str | None = None) -> Reply:
-        """Return the answer to a request. Raises Unavailable."""
+    async def import_lines(self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]) -> None:
+        """Send lines for an import, and read its report; `steps` returns the steps done, and all.
+
+        Raises the error that the server reports, or Unavailable.
+        """
+        report, first = request.report, request_json(request)
+
+        def body(advance: Advance) -> Iterator[bytes]:
+            yield first.encode() + b"\n"
+            for chunk in chunks_of(lines, _LINES):
+                report.lines += len(chunk)
+                report.bytes += sum(len(line.raw) for line in chunk if isinstance(line.raw, bytes))
+                advance(*steps())
+                yield encoded(chunk)
+
+        report.replace(_result(await self.send("POST", "/api/import", body)))
+
+    async def send(
+        self, method: str, path: str, body: str | Callable[[Advance], Iterator[bytes]] | None = None
+    ) -> Reply:
+        """Return the answer to a request; a body that is a function is made in a thread. Raises Unavailable."""
 
         def work() -> Reply:
             began, connection = monotonic(), self._connect()
             socket = connection.sock
             certificate = socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
-            content = None if body is None else body.encode()
+            content = body(advance) if callable(body) else None if body is None else body.encode()
             with self._connections.exchange(connection, method, path, content, self._headers) as response:
-                return Reply(response.status, response.read(), monotonic() - began, certificate)
+                answer = b"".join(_answer(response, advance))
+                return Reply(response.status, answer, monotonic() - began, certificate)
 
-        with phase("Waiting for your server" if self._local else f"Waiting for {self._server}"):
+        with phase("Waiting for your server" if self._local else f"Waiting for {self._server}") as advance:
             return await self._done(work)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
@@ -175,6 +205,23 @@ def _json(body: bytes) -> Any:
     with suppress(ValueError):
         return json.loads(body)
     return None
+
+
+def _answer(lines: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
+    """Yield the lines of an answer; those before it report progress."""
+    for line in lines:
+        if line.lstrip().startswith(PROGRESS):
+            advance(*json.loads(line)["progress"])
+        else:
+            yield line
+
+
+def _result(reply: Reply) -> Any:
+    """Return the result that the server gives. Raises the error that it reports."""
+    value = _json(reply.body)
+    if reply.status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
+        return value["result"]
+    raise _error(reply.status, value)
 
 
 def _error(status: int, value: Any) -> FolkloreError:

@@ -8,61 +8,54 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from folklore import log
-from folklore.app import App, local_zone, running
+from folklore.app import local_zone, running
 from folklore.cli.client import HttpClient
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
 from folklore.local.server import LocalServer
 from folklore.memory.requests import Result, Returns
-from folklore.memory.service import Operations, Service
+from folklore.memory.service import Service
 from folklore.phases import phase
 
-if TYPE_CHECKING:  # imports the database driver
-    from folklore.runtime import Runtime
-
 Value = TypeVar("Value")
+Client = HttpClient | Service
 
 CONNECT_SECONDS = 10.0
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
-    """Load the settings of a command and configure logging: from warnings, unless --log-level gives another level."""
-    settings, level = quick_settings(ctx, quiet=quiet, **flags)
-    log.configure_on_use(level, settings.log_format)
-    return settings
-
-
-def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -> tuple[Settings, str]:
-    """Load the settings of a command, and return them with the log level for the caller to configure."""
+    """Load the settings of a command, once, and configure logging: from warnings, unless --log-level says otherwise."""
     options: dict[str, Any] = ctx.find_root().obj
-    settings: Settings | None = None if flags else options.get("settings")
-    if settings is None:
+    if flags or options.get("settings") is None:  # a command asks for them several times
         settings = load_settings(options["config"], **options["flags"], **flags)
-    if not flags:  # read once: a command asks for them several times
+        level = "warning" if quiet and options["flags"]["log_level"] is None else settings.log_level
+        log.configure_on_use(level, settings.log_format)
+        if flags:
+            return settings
         options["settings"] = settings
-    level_given = options["flags"]["log_level"] is not None
-    return settings, "warning" if quiet and not level_given else settings.log_level
+    loaded: Settings = options["settings"]
+    return loaded
 
 
 def zone_of(ctx: click.Context) -> tzinfo:
     """Return the time zone in which a command shows times."""
     if ctx.find_root().obj["utc"]:
         return UTC
-    return local_zone(quick_settings(ctx)[0])
+    return local_zone(settings_of(ctx))
 
 
 def call(ctx: click.Context, request: Returns[Result]) -> Result:
-    """Run one operation in this process, or at the server that --server names."""
+    """Run one operation as with_operations does."""
     with phase("Working"):
         return with_operations(ctx, lambda operations: operations.call(request))
 
 
-def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[Value]]) -> Value:
+def with_operations(ctx: click.Context, work: Callable[[Client], Awaitable[Value]]) -> Value:
     """Run several operations at the user's server, or at the one that --server names; without either, here."""
     settings = settings_of(ctx)
 
@@ -74,7 +67,7 @@ def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[V
 
 
 @asynccontextmanager
-async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[HttpClient | Service]:
+async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[Client]:
     """Open the operations of a command, as with_operations says."""
     local = local_server(ctx, settings)
     if local is not None or settings.server is not None:
@@ -116,14 +109,3 @@ def found_server(ctx: click.Context, settings: Settings) -> LocalServer:
         database_url=options["flags"]["database_url"],
         read_only="true" if settings.read_only else None,
     )
-
-
-def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:
-    """Run work on a ready application of this process, and close it."""
-    settings = local_settings(ctx)
-
-    async def whole() -> Value:
-        async with running(settings) as app:
-            return await work(app, await app.ready())
-
-    return asyncio.run(whole())

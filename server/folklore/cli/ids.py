@@ -12,7 +12,7 @@ from uuid import UUID
 
 import click
 
-from folklore.cli.context import quick_settings, with_operations
+from folklore.cli.context import settings_of, with_operations
 from folklore.errors import InvalidInput
 from folklore.local import forked
 from folklore.memory.requests import Result, Returns
@@ -105,7 +105,7 @@ def _is_recent(entry: Any) -> bool:
 
 
 def _path(ctx: click.Context) -> Path:
-    return quick_settings(ctx)[0].home / "last-lists.json"
+    return settings_of(ctx).home / "last-lists.json"
 
 
 def _terminal() -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -31,7 +29,6 @@ else:
     highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
 
 # Receives the number of steps done and a text for the user.
-Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
 _INDENT = "    "
@@ -265,30 +262,6 @@ def _print_fields(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> N
             if value != "":
                 _print_field(name, _cell(value))
     print_line()
-
-
-@contextmanager
-def progress(work: str, total: int | None) -> Iterator[Report]:
-    """Show a bar on stderr for the length of a block: yield the function that moves it.
-
-    `total` is the number of steps, None if it is unknown. Nothing is shown if stderr is not a terminal.
-    """
-    if not sys.stderr.isatty():
-        yield lambda _done, _text: None
-        return
-    from rich import console, progress  # 80 ms, and only for a terminal
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[text]}"),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(work, total=total, text="")
-
-        yield lambda done, text: bar.update(task, completed=done, text=text)
 
 
 def _cell(value: object) -> str:

@@ -178,6 +178,8 @@ class Progress:
 
         def estimate(passed: float) -> str:
             done, total = steps
+            if done and not total:
+                return f", {done:,}"
             if done:
                 return f", {done:,} of {total:,}, about {max(passed / done * (total - done), 1):.0f} s left"
             return "" if seconds is None else f", usually {seconds:.0f} s"

@@ -21,6 +21,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/dense:plain            without filters, as most queries are: `visible` becomes `alive`
     memories/list:…:one           of one namespace, whose size a plan knows; :together of several, by another index
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
+    transfer/replace:token        nor may it change who wrote what, and how often it was recalled
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
@@ -74,7 +75,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive", "listed_namespaces": "leading_namespaces"},
     "one": {"listed_namespaces": "listed_namespace"},
     "together": {"listed_namespaces": "listed_namespace", "of_namespace": "of_namespaces"},
-    "token": {"matching": "matching_token"},
+    "token": {"matching": "matching_token", "restated": None},
     "others": {"others": "others", "left_out": "left_out"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},

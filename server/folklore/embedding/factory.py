@@ -3,6 +3,7 @@
 The modules that need numpy or httpx take 0.2 s, which only a process that embeds should take.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,6 +53,20 @@ def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> Model
         profile.query_prefix if settings.query_prefix is None else settings.query_prefix,
         profile.document_prefix if settings.document_prefix is None else settings.document_prefix,
     )
+
+
+def changed_settings(settings: EmbeddingSettings, properties: Mapping[str, str]) -> EmbeddingSettings:
+    """Return settings with these properties; another model takes over no property of the former one."""
+    if not properties:
+        return settings
+    inherited = settings.model_dump(exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"})
+    if properties.get("provider", settings.provider) != settings.provider:
+        inherited |= {"url": None, "model": None}
+    changed = EmbeddingSettings(**{**inherited, **properties})
+    # A key without an address was set for this call; a key for another address must not be sent to this one.
+    if settings.url is not None and changed.url is not None and changed.url != settings.url:
+        changed = changed.model_copy(update={"api_key": key_for(changed.url, settings)})
+    return changed
 
 
 def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path) -> Embedder:

@@ -21,15 +21,16 @@ from folklore.db.standby import Standby
 from folklore.db.stores import changes, embeddings, recall
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
-from folklore.embedding.protocol import Embedder, Reranker
-from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.memory.active_model import ActiveModel
+from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
+from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
+from folklore.memory.active_model import ActiveModel, Build
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
 from folklore.memory.recalled_texts import RecalledTexts
 from folklore.memory.results import BackupInfo, RunReport
 from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
+from folklore.phases import Advance
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
 
@@ -217,6 +218,10 @@ def _no_namespace() -> str:
     raise InvalidInput("namespace", "is missing.", hint="Name one.")
 
 
+def _no_model(choice: ModelChoice) -> Embedder:
+    raise EmbedderUnavailable(f"There are no settings for {choice.label}.")
+
+
 async def _nothing(*_: object) -> tuple[()]:
     return ()
 
@@ -230,8 +235,10 @@ class RequestContext:
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
     or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
     the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
-    it can see. Without `edit_notes`, edits get no notes. `copy` is the caller's working copy, where this process has
-    it: never over HTTP, where the server's own directory says nothing about the caller.
+    it can see. `model_of` chooses a model by the settings, with other properties of `embedding`. Work that lasts reads
+    the time from `clock`, and gives `report` the steps done, and all. Without `edit_notes`, edits get no notes. `copy`
+    is the caller's working copy, where this process has it: never over HTTP, where the server's own directory says
+    nothing about the caller.
     """
 
     memory: MemoryContext
@@ -248,6 +255,9 @@ class RequestContext:
     note_pending: Callable[[], None] = lambda: None
     backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _nothing
     run_jobs: Callable[[Sequence[str], bool], Awaitable[tuple[RunReport, ...]]] = _nothing
+    model_of: Callable[[Mapping[str, str]], tuple[ModelChoice | None, Build]] = lambda _: (None, _no_model)
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    report: Advance = lambda _done, _all: None
     edit_notes: bool = True
 
 

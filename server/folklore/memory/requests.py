@@ -25,6 +25,7 @@ from pydantic import (
 
 from folklore.errors import InvalidInput
 from folklore.memory import results
+from folklore.memory.transfer.report import Report
 from folklore.model import (
     DEFAULT_RELATION,
     FIELDS,
@@ -95,6 +96,9 @@ def _each_named(names: Words) -> Words:
     return names
 
 
+# Most memories to embed in a second, for a service with a limit.
+Rate = Annotated[Number, Field(gt=0)] | None
+
 # Names of namespaces in which memories are changed: never all at once.
 ChangedNamespaces = Annotated[Words, AfterValidator(_each_named)]
 
@@ -141,9 +145,13 @@ _CLEANED = ("query", "queries", "prompt", "message")
 
 
 class Request(Part):
-    """A request; `operation` names its use case and the path of the HTTP API: list_tokens for ListTokensRequest."""
+    """A request; `operation` names its use case and the path of the HTTP API: list_tokens for ListTokensRequest.
+
+    One that is `lasting` may take hours: the API reports its progress.
+    """
 
     operation: ClassVar[str]
+    lasting: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -391,6 +399,7 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
     namespace: str | None = None
     undo: bool = False
     dry_run: bool = False
+    lasting = True
 
 
 class HookRequest(Request, Returns[results.HookAnswer]):
@@ -498,6 +507,7 @@ class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
     into: str
     undo: bool = False
     dry_run: bool = False
+    lasting = True
 
 
 class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):
@@ -506,6 +516,7 @@ class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):
     name: str
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
+    lasting = True
 
 
 class RestoreNamespaceRequest(Request, Returns[str]):
@@ -575,10 +586,53 @@ class RunJobsRequest(Request, Returns[tuple[results.RunReport, ...]]):
 
     jobs: Words = ()
     dry_run: bool = False
+    lasting = True
 
 
 class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
     """Read the embedding models and their coverage; counts exactly."""
+
+
+class BackfillRequest(Request, Returns[results.Backfilled]):
+    """Make the pending embeddings in the active model, at most `rate` a second."""
+
+    rate: Rate = None
+    lasting = True
+
+
+class SwitchModelRequest(Request, Returns[results.Switched]):
+    """Switch to the model of the server's settings with these properties; `force` switches to a worse one too."""
+
+    provider: str | None = None
+    model: str | None = None
+    url: str | None = None
+    force: bool = False
+    rate: Rate = None
+    lasting = True
+
+
+class RestoreModelRequest(Request, Returns[results.Switched]):
+    """Switch back to the previous model; `at_once` before its missing embeddings are made."""
+
+    at_once: bool = False
+    rate: Rate = None
+    lasting = True
+
+
+class DropModelRequest(Request, Returns[results.Dropped]):
+    """Delete the embeddings of a model, given by its name or id, or by its role."""
+
+    model: str | None = None
+    role: Literal["previous", "next"] | None = None
+    lasting = True
+
+
+class RecommendModelRequest(Request, Returns[results.Recommendation]):
+    """Measure on at most `sample` memories, for so many `seconds`, what a switch to MiniLM, or from it, would gain."""
+
+    sample: Annotated[int, Field(ge=1, le=2000)] = 200
+    seconds: Annotated[Number, Field(ge=0)] = 60.0
+    lasting = True
 
 
 class ListTokensRequest(Request, Returns[tuple[Token, ...]]):
@@ -668,12 +722,23 @@ class ExportRequest(Request):
     embeddings: bool = False
 
 
+class PagesRead(Part):
+    """Pages of one origin that were read before an import, as `transfer.formats.pages.Pages` describes them."""
+
+    origin: str
+    below: Words
+    ids: frozenset[UUID]
+    unread: frozenset[str]
+
+
 class ImportRequest(Request):
-    """Import lines into `namespace`, or each into the namespace that it names."""
+    """Import lines into `namespace`, or each into the namespace that it names. Its counts are added to `report`."""
 
     namespace: str | None = None
     on_conflict: OnConflict = "skip"
     dry_run: bool = False
+    pages: PagesRead | None = None
+    report: Report = Field(default_factory=Report)
 
 
 # Every operation whose result is one value, by name.

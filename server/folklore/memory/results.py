@@ -23,6 +23,9 @@ from folklore.model import (
     StoreItem,
 )
 
+# From a smaller sample nothing is concluded about a model.
+SMALLEST_SAMPLE = 5
+
 ReviewReason = Literal["contradiction", "similar", "unused"]
 # Actions of events: writes of the text or the fields of memories, and recalls.
 Action = Literal["store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo", "recall"]
@@ -450,6 +453,82 @@ class EmbeddingsInfo:
     note: str | None
     models: tuple[ModelCoverage, ...]
     namespaces: tuple[NamespaceCoverage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """The model of a backfill, the embeddings made, and the number of texts without a word that it knows."""
+
+    model: str
+    made: int
+    without_known_word: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Of `sample` memories, the number that each generation finds among the ten nearest to their own first words.
+
+    `shared` is the mean share of the ten that both generations have in common. `old` and `shared` are None if the old
+    model could not be reached.
+    """
+
+    sample: int
+    new: int
+    old: int | None
+    shared: float | None
+
+    @property
+    def passed(self) -> bool:
+        """True if new >= old - max(1, old / 10); without the old model, if 2 · new >= sample."""
+        if self.sample < SMALLEST_SAMPLE:
+            return True
+        if self.old is None:
+            return 2 * self.new >= self.sample
+        return self.new >= self.old - max(1, self.old // 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The former model, None if there was none, the active one, and the embeddings made."""
+
+    old: str | None
+    new: str
+    made: int
+    validation: Validation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A model that was deleted, and the number of its embeddings."""
+
+    model: str
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeasure:
+    """Share of the questions whose text is among the first five, and milliseconds that a text takes."""
+
+    model: str
+    hit_at_5: float
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Both models over the same sample, and the time and the bytes that a switch of all memories would take."""
+
+    sample: int
+    memories: int
+    active: ModelMeasure
+    other: ModelMeasure
+    seconds: float
+    bytes: int
+
+    @property
+    def recommended(self) -> bool:
+        """True if the other model finds noticeably more."""
+        return self.sample >= 20 and self.other.hit_at_5 >= self.active.hit_at_5 + 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -547,6 +547,8 @@ async def test_the_database_holds_no_token_and_its_digest_opens_nothing(
 
 TABLES = ("namespaces", "memories", "embeddings", "fresh_words", "packed_namespaces", "packed_memories", "postings",
     "relations", "revisions", "idempotency_keys")  # fmt: skip
+CLOSED = ("principals", "tokens", "grants", "audit", "usage", "injections", "assistant_sessions", "jobs",
+    "folklore_migrations")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -575,17 +577,7 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
             assert await connection.fetchval(f"select count(*) from {table}") == 0
         except asyncpg.InsufficientPrivilegeError:
             assert "row_security" in said, "denied, which reveals nothing either"
-    for table in (
-        "principals",
-        "tokens",
-        "grants",
-        "audit",
-        "usage",
-        "injections",
-        "assistant_sessions",
-        "jobs",
-        "folklore_migrations",
-    ):
+    for table in CLOSED:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetchval(f"select count(*) from {table}")
     for change in (

@@ -214,7 +214,7 @@ def filling(
     database: Database,
     embedder: Embedder,
     model: UUID = embedders.MODEL.id,
-    report: Report = lambda _done, _text: None,
+    report: Report = lambda _done: None,
     **pace: Any,
 ) -> Backfill:
     return Backfill(Embeddings(database), embedder, model, now=lambda: NOON, pace=Pace(**pace), report=report)
@@ -225,9 +225,7 @@ async def test_a_backfill_fills_every_namespace_and_reports_progress(
 ) -> None:
     reported: list[int] = []
 
-    filled = await filling(database, embedders.ByLetter(), report=lambda done, _: reported.append(done), batch=2).fill(
-        several
-    )
+    filled = await filling(database, embedders.ByLetter(), report=reported.append, batch=2).fill(several)
 
     assert filled == Filled(memories=10, embeddings=8, wordless=2)
     assert reported == [2, 4, 5, 7, 9, 10]
@@ -254,13 +252,11 @@ async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Datab
 async def test_a_backfill_waits_longer_after_each_failure_until_its_time_limit(
     several: list[UUID], database: Database, clock: Clock
 ) -> None:
-    reported: list[str] = []
     waits = [1.0, 2.0, 4.0, 8.0, 15.0, 15.0]
 
-    filled = await filling(database, Failing(times=6), report=lambda _, text: reported.append(text)).fill(several)
+    filled = await filling(database, Failing(times=6)).fill(several)
 
     assert (filled.embeddings, clock.slept) == (8, waits)
-    assert reported[:6] == ["waiting: The embedding service does not answer."] * 6
     for patience, waited in ((0.0, []), (29.0, waits[:4]), (30.0, waits[:5])):
         clock.slept.clear()
         with pytest.raises(EmbedderUnavailable):

@@ -18,10 +18,12 @@ from folklore.embedding.protocol import Embedder, Model, ModelChoice
 from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory import active_model
 from folklore.memory.active_model import ActiveModel, ModelSource
-from folklore.memory.context import MemoryContext
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models import switch
 from folklore.memory.models.backfill import Pace
-from folklore.memory.models.switch import ModelSwitch, Switched, model_coverage, target_of
+from folklore.memory.models.switch import ModelSwitch, model_coverage, target_of
+from folklore.memory.results import Switched
+from folklore.model import Caller
 from folklore.ranking.weights import Ranking
 from tests import embedders
 from tests.person import NOON, Person, contents
@@ -86,8 +88,8 @@ class World:
         return Person(MemoryContext.of(self.database, ActiveModel(self.build(choice), source)))
 
     def switch(self, context: MemoryContext, **options: Any) -> ModelSwitch:
-        pace = Pace(**{"batch": 4, "patience": 0.0} | options)
-        return ModelSwitch(context, now=lambda: NOON, pace=pace, report=lambda _done, _text: None)
+        request = RequestContext(context, Caller("tester"), NOON, clock=lambda: NOON)
+        return ModelSwitch(request, Pace(**{"batch": 4, "patience": 0.0} | options))
 
     async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> Switched:
         library = self.server().library
@@ -138,7 +140,7 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
     done = await world.switch_to("new")
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
 
-    assert done.embeddings == len(TEXTS)
+    assert done.made == len(TEXTS)
     assert done.validation is not None
     assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
     assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
@@ -166,7 +168,7 @@ async def test_an_interrupted_switch_continues_where_it_stopped(world: World) ->
 
     done = await world.switch_to("new")
 
-    assert done.embeddings == len(TEXTS) - 8
+    assert done.made == len(TEXTS) - 8
     assert done.validation is not None
     # No text was embedded twice: the rest are the questions of the sample.
     assert new.texts == len(TEXTS) + done.validation.sample
@@ -209,7 +211,7 @@ async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) 
     await since.library.find_namespaces([])
     done = await world.switch(since.library).back(world.build)
 
-    assert (done.embeddings, done.new.name) == (1, "old")
+    assert (done.made, done.new) == (1, "fake/old")
     running = world.server("new")
     assert (await by_dense(running, "a lighthouse was built since"))[0] == "a lighthouse was built since"
     assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
@@ -220,7 +222,7 @@ async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: Wo
     library = world.server().library
     [active, previous] = await world.models.read()
     later = NOON + timedelta(minutes=1)
-    work = ModelSwitch(library, now=lambda: later, report=lambda _done, _text: None)
+    work = ModelSwitch(RequestContext(library, Caller("tester"), later, clock=lambda: later))
 
     with pytest.raises(Conflict):
         await work.drop(active)
@@ -246,7 +248,7 @@ async def test_another_model_behind_the_same_name_is_detected_by_its_fingerprint
     assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
 
     done = await world.switch_to("old")  # the same name, a revision of its own
-    assert (done.new.revision, done.embeddings) == ("2", len(TEXTS) + 1)
+    assert (done.new, done.made) == ("fake/old (2)", len(TEXTS) + 1)
     assert (await by_dense(world.server(), TEXTS[5]))[0] == TEXTS[5]
 
 
@@ -385,7 +387,7 @@ async def test_no_call_fails_and_no_answer_mixes_two_models_during_a_switch(
         finally:
             over.set()
 
-    assert done.new.name == "new"
+    assert done.new == "fake/new"
     models, held = await model_coverage(world.server().library)
     assert [item.pending for item in held if item.role == "active"] == [0]
     assert len(models) == 2

@@ -14,7 +14,6 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.requests import CreateNamespaceRequest, ImportRequest
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
-from folklore.memory.transfer.report import Report
 from folklore.model import Draft
 from folklore.text.languages import detect
 from tests.person import Person, contents
@@ -349,7 +348,7 @@ async def test_a_language_is_detected_by_every_way_in(
     german, french = TEXTS["german"], TEXTS["french"]
     [id_, _, stated] = await reader.keep(german[0][0], "The queue is NATS.", Draft(french[0][0], language="dutch"))
     lines = [json.dumps({"type": "memory", "content": french[1][0]}).encode()]
-    await import_lines(reader.context, json_lines(io.BytesIO(b"\n".join(lines))), ImportRequest(), Report())
+    await import_lines(reader.context, json_lines(io.BytesIO(b"\n".join(lines))), ImportRequest())
 
     async def languages() -> dict[str, str]:
         rows = await connection.fetch("select content, language from memories")

@@ -106,7 +106,7 @@ class Mover:
         return report
 
     async def pour(self, source: BinaryIO, report: Report, default: str = "notes", **options: Any) -> None:
-        await import_lines(self.context(default), json_lines(source), ImportRequest(**options), report)
+        await import_lines(self.context(default), json_lines(source), ImportRequest(**options, report=report))
 
     async def take(self, *namespaces: str) -> list[str]:
         """Export namespaces, or all."""

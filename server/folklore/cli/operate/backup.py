@@ -1,8 +1,6 @@
 """`folklore backup`, `folklore restore` and `folklore backups`."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -12,7 +10,7 @@ from folklore.backup.encryption import new_key as write_key
 from folklore.backup.operations import Store, back_up, prune, restore as put_back, verify as compare
 from folklore.cli.context import local_settings, zone_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_json, print_line, print_rows, progress, time_text
+from folklore.cli.output import print_either, print_json, print_line, print_rows, time_text
 from folklore.config import Settings
 from folklore.db.migrate import migrate
 from folklore.errors import Refused
@@ -35,15 +33,14 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool
     settings = local_settings(ctx)
     target = None if file is None else file.absolute()
 
-    async def work(report: Callable[[str], None]) -> Archive:
+    async def work() -> Archive:
         store = await _store(settings)
-        archive = await back_up(store, target, report)
+        archive = await back_up(store, target)
         if verify:
-            await compare(store, archive, report)
+            await compare(store, archive)
         return archive
 
-    with _phases() as report:
-        archive = asyncio.run(work(report))
+    archive = asyncio.run(work())
     verified = "; a copy restored from it was the same" if verify else ""
     print_either(
         _document(archive),
@@ -74,13 +71,11 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
             f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?", abort=True, err=True
         )
 
-    with _phases() as report:
+    async def work() -> tuple[int, list[str]]:
+        done = await put_back(await _store(settings), archive)
+        return done.memories, [str(path) for path in done.restore_points]
 
-        async def work() -> tuple[int, list[str]]:
-            done = await put_back(await _store(settings), archive, report)
-            return done.memories, [str(path) for path in done.restore_points]
-
-        restored, points = asyncio.run(work())
+    restored, points = asyncio.run(work())
     if as_json:
         print_json({"memories": restored, "restore_points": points})
         return
@@ -125,12 +120,11 @@ def verify_(ctx: click.Context, /, file: Path, as_json: bool) -> None:
     """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
     settings = local_settings(ctx)
     archive = Archive.read(file.absolute())
-    with _phases() as report:
 
-        async def work() -> None:
-            await compare(await _store(settings), archive, report)
+    async def work() -> None:
+        await compare(await _store(settings), archive)
 
-        asyncio.run(work())
+    asyncio.run(work())
     print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same", as_json=as_json)
 
 
@@ -167,13 +161,6 @@ async def _store(settings: Settings) -> Store:
     if not settings.read_only:
         await migrate(store.dsn)
     return store
-
-
-@contextmanager
-def _phases() -> Iterator[Callable[[str], None]]:
-    """Show the phases of a long work on a terminal."""
-    with progress("Backup", None) as show:
-        yield lambda phase: show(0, phase)
 
 
 def _document(archive: Archive) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from folklore.cli.context import quick_settings
+from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line
 from folklore.clients import plugin
@@ -114,7 +114,7 @@ def install(
     settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the token in
     FOLKLORE_TOKEN.
     """
-    settings, _ = quick_settings(ctx)
+    settings = settings_of(ctx)
     machine = Machine()
     project = repository_root(Path.cwd()) if scope == "project" else None
     flags = ctx.find_root().obj
@@ -161,7 +161,7 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
 
     Memories and tokens stay.
     """
-    settings, _ = quick_settings(ctx)
+    settings = settings_of(ctx)
     machine = Machine()
     project = repository_root(Path.cwd()) if scope == "project" else None
     by_name = _are_named(clients)

@@ -1,24 +1,22 @@
 """`folklore serve`: MCP over stdio or HTTP, and the commands that connect assistants."""
 
 import asyncio
-import gc
 import os
-import shlex
 import socket as sockets
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from folklore import log, telemetry as spans
+from folklore import telemetry
 from folklore.app import App, working_copy
 from folklore.cli import forkserver
 from folklore.cli.client import LOCAL_URL, request_headers, token_for
-from folklore.cli.context import local_server, quick_settings, settings_of
+from folklore.cli.context import local_server, settings_of
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput
@@ -34,14 +32,12 @@ from folklore.local.server import LocalServer
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--own", is_flag=True, help="Serve in a process of its own, as with FOLKLORE_OWN=1 (on stdio).")
 @click.option("--socket", type=int, hidden=True, help="Serve the user's commands and sessions on this descriptor.")
-@click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
 @click.pass_context
 def serve(
     ctx: click.Context,
     /,
     http: bool,
     read_only: bool | None,
-    snippets: bool,
     insecure: bool,
     own: bool,
     socket: int | None,
@@ -60,23 +56,22 @@ def serve(
             url = normalised(url)
             allowed = (url, *settings.http.allowed_hosts)
             settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
-        _serve_http(ctx, settings, snippets, insecure, url)
+        _serve_http(settings, insecure, url)
         return
-    for name, value in (given | {"insecure": insecure, "snippets": snippets}).items():
+    for name, value in (given | {"insecure": insecure}).items():
         if value is not False:
             raise click.UsageError(f"--{name}: needs --http.")
     if socket is not None:
         _serve_socket(ctx, socket)
         return
-    settings, level = quick_settings(ctx, read_only=read_only)
-    log.configure_early(level)
+    settings = settings_of(ctx, read_only=read_only)
     if settings.server is not None and settings.read_only:
         raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
     local = None if own else local_server(ctx, settings)
     if local is not None or settings.server is not None:
         asyncio.run(_serve_bridge(settings, local))
     else:
-        asyncio.run(_serve_stdio(settings, level))
+        asyncio.run(_serve_stdio(settings))
 
 
 def _serve_socket(ctx: click.Context, descriptor: int) -> None:
@@ -97,7 +92,7 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
     from folklore.bridge.bridge import Bridge
     from folklore.bridge.connections import Message
     from folklore.bridge.remote import Access, Remote
-    from folklore.bridge.stdio import claim_stdout, read_lines
+    from folklore.bridge.stdio import claim_stdout
     from folklore.memory.service.bridged_code import BridgedCode
 
     async def own(messages: Sequence[Message]) -> Message:
@@ -112,69 +107,30 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
     address = LOCAL_URL if local else normalised(str(settings.server))
     remote = Remote(address, lambda: Access(token_for(settings), request_headers(settings)), settings.home, local)
     remote.prepare()
-    bridge = Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings)))
-    try:
-        await read_lines(bridge.take)
-    finally:
-        await bridge.close()
+    await Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings))).run()
 
 
-async def _serve_stdio(settings: Settings, level: str) -> None:
-    gc.disable()  # the import of the SDK makes many objects and no garbage; collection is a tenth of the start
-    from folklore.mcp import server, stdio
+async def _serve_stdio(settings: Settings) -> None:
+    from folklore.bridge.bridge import Bridge
+    from folklore.bridge.stdio import claim_stdout
+    from folklore.mcp import in_memory, server
 
-    app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
-    protocol = server.build_server(app.service, offered=settings.tools)
-    gc.freeze()
-    gc.enable()
-    # Engine, pool and model start after the client's first answers; a call starts them at once.
-    start = asyncio.get_running_loop().call_later(0.3, app.start)
+    app = App(settings)
+    answer = partial(in_memory.answer, server.build_server(app.service, offered=settings.tools))
+    app.start()
     app.start_jobs()
-    collector = spans.start_collector(os.environ)
+    collector = telemetry.start_collector(os.environ)
     try:
-        await stdio.serve_stdio(protocol)
+        await Bridge(None, claim_stdout(), answer).run()
     finally:
-        start.cancel()
         await app.close()
         if collector is not None:
             await collector.stop()
 
 
-def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None) -> None:
+def _serve_http(settings: Settings, insecure: bool, url: str | None) -> None:
     if settings.server is not None:  # over HTTP it would be ignored
         raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
     from folklore.http.server.serve import run
 
-    def announce(url: str) -> None:
-        if not snippets:
-            return
-        from folklore.cli.operate.install import options_for_assistants, own_command
-
-        flags = ctx.find_root().obj
-        database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
-        click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
-
-    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce, public_url=url)
-
-
-def install_commands(url: str, command: Sequence[str], *, needs_database_url: bool = False) -> str:
-    """Return the commands that connect assistants to this server, or to one of their own on the same memory.
-
-    An assistant starts its server on stdio outside this shell. With `needs_database_url` that server needs this
-    variable too, which is not printed, because it may hold a password.
-    """
-    install = shlex.join([*command, "install"])
-    variable = "A server on stdio needs the FOLKLORE_DATABASE_URL of this shell, else it uses another memory."
-    return "\n".join(
-        [
-            "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):",
-            f"  {install}",
-            "Each then starts its own server on the same memory. To connect them to this server, from any machine:",
-            f"  {install} --server {url}",
-            "Name some to choose (claude-code, cursor, vscode …). Add --token fk_… if the server has tokens.",
-            "--dry-run shows the changes first, --print entries to paste; `uninstall` removes them.",
-            *([variable] if needs_database_url else []),
-            "",
-        ]
-    )
+    run(settings, settings.http.host, settings.http.port, insecure=insecure, public_url=url)

@@ -12,6 +12,7 @@ from folklore.cli.team.claude_projects import ClaudeProjects, encoded
 from folklore.cli.team.web_pages import web_pages
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
+from folklore.memory.results import CallerInfo
 from folklore.memory.service import Operations
 from folklore.memory.transfer.formats.commits import commit_lines
 from folklore.memory.transfer.formats.conversations import conversation_lines, is_conversations
@@ -247,12 +248,13 @@ def _mapped(folder: Path, mapping: Mapping[str, str]) -> str | None:
     return None
 
 
-async def described(targets: Sequence[Target], operations: Operations, author: str) -> list[Target]:
-    """Add to each target what is stored in its namespace, and who can read it."""
+async def described(targets: Sequence[Target], operations: Operations, caller: CallerInfo) -> list[Target]:
+    """Add to each target what is stored in its namespace, and who can read it, as far as the caller may know."""
     namespaces = await operations.call(ListNamespacesRequest())
-    tokens = await operations.call(ListTokensRequest())
+    tokens = await operations.call(ListTokensRequest()) if caller.owner else ()
+    unknown, private = () if caller.owner else ("its team",), names.private(caller.principal)
     counts = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
-    others = [token for token in tokens if token.principal.lower() != author.lower()]
+    others = [token for token in tokens if token.principal.lower() != caller.principal.lower()]
     owners = tuple(sorted({token.principal for token in others if token.owner}))
     return [
         target
@@ -260,7 +262,8 @@ async def described(targets: Sequence[Target], operations: Operations, author: s
         else replace(
             target,
             stored=counts.get(names.key(target.namespace)),
-            readers=tuple(sorted({token.principal for token in others if _opens(token, target.namespace)})),
+            readers=tuple(sorted({token.principal for token in others if _opens(token, target.namespace)}))
+            or (() if target.namespace == private else unknown),
             owners=owners,
         )
         for target in targets

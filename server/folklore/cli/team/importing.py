@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -10,18 +10,17 @@ from typing import Any, BinaryIO
 
 import click
 
-from folklore.app import App
-from folklore.cli.context import call, local_settings, with_app
+from folklore.background import in_thread
+from folklore.cli.context import Client, settings_of, with_operations
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_line, print_table, progress
+from folklore.cli.output import print_json, print_line, print_table
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.requests import ImportRequest, StatusRequest
+from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
-from folklore.memory.transfer.importer import forget_removed, import_lines
 from folklore.memory.transfer.report import Report
+from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
-from folklore.runtime import Runtime
 from folklore.text import names
 from folklore.text.amounts import amount
 
@@ -92,7 +91,6 @@ def import_(
     Lines of jsonl with only "content", or with any of the other fields, do as well; a line that names no namespace goes
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    settings = local_settings(ctx)
     file = files[0]
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
@@ -100,27 +98,27 @@ def import_(
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])
-    request, report, targets = ImportRequest(**options), Report(), list[Target]()
-    if form in PATH_FORMATS:
-        project = settings.namespace or project_namespace(working_directory(os.environ))
-        with progress("Reading", None):
-            targets = targets_of(
-                form, files, Options(settings.author, project, request.namespace, mapping, private_hosts)
-            )
+    report, targets, namespace = Report(), list[Target](), options["namespace"]
+    request = ImportRequest(**options, report=report)
 
-    async def work(app: App, _runtime: Runtime) -> None:
+    async def work(operations: Client) -> None:
+        caller = await operations.call(CallerRequest())  # fails before anything is read or sent
         if form in PATH_FORMATS:
-            targets[:] = await described(targets, app.service, settings.author)
-            await _import_targets(app, _confirmed(targets, request, as_json=as_json, yes=yes), request, report)
+            project = settings_of(ctx).namespace or project_namespace(working_directory(os.environ))
+            choices = Options(caller.principal, project, namespace, mapping, private_hosts)
+            with phase("Reading"):
+                targets[:] = await in_thread(lambda: targets_of(form, files, choices), "import-read")
+            targets[:] = await described(targets, operations, caller)
+            await _import_targets(operations, _confirmed(targets, request, as_json=as_json, yes=yes), request)
             return
-        with _source(file) as (source, size), _bar(report, size) as show:
-            await import_lines(await app.service.open(), FILE_FORMATS[form](source), request, report, show)
+        with _source(file) as (source, size):
+            await operations.import_lines(FILE_FORMATS[form](source), request, lambda: (report.bytes, size))
 
     try:
-        with_app(ctx, work)
+        with_operations(ctx, work)
     except (FolkloreError, KeyboardInterrupt):
-        if report.settled and not as_json:
-            click.echo(f"Interrupted after: {_summary(report)}. Run it again to continue.", err=True)
+        if report.lines and not as_json:
+            click.echo("Interrupted. What was stored stays; run it again to continue.", err=True)
         raise
     finally:
         for target in targets:
@@ -130,31 +128,21 @@ def import_(
         print_json({"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets))
     else:
         _print_report(report, dry_run=request.dry_run, form=form)
-    if report.without_vector and not request.dry_run:
-        call(ctx, StatusRequest(check_model=False))  # at which the user's server begins to make them
     if report.failed:
         ctx.exit(1)
 
 
-async def _import_targets(app: App, targets: Sequence[Target], request: ImportRequest, report: Report) -> None:
+async def _import_targets(operations: Client, targets: Sequence[Target], request: ImportRequest) -> None:
     counts = [target.memories for target in targets]  # None before they were read
-    with _bar(report, None if None in counts else sum(count or 0 for count in counts), by_line=True) as show:
-        for target in targets:
-            each = request.model_copy(update={"namespace": target.namespace})
-            if target.titles:  # commits do not change, people may have changed their memories
-                each = each.model_copy(update={"on_conflict": "skip"})
-            if target.pages is not None:
-                await forget_removed(await app.service.open(), target.pages, each, report)
-            await import_lines(await app.service.open(), target.lines, each, report, show)
-
-
-@contextmanager
-def _bar(report: Report, size: int | None, *, by_line: bool = False) -> Iterator[Callable[[], None]]:
-    """Show the progress of an import; `size` is in lines or in bytes. Yields the function that updates it."""
-    with progress("Importing", size) as show:
-        yield lambda: show(
-            report.lines if by_line else report.bytes, f"{report.settled:,} memories, {report.rate:,.0f} a second"
-        )
+    total = 0 if None in counts else sum(count or 0 for count in counts)
+    for target in targets:
+        each = request.model_copy(update={"namespace": target.namespace})
+        if target.titles:  # commits do not change, people may have changed their memories
+            each = each.model_copy(update={"on_conflict": "skip"})
+        if target.pages is not None:
+            read = {name: getattr(target.pages, name) for name in PagesRead.model_fields}
+            each = each.model_copy(update={"pages": PagesRead(**read)})
+        await operations.import_lines(target.lines, each, lambda: (request.report.lines, total))
 
 
 def _show(targets: Sequence[Target]) -> None:
@@ -231,10 +219,11 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
 
 
 @contextmanager
-def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
+def _source(file: str) -> Iterator[tuple[BinaryIO, int]]:
+    """Open the file; yield it with its size, 0 if that is unknown."""
     if file == "-":
         # A descriptor of our own that is never closed: at the end a thread may still read from it.
-        yield os.fdopen(os.dup(0), "rb"), None
+        yield os.fdopen(os.dup(0), "rb"), 0
         return
     try:
         source = Path(file).open("rb")  # noqa: SIM115
@@ -246,7 +235,7 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
         )
         raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
     with source:
-        yield source, os.fstat(source.fileno()).st_size or None
+        yield source, os.fstat(source.fileno()).st_size
 
 
 def _summary(report: Report) -> str:

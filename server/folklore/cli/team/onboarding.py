@@ -12,7 +12,7 @@ import click
 
 from folklore import pip_install
 from folklore.cli.client import HttpClient, NotCarriedOut
-from folklore.cli.context import call, quick_settings, settings_of, zone_of
+from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
@@ -111,7 +111,7 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
     assistants found here, and checks the connection. Running the same line again repeats what is missing.
     """
     server = normalised(url)
-    settings = quick_settings(ctx)[0].model_copy(update={"server": server, "token": None})
+    settings = settings_of(ctx).model_copy(update={"server": server, "token": None})
     if ca is not None:
         keep_authority(server, ca, settings.home)
     try:

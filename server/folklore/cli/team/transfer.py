@@ -1,6 +1,5 @@
 """`folklore export`."""
 
-import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -11,16 +10,13 @@ from typing import IO
 
 import click
 
-from folklore.cli.client import HttpClient
-from folklore.cli.context import operations_of, settings_of
+from folklore.cli.context import Client, with_operations
 from folklore.cli.options import context_and_json, namespaces_option
-from folklore.cli.output import print_json, print_line, progress
+from folklore.cli.output import print_json, print_line
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ExportRequest
-from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.json_lines import is_memory
-
-_PROGRESS_EVERY = 500
+from folklore.phases import phase
 
 
 @click.command()
@@ -37,13 +33,10 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
         raise click.UsageError("--json needs a FILE: stdout has the export itself, which is JSON Lines anyway.")
     request = ExportRequest(**options)
 
-    async def exported() -> int:
-        async with operations_of(ctx, settings_of(ctx)) as operations:
-            if isinstance(operations, HttpClient):
-                return await _write(operations.export(request), file)
-            return await _write(export_lines(await operations.open(), request), file)
+    async def exported(operations: Client) -> int:
+        return await _write(operations.export(request), file)
 
-    count = asyncio.run(exported())
+    count = with_operations(ctx, exported)
     if as_json:
         print_json({"file": file, "exported": count})
     elif file != "-":
@@ -54,13 +47,12 @@ async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
     """Write the lines of an export to a file; return the number of memories."""
     memories = 0
     async with aclosing(lines):
-        with _target(file) as out, progress("Exporting", None) as show:
+        with _target(file) as out, phase("Exporting") as advance:
             async for line in lines:
                 out.write(line.encode() + b"\n")
                 if is_memory(line):
                     memories += 1
-                    if memories % _PROGRESS_EVERY == 0:
-                        show(memories, f"{memories:,} memories")
+                    advance(memories, 0)
     return memories
 
 

@@ -229,7 +229,8 @@ class ImportTransaction(NamespaceTransaction):
         await self.record(ids, "import", CHANGEABLE)
         await self.unindex(ids)
         await self.rows("embeddings/delete_by_id", ids=ids)
-        return [row["id"] for row in await self.rows("transfer/replace", memories=self._columns(memories))]
+        statement = "transfer/replace" if self._caller.access is None else "transfer/replace:token"
+        return [row["id"] for row in await self.rows(statement, memories=self._columns(memories))]
 
     async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, new: set[UUID]) -> None:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""

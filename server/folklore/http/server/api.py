@@ -4,7 +4,7 @@ Host and Origin of the requests have been checked.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, cast
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
@@ -14,25 +14,23 @@ from starlette.routing import Route
 
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
-from folklore.http.exports import Exports
+from folklore.http.limits import IMPORT_PATH
+from folklore.http.transfers import Body, Exports, Imports
 from folklore.memory.requests import (
     OPERATIONS,
     ExportRequest,
     Request as AnyRequest,
     Returns,
-    RunJobsRequest,
     read_request,
     result_json,
 )
 from folklore.memory.service import Service
-
-# A client gives up after a minute of silence.
-_SIGN_SECONDS = 10.0
+from folklore.phases import Advance
 
 
 def api_routes(service: Service, exports: Exports, security: TransportSecuritySettings) -> list[Route]:
     """Return the routes of the API."""
-    checks = TransportSecurityMiddleware(security)
+    checks, imports = TransportSecurityMiddleware(security), Imports(service)
 
     async def call(request: Request) -> Response:
         if (refusal := await checks.validate_request(request, is_post=True)) is not None:  # the content type
@@ -45,11 +43,18 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
         except FolkloreError as error:
             service.on_denial("api", error)
             return failure(error)
-        return await (_alive(answer(parsed)) if isinstance(parsed, RunJobsRequest) else answer(parsed))
+        if not parsed.lasting:
+            return await answer(parsed)
+        signs = [b""]
 
-    async def answer(parsed: AnyRequest) -> Response:
+        def report(done: int, total: int) -> None:
+            signs[0] = b'{"progress": [%d, %d]}\n' % (done, total)
+
+        return await _alive(answer(parsed, report), signs)
+
+    async def answer(parsed: AnyRequest, report: Advance | None = None) -> Response:
         try:
-            result: object = await service.call(cast("Returns[object]", parsed))
+            result: object = await service.call(cast("Returns[object]", parsed), report)
         except FolkloreError as error:
             return failure(error)
         return JSONResponse({"result": result_json(parsed, result)})
@@ -61,22 +66,39 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
             service.on_denial("export", error)
             return failure(error)
 
-    return [Path("/api/export", export, methods=["POST"]), Path("/api/{operation}", call, methods=["POST"])]
+    async def import_(request: Request) -> Response:
+        if (refusal := await checks.validate_request(request, is_post=True)) is not None:
+            return refusal
+        body = Body(request)
+        return await _alive(imports.answer(body), [b""], lambda: body.is_whole)
+
+    return [
+        Path("/api/export", export, methods=["POST"]),
+        Path(IMPORT_PATH, import_, methods=["POST"]),
+        Path("/api/{operation}", call, methods=["POST"]),
+    ]
 
 
-async def _alive(answering: Coroutine[Any, Any, Response]) -> Response:
-    """Return an answer that may take hours: after a second a stream of spaces, which JSON allows before a value.
+async def _alive(
+    answering: Coroutine[Any, Any, Response], signs: list[bytes], is_received: Callable[[], bool] = lambda: True
+) -> Response:
+    """Return an answer that may take hours: if it takes more than a second, signs of life before it in each second.
 
-    The stream shows the client and its proxies that the server works. Ending it cancels the work.
+    A sign is the progress in `signs`, or a space, which JSON allows before a value. They begin when the request
+    `is_received`. Ending them cancels the work.
     """
     task = asyncio.create_task(answering)
-    if (await asyncio.wait({task}, timeout=1))[0]:
+    while not (await asyncio.wait({task}, timeout=1))[0]:
+        if is_received():
+            break
+    else:
         return task.result()
 
     async def whole() -> AsyncIterator[bytes]:
         try:
-            while not (await asyncio.wait({task}, timeout=_SIGN_SECONDS))[0]:
-                yield b" "
+            while not (await asyncio.wait({task}, timeout=1))[0]:
+                sign, signs[0] = signs[0], b""
+                yield sign or b" "
             yield bytes(task.result().body)
         finally:
             task.cancel()

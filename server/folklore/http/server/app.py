@@ -27,7 +27,6 @@ from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.console.guard import ConsoleGuard
 from folklore.http.console.pages.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
-from folklore.http.exports import Exports
 from folklore.http.limits import STREAM_PATH, BodyLimit, ConcurrencyLimit, Limits, RateLimit
 from folklore.http.oauth import JwtIssuer
 from folklore.http.requested import RequestedNames
@@ -37,6 +36,7 @@ from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
 from folklore.http.server.request_log import RequestLog
 from folklore.http.team import Team
+from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
 from folklore.memory.auth.console_sessions import ConsoleSessions

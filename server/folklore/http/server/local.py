@@ -26,7 +26,6 @@ from folklore.background import in_background
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.error_responses import Path
-from folklore.http.exports import Exports
 from folklore.http.limits import Limits
 from folklore.http.requested import RequestedNames, requested, requested_namespace, requested_zone
 from folklore.http.server.api import api_routes
@@ -34,6 +33,7 @@ from folklore.http.server.app import build_app, streamable_http
 from folklore.http.server.connections import ConnectionGuard, RequestTracking
 from folklore.http.server.health import Health
 from folklore.http.server.serve import bind, exit_in_time, is_no_cancellation, uvicorn_config
+from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import transport_security
 from folklore.local.server import LocalServer
 from folklore.log import get_logger

@@ -51,12 +51,10 @@ def run(
     port: int,
     *,
     insecure: bool = False,
-    announce: Callable[[str], None] = lambda _url: None,
     public_url: str | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then end in time; `announce` gets the URL before that.
+    """Serve until SIGTERM or SIGINT, then end in time; `public_url` is the address of a proxy before it.
 
-    `public_url` is the address of a proxy before it.
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
@@ -68,7 +66,6 @@ def run(
     sockets = bind(host, port)
     address = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
-    announce(url)
     if insecure and not is_loopback(host):
         log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
     log.info("serving", url=f"{url}/mcp", console=f"{public_url or url}/", workers=http.workers)

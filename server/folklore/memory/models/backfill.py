@@ -19,8 +19,8 @@ from folklore.memory.active_model import embed_texts
 log = get_logger(__name__)
 
 Clock = Callable[[], datetime]
-# Receives after every batch the number of memories so far and a text for the user.
-Report = Callable[[int, str], None]
+# Receives after every batch the number of memories so far.
+Report = Callable[[int], None]
 
 _LONGEST_PAUSE = 15.0
 
@@ -61,7 +61,7 @@ class Backfill:
     _: KW_ONLY
     now: Clock
     pace: Pace = Pace()
-    report: Report = lambda _done, _text: None
+    report: Report = lambda _done: None
     _done: int = field(default=0, init=False)
 
     async def fill(self, namespaces: Sequence[UUID]) -> Filled:
@@ -73,8 +73,7 @@ class Backfill:
         began = monotonic()
         async for filled in self.batches(namespaces):
             total += filled
-            speed = total.embeddings / max(monotonic() - began, 0.01)
-            self.report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
+            self.report(self._done)
             if self.pace.per_second is not None:
                 end = began + (total.embeddings + total.wordless) / self.pace.per_second
                 await asyncio.sleep(max(0.0, end - monotonic()))
@@ -103,7 +102,6 @@ class Backfill:
                 if monotonic() - began + pause > self.pace.patience:
                     raise
                 log.info("backfill_waiting", seconds=pause, reason=error.message)
-                self.report(self._done, f"waiting: {error.message}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue

@@ -12,47 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from uuid import UUID
 
-from folklore.db.stores.embeddings import Embeddings
 from folklore.embedding.model_profiles import passage_rule
+from folklore.errors import NotFound
 from folklore.lazy import NDArray, numpy as np
-from folklore.memory.models.backfill import Report
-from folklore.memory.models.switch import Target
+from folklore.memory.context import RequestContext
+from folklore.memory.models.switch import Target, chosen_target, namespace_ids
+from folklore.memory.permissions import require_owner
+from folklore.memory.requests import RecommendModelRequest
+from folklore.memory.results import ModelMeasure, Recommendation
 from folklore.text.passages import passages
 
 _BATCH, _HITS, _FEWEST_WORDS = 16, 5, 4
-# From a smaller sample or a smaller gain nothing is concluded.
-_SMALLEST, _LEAST_GAIN = 20, 0.02
 # A number of a vector takes two bytes, its row about so many.
 _BYTES_OF_NUMBER, _BYTES_OF_ROW = 2, 100
 _FIRST_SENTENCE = re.compile(r"(?:#+ )?([^\n]+?)(?:[.!?:]\s|\n)\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelMeasure:
-    """Share of the questions whose text is among the first five, and milliseconds that a text takes."""
-
-    model: str
-    hit_at_5: float
-    milliseconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """Both models over the same sample, and the time and the bytes that a switch of all memories would take."""
-
-    sample: int
-    memories: int
-    active: ModelMeasure
-    other: ModelMeasure
-    seconds: float
-    bytes: int
-
-    @property
-    def recommended(self) -> bool:
-        """True if the other model finds noticeably more."""
-        return self.sample >= _SMALLEST and self.other.hit_at_5 >= self.active.hit_at_5 + _LEAST_GAIN
 
 
 @dataclass(slots=True)
@@ -96,33 +70,36 @@ def _fewest_words(item: tuple[str, str]) -> int:
     return min(len(part.split()) for part in item)
 
 
-async def recommend(
-    embeddings: Embeddings,
-    namespaces: Sequence[UUID],
-    active: Target,
-    other: Target,
-    *,
-    most: int,
-    seconds: float,
-    report: Report,
-) -> Recommendation | None:
-    """Compare two models over at most `most` memories, as many as both embed in `seconds`; None without a memory.
+async def recommend_model(context: RequestContext, request: RecommendModelRequest) -> Recommendation:
+    """Measure a switch to MiniLM, or from it to the bundled model, over as many memories as both embed in that time.
 
-    Raises EmbedderUnavailable.
+    Raises Refused, NotFound, EmbedderUnavailable.
     """
-    one, each = active.model.id, -(-most // max(len(namespaces), 1))
-    sample = partial(embeddings.sample, one=one, other=one, most=each)
+    require_owner(context.caller, dry_run=True)
+    memory, embeddings = context.memory, context.memory.embeddings
+    await memory.active_model.refresh()
+    active = await memory.active_model.known()
+    if active is None or memory.embedder is None:
+        raise NotFound("There is no active model to compare with.", hint="Store something first.")
+    namespaces = await namespace_ids(memory)
+    sample = partial(
+        embeddings.sample, one=active.id, other=active.id, most=-(-request.sample // max(len(namespaces), 1))
+    )
     rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
-    items = [(text, item) for _, text in rows[:most] if (item := known_item(text)) is not None]
-    trials, done, began = (_Trial(active), _Trial(other)), 0, monotonic()
-    while done < len(items) and monotonic() - began <= seconds:
-        batch = [item for _, item in items[done : done + _BATCH]]
-        for trial in trials:
-            await trial.embed(batch)
-        done += len(batch)
-        report(done, f"{done:,} memories")
-    if not done:
-        return None
+    items = [(text, item) for _, text in rows[: request.sample] if (item := known_item(text)) is not None]
+    if not items:
+        raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
+    other = await chosen_target(context, {"provider": "bundled" if active.provider == "minilm" else "minilm"})
+    try:
+        trials, done, began = (_Trial(Target(active, memory.embedder)), _Trial(other)), 0, monotonic()
+        while not done or (done < len(items) and monotonic() - began <= request.seconds):
+            batch = [item for _, item in items[done : done + _BATCH]]
+            for trial in trials:
+                await trial.embed(batch)
+            done += len(batch)
+            context.report(done, len(items))
+    finally:
+        await other.embedder.close()
     covered = (await embeddings.coverage(namespaces, other.model.id)).values()
     per_character = trials[1].seconds / sum(len(rest) for _, (_, rest) in items[:done])
     characters, vectors = _averages([text for text, _ in items[:done]], other.model.name)

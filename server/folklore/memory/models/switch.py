@@ -15,7 +15,7 @@ so a switch that was cut off continues where it was when it is run again.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -23,12 +23,12 @@ from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.db.stores.recall import visits
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
-from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
 from folklore.log import get_logger
 from folklore.memory.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
-from folklore.memory.context import MemoryContext
-from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
-from folklore.memory.results import ModelCoverage, NamespaceCoverage
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.models.backfill import Backfill, Pace, Report
+from folklore.memory.results import SMALLEST_SAMPLE, ModelCoverage, NamespaceCoverage, Switched, Validation
 from folklore.ranking.numbers import LEAST_FETCHED
 
 log = get_logger(__name__)
@@ -44,9 +44,6 @@ _SAMPLE = 60
 _MOST_SAMPLED = 120
 _NEAREST = 10
 _QUERY_WORDS = 12
-# From a smaller sample nothing is concluded, and so many are taken of each namespace at least.
-_SMALLEST = 5
-
 # A namespace, a memory in it, and the memory's first words as a query.
 Sampled = tuple[UUID, UUID, str]
 
@@ -59,48 +56,13 @@ class Target:
     embedder: Embedder
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """Of `sample` memories, the number that each generation finds among the ten nearest to their own first words.
-
-    `shared` is the mean share of the ten that both generations have in common. `old` and `shared` are None if the old
-    model could not be reached.
-    """
-
-    sample: int
-    new: int
-    old: int | None
-    shared: float | None
-
-    @property
-    def passed(self) -> bool:
-        """True if new >= old - max(1, old / 10); without the old model, if 2 · new >= sample."""
-        if self.sample < _SMALLEST:
-            return True
-        if self.old is None:
-            return 2 * self.new >= self.sample
-        return self.new >= self.old - max(1, self.old // 10)
-
-
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """The result of a switch: the former model (None if there was none), the new one, the embeddings made."""
-
-    old: KnownModel | None
-    new: KnownModel
-    embeddings: int
-    validation: Validation | None
-
-
 class ModelSwitch:
-    """Switch, rollback and drop of embedding models in one database."""
+    """Switch, rollback and drop of embedding models in one database; each reports its progress to the request."""
 
-    def __init__(self, context: MemoryContext, *, now: Clock, pace: Pace = Pace(), report: Report) -> None:
-        self._context = context
-        self._models = Models(context.database)
-        self._now = now
+    def __init__(self, request: RequestContext, pace: Pace = Pace()) -> None:
+        self._context, self._now, self._report = request.memory, request.clock, request.report
+        self._models = Models(self._context.database)
         self._pace = pace
-        self._report = report
 
     async def to(self, target: Target, *, force: bool = False) -> Switched:
         """Switch to a model; `force` switches even if the validation fails.
@@ -111,11 +73,11 @@ class ModelSwitch:
         role = await self._models.begin(target.model, now=self._now())
         count = await self._fill(target)
         if role == "active":
-            return Switched(None, target.model, count, None)
+            return Switched(None, target.model.label, count, None)
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
-            namespaces = await self._namespaces()
+            namespaces = await namespace_ids(self._context)
             validation = await validate(self._context.embeddings, namespaces, target, Target(old, embedder))
             if not validation.passed and not force:
                 verdict = "cannot be reached" if validation.old is None else f"finds {validation.old}"
@@ -152,10 +114,10 @@ class ModelSwitch:
             )
         await self._models.retire(model.id, now=self._now())
         dropped = 0
-        for namespace in await self._namespaces():
+        for namespace in await namespace_ids(self._context):
             while deleted := await self._context.embeddings.delete(namespace, model.id, most=_DELETED_AT_ONCE):
                 dropped += deleted
-                self._report(dropped, f"{dropped:,} embeddings dropped")
+                self._report(dropped, 0)
         await self._models.delete(id=model.id)
         return dropped
 
@@ -164,7 +126,8 @@ class ModelSwitch:
     ) -> Switched:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
-        return Switched(old, target.model, count + await self._sweep(target), validation)
+        label = None if old is None else old.label
+        return Switched(label, target.model.label, count + await self._sweep(target), validation)
 
     async def _with_role(self, role: str) -> KnownModel | None:
         return next((model for model in await self._models.read() if model.role == role), None)
@@ -178,9 +141,10 @@ class ModelSwitch:
             )
 
     async def _fill(self, target: Target) -> int:
-        backfill, count = self._backfill(target, self._report), 0
+        pending = await pending_embeddings(self._context, target.model)
+        backfill, count = self._backfill(target, lambda done: self._report(done, pending)), 0
         for _ in range(_ROUNDS):
-            filled = await backfill.fill(await self._namespaces())
+            filled = await backfill.fill(await namespace_ids(self._context))
             count += filled.embeddings
             if filled.embeddings <= self._pace.batch:
                 break
@@ -188,11 +152,11 @@ class ModelSwitch:
 
     async def _sweep(self, target: Target) -> int:
         """Fill what is stored by the former model until every server has noticed the switch."""
-        backfill = self._backfill(target, lambda _done, _text: None)
+        backfill = self._backfill(target, lambda _done: None)
         count, waited = 0, 0.0
         try:
             while True:
-                count += (await backfill.fill(await self._namespaces())).embeddings
+                count += (await backfill.fill(await namespace_ids(self._context))).embeddings
                 if waited >= _SWEEP_SECONDS:
                     break
                 await asyncio.sleep(1.0)
@@ -205,13 +169,21 @@ class ModelSwitch:
         embeddings, model = self._context.embeddings, target.model.id
         return Backfill(embeddings, target.embedder, model, now=self._now, pace=self._pace, report=report)
 
-    async def _namespaces(self) -> list[UUID]:
-        return [namespace.id for namespace in await self._context.namespaces.find(None)]
+
+async def namespace_ids(context: MemoryContext) -> list[UUID]:
+    """Return the ids of all namespaces."""
+    return [namespace.id for namespace in await context.namespaces.find(None)]
+
+
+async def pending_embeddings(context: MemoryContext, model: KnownModel) -> int:
+    """Count the memories without an embedding of a model."""
+    coverage = await context.embeddings.coverage(await namespace_ids(context), model.id)
+    return sum(item.pending for item in coverage.values())
 
 
 async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target) -> Validation:
     """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
-    each = max(_SMALLEST, _SAMPLE // max(len(namespaces), 1))
+    each = max(SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
         rows = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
@@ -261,6 +233,14 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
             return Target(registered or model, embedder)
         await embedder.close()
     raise Conflict("99 models have this name already.", hint="Drop some with `folklore embeddings drop`.")
+
+
+async def chosen_target(context: RequestContext, properties: Mapping[str, str | None]) -> Target:
+    """Reach the model of the settings with these properties. Raises as target_of, and InvalidInput for none."""
+    choice, build = context.model_of({name: value for name, value in properties.items() if value is not None})
+    if choice is None:
+        raise InvalidInput("provider", "must not be none.", hint="Set embedding.provider: none in the settings.")
+    return await target_of(choice, Models(context.memory.database), build)
 
 
 def _same(one: KnownModel, other: KnownModel) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
 from folklore.errors import FolkloreError
+from folklore.lazy import Lazy
 from folklore.memory import requests
 from folklore.memory.service.code import mark, prepare
 from folklore.model import Caller
+from folklore.phases import Advance, phase
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
+    from folklore.memory.service import operations
+    from folklore.memory.transfer import export, importer
+    from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.usage import UsageRecorder
+else:
+    operations = Lazy("folklore.memory.service.operations")
+    export, importer = Lazy("folklore.memory.transfer.export"), Lazy("folklore.memory.transfer.importer")
 
 
 class Operations(Protocol):
@@ -42,13 +51,13 @@ class Service:
     usage: Callable[[], UsageRecorder]
     on_denial: Callable[[str, FolkloreError], None] = _ignore
 
-    async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
+    async def call(self, request: requests.Returns[requests.Result], report: Advance | None = None) -> requests.Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
-        from folklore.memory.service.operations import operation_of  # imports every use case
-
-        operation = operation_of(request)
+        operation = operations.operation_of(request)
         try:
             context = await self.open()
+            if report is not None:
+                context = replace(context, report=report)
             if context.copy is not None:
                 request = await prepare(context.copy, request, self.call)
             result = await operation.use_case()(context, request)
@@ -58,3 +67,16 @@ class Service:
         if operation.record is not None:
             operation.record(self, context, request, result)
         return cast("requests.Result", result if context.copy is None else await mark(context.copy, result))
+
+    async def import_lines(
+        self, lines: Lines, request: requests.ImportRequest, steps: Callable[[], tuple[int, int]]
+    ) -> None:
+        """Import lines, counted in the report of the request; `steps` returns those done, and all. As import_chunks."""
+        with phase("Importing") as advance:
+            await importer.import_lines(await self.open(), lines, request, lambda: advance(*steps()))
+
+    async def export(self, request: requests.ExportRequest) -> AsyncGenerator[str, None]:
+        """Yield the lines of an export. Raises FolkloreError."""
+        async with aclosing(export.export_lines(await self.open(), request)) as lines:
+            async for line in lines:
+                yield line

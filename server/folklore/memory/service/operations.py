@@ -13,6 +13,7 @@ from folklore.memory.auth import audit, caller, console_sessions, invitations, t
 from folklore.memory.context import RequestContext
 from folklore.memory.health import checkup, status
 from folklore.memory.hooks import events, injected, stated
+from folklore.memory.models import operations as models, recommend
 from folklore.memory.namespaces import administration, merge
 from folklore.memory.recall import pipeline, presets, trace
 from folklore.memory.records import activity, forget, get, listing, log, overview, relate, retag, review, store, update
@@ -108,6 +109,11 @@ _ALL: tuple[Operation[Any], ...] = (
     Operation(of.JobsRequest, lambda: status.read_jobs),
     Operation(of.RunJobsRequest, lambda: status.run_jobs),
     Operation(of.EmbeddingsRequest, lambda: status.read_embeddings),
+    Operation(of.BackfillRequest, lambda: models.backfill),
+    Operation(of.SwitchModelRequest, lambda: models.switch_model),
+    Operation(of.RestoreModelRequest, lambda: models.restore_model),
+    Operation(of.DropModelRequest, lambda: models.drop_model),
+    Operation(of.RecommendModelRequest, lambda: recommend.recommend_model),
     Operation(of.ListTokensRequest, lambda: tokens.list_tokens),
     Operation(of.RevokeTokensRequest, lambda: tokens.revoke_tokens),
     Operation(of.AuditRequest, lambda: audit.read_audit),

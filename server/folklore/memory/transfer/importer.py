@@ -1,9 +1,9 @@
 """Import of JSON Lines: lines become checked memories, which are written in batches, each in one transaction."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from time import monotonic
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -13,16 +13,15 @@ from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
+from folklore.memory.permissions import opens, require, require_new_namespace
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
 from folklore.memory.requests import ForgetRequest, ImportRequest
 from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
-from folklore.memory.transfer.formats.line import Lines, SourceLine
-from folklore.memory.transfer.formats.pages import Pages
+from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Line, cleaned, read_line
-from folklore.memory.transfer.report import Report
+from folklore.memory.transfer.json_lines import Line, Stated, cleaned, read_line
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
 from folklore.text import names
@@ -33,48 +32,71 @@ from folklore.text.dates.zones import with_zone
 BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
+_AT_ONCE = 20  # lines that are checked, .3 ms each
 _TRIES = 5
 _PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
 
 
 async def import_lines(
+    context: RequestContext, lines: Lines, request: ImportRequest, progress: Callable[[], None] = lambda: None
+) -> None:
+    """Store the memories of these lines as import_chunks does; read them in a thread."""
+
+    async def chunks() -> AsyncIterator[list[SourceLine]]:
+        source = chunks_of(lines, BATCH)
+        # A daemon thread, which may wait for a terminal: Ctrl-C must not wait for it.
+        while chunk := await in_thread(lambda: next(source, None), "import-read"):
+            yield chunk
+
+    await import_chunks(context, chunks(), request, progress)
+
+
+async def import_chunks(
     context: RequestContext,
-    lines: Lines,
+    chunks: AsyncIterator[Sequence[SourceLine]],
     request: ImportRequest,
-    report: Report,
     progress: Callable[[], None] = lambda: None,
 ) -> None:
-    """Store the memories of these lines batch by batch and count in `report`; call `progress` after each piece.
+    """Store the memories of these lines batch by batch, count in the report, and call `progress` after each piece.
 
     A bad line is counted and does not stop the others. An existing memory stays as it is unless the request says
-    otherwise, so that an interrupted import can simply be repeated. Several imports may share a report. Raises Conflict
+    otherwise, so that an interrupted import can simply be repeated. A caller with grants is the author of everything,
+    and states neither the past of a memory nor its vector. Several imports may share a report. Raises Conflict
     (on_conflict `fail`), Refused, Unavailable; memories that the report counts as stored stay stored.
     """
     if not (context.caller.may_write or request.dry_run):
         raise Refused("Folklore is set to read-only; nothing was imported.")
+    report = request.report
     began = monotonic() - report.seconds
-    importer = _Importer(context, request, report)
+    importer = _Importer(context, request)
     try:
-        while chunk := await _next_lines(lines):
+        await _forget_removed(context, request)
+        async for chunk in chunks:
             for line in chunk:
                 report.lines += 1
                 report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
                 await importer.take(line)
+                if report.lines % _AT_ONCE == 0:
+                    await asyncio.sleep(0)  # the server answers other requests meanwhile
             report.seconds = monotonic() - began
             progress()
         await importer.finish()
+        if report.without_vector:
+            context.note_pending()
     finally:
+        context.memory.changed()
         report.seconds = monotonic() - began
         progress()
 
 
-async def forget_removed(context: RequestContext, pages: Pages, request: ImportRequest, report: Report) -> None:
+async def _forget_removed(context: RequestContext, request: ImportRequest) -> None:
     """Forget the memories of sections that are no longer in their pages, 1,000 in one transaction; undo restores them.
 
     Only memories that an import of the same origin made are affected, and only under the policy `overwrite`. Before the
     import: a section that moved to another page has the same text, which is stored once.
     """
-    if request.on_conflict != "overwrite":
+    pages = request.pages
+    if pages is None or request.on_conflict != "overwrite":
         return
     transfers = Transfers(context.memory.database)
     name = names.normalise(request.namespace or context.namespace())
@@ -83,29 +105,21 @@ async def forget_removed(context: RequestContext, pages: Pages, request: ImportR
         return
     imported = await transfers.imported(namespace=namespace, origin=pages.origin, below=pages.below)
     ids = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
-    report.removed += len(ids)
+    request.report.removed += len(ids)
     if not request.dry_run:
         for start in range(0, len(ids), MAX_AT_ONCE):
             await forget(context, ForgetRequest(ids=tuple(ids[start : start + MAX_AT_ONCE]), namespaces=(name,)))
 
 
-async def _next_lines(lines: Lines) -> list[SourceLine]:
-    """Read the next lines in a daemon thread, which may wait for a terminal: Ctrl-C must not wait for it."""
-    try:
-        return await in_thread(lambda: list(islice(lines, BATCH)), "import-read")
-    except OSError as error:
-        raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
-
-
 class _Importer:
     """A run over a source: checks each line and passes it to the import of its namespace."""
 
-    def __init__(self, context: RequestContext, request: ImportRequest, report: Report) -> None:
+    def __init__(self, context: RequestContext, request: ImportRequest) -> None:
         self.context = context
         self.request = request
-        self.report = report
+        self.report = request.report
         self.transfers = Transfers(context.memory.database)
-        self.vectors = ImportedVectors(context.memory, self.transfers, report)
+        self.vectors = ImportedVectors(context.memory, self.transfers, self.report)
         self._namespaces: dict[str, _NamespaceImport] = {}
 
     async def take(self, source: SourceLine) -> None:
@@ -142,6 +156,8 @@ class _Importer:
         line = read_line(raw)
         for name in line.ignored:
             self.report.ignore(name)
+        if self.context.caller.access is not None:
+            line = replace(line, value=_stated(line.value))
         value = line.value
         if isinstance(value, str):
             self.report.skip(value)
@@ -163,6 +179,10 @@ class _Importer:
         name = names.normalise(request.namespace or stated or self.context.namespace())
         key = names.key(name)
         if key not in self._namespaces:
+            try:
+                require(self.context.caller, name, "writer", dry_run=request.dry_run)
+            except Refused as error:  # which would be counted as a secret
+                raise InvalidInput("namespace", error.message, hint=error.hint) from None
             self._namespaces[key] = _NamespaceImport(name, self)
         return self._namespaces[key].name
 
@@ -295,6 +315,8 @@ class _NamespaceImport:
     async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
         run = self._run
         vectors, pending = await run.vectors.vectors(memories)
+        if not opens(run.context.caller, self.name) and await self._namespace_id() is None:
+            await require_new_namespace(run.context.memory.root.namespaces, run.context.caller.author, run.context.now)
         namespace, all_or_nothing = namespace_for(self.name, memories), run.request.on_conflict == "fail"
         batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
         ids = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
@@ -332,6 +354,20 @@ class _NamespaceImport:
         if self._id is None:
             self._id = await self._run.transfers.namespace_id(self.name)
         return self._id
+
+
+def _stated(value: Stated) -> Stated:
+    """Return what a caller with grants may state: not who wrote what, nor what became of it, nor its vector."""
+    if isinstance(value, tuple):
+        return ()
+    if isinstance(value, Relation):
+        return replace(value, author=None)
+    if isinstance(value, TransferredMemory):
+        past = value.past
+        if past.forgotten_at or past.superseded_at or past.superseded_by:
+            return "forgotten or superseded memory"
+        return replace(value, draft=replace(value.draft, author=None), past=Past(), vector=None)
+    return "revision" if isinstance(value, Revision) else value
 
 
 def _links_of(memory: TransferredMemory) -> list[Link]:

@@ -48,6 +48,7 @@ M = TypeVar("M", bound=BaseModel)
 
 # The namespaces of a header, the first line of an export.
 Header = tuple[TransferredNamespace, ...]
+Stated = Header | TransferredMemory | Relation | Revision | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Line:
     The value of a line that an import does not read is its type.
     """
 
-    value: Header | TransferredMemory | Relation | Revision | str
+    value: Stated
     namespace: str | None = None
     ignored: tuple[str, ...] = ()
 

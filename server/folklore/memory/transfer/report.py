@@ -1,6 +1,7 @@
 """The result of an import: counts, and the reasons of lines that were left out."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from folklore.errors import FolkloreError, Refused
 
@@ -56,6 +57,11 @@ class Report:
     def rate(self) -> float:
         """Settled memories per second."""
         return self.settled / self.seconds if self.seconds else 0.0
+
+    def replace(self, counts: dict[str, Any]) -> None:
+        """Take over the counts of a server, which went on from these."""
+        for name, value in counts.items():
+            setattr(self, name, [Failure(**item) for item in value] if name in ("refusals", "failures") else value)
 
     def settle(self, namespace: str, *, new: int, overwritten: int, duplicates: int) -> None:
         """Count memories of one namespace that are stored now."""

@@ -23,23 +23,14 @@ _PINNED = FiltersRequest.model_validate({"pinned": True})
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """Bar of a chart: its corner, and its height."""
-
-    x: int
-    top: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
-    """Numbers by day as bars of one colour, with their sum and the highest; a day without any has no bar."""
+    """Numbers by day as bars (left, top, height) of one colour, with their sum and the highest; 0 has no bar."""
 
     noun: str
     fill: str
     width: int
     height: int
-    bars: Sequence[Bar]
+    bars: Sequence[tuple[int, float, float]]
     total: int
     most: int
 
@@ -48,16 +39,8 @@ class Chart:
         """Scale the numbers of some days to the highest."""
         most = max(numbers)
         heights = [(place, round(_HEIGHT * number / most, 1)) for place, number in enumerate(numbers) if number]
-        bars = [Bar(place * _DAY + 1, round(_HEIGHT - height, 1), height) for place, height in heights]
+        bars = [(place * _DAY + 1, round(_HEIGHT - height, 1), height) for place, height in heights]
         return cls(noun, fill, len(numbers) * _DAY, _HEIGHT, bars, sum(numbers), most)
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person with the changes of the week, most memories first."""
-
-    name: str
-    changes: Sequence[str]
 
 
 async def show(visit: Visit) -> Response:
@@ -92,12 +75,12 @@ def _most_urgent(attention: Sequence[Attention]) -> Sequence[Attention]:
     return sorted(attention, key=decisions, reverse=True)[:_URGENT]
 
 
-def _people(changes: Sequence[AuthorChanges]) -> Sequence[Person]:
-    """Return the people with most changes."""
+def _people(changes: Sequence[AuthorChanges]) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return the people with most changes of the week, and these."""
     by_name: dict[str, list[str]] = {}
     for change in changes:
         by_name.setdefault(change.author, []).append(f"{DONE[change.action]} {change.memories:,}")
-    return [Person(name, done) for name, done in list(by_name.items())[:_PEOPLE]]
+    return list(by_name.items())[:_PEOPLE]
 
 
 ROUTES = [get("/", show)]

@@ -23,11 +23,6 @@ class Session:
     texts: Sequence[InjectedText]
 
     @property
-    def tokens(self) -> int:
-        """The tokens of all texts."""
-        return sum(text.tokens for text in self.texts)
-
-    @property
     def memories(self) -> int:
         """The number of memories in all texts."""
         return sum(len(text.memories) for text in self.texts)

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from folklore.background import in_background
 from folklore.errors import FolkloreError, Unavailable
 from folklore.http.console.guard import Visitor
-from folklore.http.console.pages.timeline import asked, rows
+from folklore.http.console.pages.timeline import asked, shared
 from folklore.http.console.visit import Visit
 from folklore.http.error_responses import refusal
 from folklore.http.team import Team
@@ -84,7 +84,7 @@ class LiveFeed:
         """Yield the messages of one stream until its session ends."""
         with self._listening(listener), self._team.watch.watching(listener.caller.token, listener.woken.set):
             # Without a cursor the stream begins after the latest events.
-            yield _ALIVE if request.after is None else _message(first)
+            yield _ALIVE if request.after is None else await _message(visit, first)
             request = request.model_copy(update={"after": first.after})
             if first.more:
                 listener.woken.set()
@@ -103,7 +103,7 @@ class LiveFeed:
                 request = request.model_copy(update={"after": read.after})
                 if read.more:
                     listener.woken.set()
-                yield _message(read)
+                yield await _message(visit, read)
 
     async def _is_open(self, listener: _Listener, woken: bool) -> bool:
         """Look the session up again; return True if there are events to read for it. Raises Unauthenticated."""
@@ -144,8 +144,9 @@ class LiveFeed:
             await asyncio.sleep(_PAUSE)
 
 
-def _message(read: Activity) -> str:
+async def _message(visit: Visit, read: Activity) -> str:
     """Return the message with some events, oldest first, and the cursor after them; a sign of life without any."""
     if not read.events:
         return _ALIVE
-    return f"id: {read.after}\nevent: activity\ndata: {json.dumps(rows(read.events))}\n\n"
+    shown = [await visit.fragment("timeline_event.html", event=event, **shared(visit)) for event in read.events]
+    return f"id: {read.after}\nevent: activity\ndata: {json.dumps(shown)}\n\n"

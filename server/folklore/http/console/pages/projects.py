@@ -15,7 +15,6 @@ from folklore.memory import requests
 from folklore.memory.permissions import require_owner, role_in
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
-from folklore.memory.transfer.report import Report
 from folklore.model import Namespace, Role
 
 _PROJECTS = 50
@@ -101,10 +100,9 @@ async def import_file(visit: Visit) -> Response:
     request = requests.ImportRequest.model_validate(
         {"namespace": project or None, "on_conflict": form.get("on_conflict", "skip"), "dry_run": dry_run}
     )
-    report = Report()
-    await import_lines(await visit.service.open(), json_lines(io.BytesIO(content.encode())), request, report)
+    await import_lines(await visit.service.open(), json_lines(io.BytesIO(content.encode())), request)
     return await visit.render(
-        "import.html", report=report, dry_run=dry_run, project=project, on_conflict=request.on_conflict
+        "import.html", report=request.report, dry_run=dry_run, project=project, on_conflict=request.on_conflict
     )
 
 

@@ -42,9 +42,9 @@ from folklore.http.console.visit import (
     read_form,
 )
 from folklore.http.error_responses import Path
-from folklore.http.exports import Exports
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
+from folklore.http.transfers import Exports
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
 from folklore.memory.requests import ExportRequest, field_errors
 from folklore.memory.service import Service

@@ -1,6 +1,6 @@
-"""Timeline: who stored, changed, forgot and recalled what, by day, page by page; and the rows of the live feed."""
+"""Timeline: who stored, changed, forgot and recalled what, by day, page by page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, get_args
 
@@ -11,11 +11,9 @@ from folklore.http.console.page_routes import get
 from folklore.http.console.render import day
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import ActivityRequest
-from folklore.memory.results import DONE, Action, Event
-from folklore.text.amounts import amount
+from folklore.memory.results import DONE, Action
 
-# Events of a page, memories of an event.
-_EVENTS, _MEMORIES = 50, 3
+_EVENTS = 50  # of a page
 # What a person may ask for, by its name in the address.
 KINDS: Mapping[str, tuple[Action, ...]] = {
     "stored": ("store", "import"),
@@ -29,15 +27,13 @@ async def show(visit: Visit) -> Response:
     """Show a page of events, newest first."""
     end = visit.query.get("before") or None
     read = await visit.call(asked(visit, before=end))
-    choices = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
-    events = [row | {"moment": event.at} for row, event in zip(rows(read.events), read.events, strict=True)]
-    days = [(name, list(group)) for name, group in groupby(events, key=lambda row: row["day"])]
+    days = [(name, list(group)) for name, group in groupby(read.events, key=lambda event: day(event.at))]
     return await visit.render(
         "timeline.html",
         days=days,
         read=read,
         is_latest=end is None,
-        choices=choices,
+        **shared(visit),
         kinds=["", *KINDS],
         projects=sorted({event.namespace for event in read.events}),
         authors=sorted({event.author for event in read.events}),
@@ -58,24 +54,9 @@ def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
     )
 
 
-def rows(events: Iterable[Event]) -> Sequence[dict[str, Any]]:
-    """Return events as the page and the live feed show them."""
-    return [
-        {
-            "at": event.at.isoformat(),
-            "day": day(event.at),
-            "author": event.author,
-            "agent": event.agent,
-            "done": f"{DONE[event.action]} {amount(event.amount, 'memory')}",
-            "project": event.namespace,
-            "memories": [
-                {"id": str(memory.id), "text": memory.summary or memory.content}
-                for memory in event.memories[:_MEMORIES]
-            ],
-            "more": max(event.amount - min(len(event.memories), _MEMORIES), 0),
-        }
-        for event in events
-    ]
+def shared(visit: Visit) -> dict[str, Any]:
+    """Return what the template of an event needs: the filters of the address, and words for actions."""
+    return {"choices": {name: visit.query.get(name) or None for name in ("project", "author", "kind")}, "done": DONE}
 
 
 ROUTES = [get("/timeline", show)]

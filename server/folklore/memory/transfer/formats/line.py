@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from itertools import islice
+from typing import Any, BinaryIO, NamedTuple, cast
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.errors import FolkloreError, InvalidInput, Refused
+from folklore.errors import FolkloreError, InvalidInput, Refused, error_from_code
 from folklore.text.secrets.finder import find
 from folklore.text.tags import kind_of
 
@@ -50,6 +51,35 @@ def json_lines(source: BinaryIO) -> Lines:
         yield SourceLine(number, raw)
         while len(raw) > LINE_BYTES and not raw.endswith(b"\n"):
             raw = source.readline(LINE_BYTES + 1)
+
+
+def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
+    """Yield the lines of a source, so many at once. Raises InvalidInput if it cannot be read any further."""
+    try:
+        while chunk := list(islice(lines, most)):
+            yield chunk
+    except OSError as error:
+        raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
+
+
+def encoded(lines: Iterable[SourceLine]) -> bytes:
+    """Return lines as they are sent to a server: number and place, a tab, and the line or its error."""
+    return b"".join(
+        json.dumps((number, file, begins, None if isinstance(raw, bytes) else (raw.message, raw.hint))).encode()
+        + b"\t%s\n" % (raw.rstrip(b"\n") if isinstance(raw, bytes) else b"")
+        for number, raw, file, begins in lines
+    )
+
+
+def decoded(line: bytes) -> SourceLine:
+    """Return a line that a client has sent. Raises InvalidInput."""
+    head, _, raw = line.partition(b"\t")
+    try:
+        number, file, begins, error = json.loads(head)
+        given = cast("InvalidInput", error_from_code(InvalidInput.code, *error)) if error else raw
+        return SourceLine(int(number), given, str(file), int(begins))
+    except (ValueError, TypeError, RecursionError):
+        raise InvalidInput("body", "is not what `folklore import` of this version sends.") from None
 
 
 def skipped_line(reason: str) -> bytes:

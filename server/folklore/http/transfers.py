@@ -1,0 +1,126 @@
+"""Exports and imports over HTTP: lines in batches, few at once.
+
+The first line of an import is its request; the others are worked on as they arrive.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from dataclasses import asdict
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from folklore.errors import Conflict, FolkloreError, InvalidInput, Unavailable
+from folklore.http.error_responses import failure
+from folklore.memory.requests import ExportRequest, ImportRequest, read_request
+from folklore.memory.service import Service
+from folklore.memory.transfer.formats.line import SourceLine, decoded
+from folklore.memory.transfer.importer import import_chunks
+
+# Each export holds a connection to the database for as long as its reader takes.
+_EXPORTS, _IMPORTS = 2, 4
+_LINES = 200
+# A client may read from a pipe that seldom has something.
+_SILENT_SECONDS = 900.0
+# In bytes. The first line has the ids of all sections of the pages: 400,000 at most.
+_LONGEST_LINE = 16 * 2**20
+
+
+class Exports:
+    """Exports of one worker."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._running = asyncio.Semaphore(_EXPORTS)
+
+    async def answer(self, request: ExportRequest) -> StreamingResponse:
+        """Return the lines once the first ones exist: an error before them can still have its own status.
+
+        Raises Conflict while too many run, and what an export raises.
+        """
+        if self._running.locked():
+            raise Conflict(f"{_EXPORTS} exports are running already.", hint="Try again when one of them has ended.")
+        batches = self._batches(request)
+        first = await anext(batches)
+
+        async def whole() -> AsyncIterator[str]:
+            async with aclosing(batches):
+                yield first
+                async for batch in batches:
+                    yield batch
+
+        return StreamingResponse(whole(), media_type="application/x-ndjson")
+
+    async def _batches(self, request: ExportRequest) -> AsyncGenerator[str, None]:
+        """Yield the lines of an export, joined in batches."""
+        async with self._running:
+            batch: list[str] = []
+            async with aclosing(self._service.export(request)) as lines:
+                async for line in lines:
+                    batch.append(line)
+                    if len(batch) == _LINES:
+                        yield "\n".join(batch) + "\n"
+                        batch = []
+            if batch:
+                yield "\n".join(batch) + "\n"
+
+
+class Body:
+    """The body of a request, read as it arrives; `is_whole` when its end has."""
+
+    def __init__(self, request: Request) -> None:
+        self.is_whole = False
+        self._stream = request.stream()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield whole lines. Raises InvalidInput, ClientDisconnect."""
+        rest = b""
+        while data := await self.read():
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield line
+            if len(rest) > _LONGEST_LINE:
+                raise InvalidInput("body", f"has a line of more than {_LONGEST_LINE:,} bytes.")
+
+    async def read(self) -> bytes:
+        """Return the next bytes, none at the end. Raises ClientDisconnect, for a silent client too."""
+        try:
+            data = await asyncio.wait_for(anext(self._stream, b""), _SILENT_SECONDS)
+        except TimeoutError:
+            raise ClientDisconnect from None
+        self.is_whole = not data
+        return data
+
+
+class Imports:
+    """Imports of one worker."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._running = asyncio.Semaphore(_IMPORTS)
+
+    async def answer(self, body: Body) -> Response:
+        """Import the lines of a body, and return the counts, or the error once the body is read."""
+        with suppress(ClientDisconnect):
+            try:
+                return JSONResponse({"result": await self._result(body.lines())})
+            except FolkloreError as error:
+                self._service.on_denial("import", error)
+                while await body.read():  # a client that still sends would not read the answer
+                    pass
+                return failure(error)
+        return failure(Unavailable("The request ended before its end."))
+
+    async def _result(self, lines: AsyncIterator[bytes]) -> dict[str, object]:
+        if self._running.locked():
+            raise Conflict(f"{_IMPORTS} imports are running already.", hint="Try again when one of them has ended.")
+        async with self._running:
+            request = read_request(ImportRequest, await anext(lines, b""))
+            await import_chunks(await self._service.open(), _chunks(lines), request)
+        return asdict(request.report)
+
+
+async def _chunks(lines: AsyncIterator[bytes]) -> AsyncIterator[list[SourceLine]]:
+    async for line in lines:
+        yield [decoded(line)]
