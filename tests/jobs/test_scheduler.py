@@ -129,9 +129,8 @@ async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
 
 
 async def test_a_server_shows_that_a_long_run_goes_on_and_cancels_it_when_its_client_leaves(
-    database: Database, pending: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    database: Database, pending: None, settings: Settings
 ) -> None:
-    monkeypatch.setattr("folklore.http.server.api._SIGN_SECONDS", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         model = EmbeddingSettings(provider="openai", url=url, model="silent", dimensions=8)
