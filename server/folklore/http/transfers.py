@@ -15,12 +15,11 @@ from folklore.errors import Conflict, FolkloreError, InvalidInput, Unavailable
 from folklore.http.error_responses import failure
 from folklore.memory.requests import ExportRequest, ImportRequest, read_request
 from folklore.memory.service import Service
-from folklore.memory.transfer.formats.line import SourceLine, decoded
+from folklore.memory.transfer.formats.line import decoded
 from folklore.memory.transfer.importer import import_chunks
 
-# Each export holds a connection to the database for as long as its reader takes.
-_EXPORTS, _IMPORTS = 2, 4
-_LINES = 200
+# At once: an export holds a connection to the database for as long as its reader takes. Then the lines of a batch.
+_EXPORTS, _IMPORTS, _LINES = 2, 4, 200
 # A client may read from a pipe that seldom has something.
 _SILENT_SECONDS = 900.0
 # In bytes. The first line has the ids of all sections of the pages: 400,000 at most.
@@ -82,6 +81,8 @@ class Body:
                 yield line
             if len(rest) > _LONGEST_LINE:
                 raise InvalidInput("body", f"has a line of more than {_LONGEST_LINE:,} bytes.")
+        if rest:
+            yield rest
 
     async def read(self) -> bytes:
         """Return the next bytes, none at the end. Raises ClientDisconnect, for a silent client too."""
@@ -117,10 +118,6 @@ class Imports:
             raise Conflict(f"{_IMPORTS} imports are running already.", hint="Try again when one of them has ended.")
         async with self._running:
             request = read_request(ImportRequest, await anext(lines, b""))
-            await import_chunks(await self._service.open(), _chunks(lines), request)
+            chunks = ([decoded(line)] async for line in lines)
+            await import_chunks(await self._service.open(), chunks, request)
         return asdict(request.report)
-
-
-async def _chunks(lines: AsyncIterator[bytes]) -> AsyncIterator[list[SourceLine]]:
-    async for line in lines:
-        yield [decoded(line)]

@@ -32,6 +32,7 @@ from folklore.text.dates.zones import with_zone
 BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
+_MOST_OF_A_MEMBER = 200_000  # lines: of a dry run and of relations, something is remembered of each
 _AT_ONCE = 20  # lines that are checked, .3 ms each
 _TRIES = 5
 _PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
@@ -74,6 +75,8 @@ async def import_chunks(
         async for chunk in chunks:
             for line in chunk:
                 report.lines += 1
+                if report.lines > _MOST_OF_A_MEMBER and context.caller.access is not None:
+                    raise InvalidInput("FILE", f"has more than {_MOST_OF_A_MEMBER:,} lines.", hint="Divide it.")
                 report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
                 await importer.take(line)
                 if report.lines % _AT_ONCE == 0:
