@@ -1,7 +1,4 @@
-"""Exports and imports over HTTP: lines in batches, few at once.
-
-The first line of an import is its request; the others are worked on as they arrive.
-"""
+"""Exports and imports over HTTP, few at once. The first line of an import is its request."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator

@@ -593,14 +593,14 @@ class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
     """Read the embedding models and their coverage; counts exactly."""
 
 
-class BackfillRequest(Request, Returns[results.Backfilled]):
+class BackfillRequest(Request, Returns[results.BackfillResult]):
     """Make the pending embeddings in the active model, at most `rate` a second."""
 
     rate: Rate = None
     lasting = True
 
 
-class SwitchModelRequest(Request, Returns[results.Switched]):
+class SwitchModelRequest(Request, Returns[results.SwitchResult]):
     """Switch to the model of the server's settings with these properties; `force` switches to a worse one too."""
 
     provider: str | None = None
@@ -611,7 +611,7 @@ class SwitchModelRequest(Request, Returns[results.Switched]):
     lasting = True
 
 
-class RestoreModelRequest(Request, Returns[results.Switched]):
+class RestoreModelRequest(Request, Returns[results.SwitchResult]):
     """Switch back to the previous model; `at_once` before its missing embeddings are made."""
 
     at_once: bool = False
@@ -619,7 +619,7 @@ class RestoreModelRequest(Request, Returns[results.Switched]):
     lasting = True
 
 
-class DropModelRequest(Request, Returns[results.Dropped]):
+class DropModelRequest(Request, Returns[results.DropResult]):
     """Delete the embeddings of a model, given by its name or id, or by its role."""
 
     model: str | None = None

@@ -456,7 +456,7 @@ class EmbeddingsInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Backfilled:
+class BackfillResult:
     """The model of a backfill, the embeddings made, and the number of texts without a word that it knows."""
 
     model: str
@@ -488,7 +488,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class SwitchResult:
     """The former model, None if there was none, the active one, and the embeddings made."""
 
     old: str | None
@@ -498,7 +498,7 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DropResult:
     """A model that was deleted, and the number of its embeddings."""
 
     model: str

@@ -22,7 +22,7 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models import switch
 from folklore.memory.models.backfill import Pace
 from folklore.memory.models.switch import ModelSwitch, model_coverage, target_of
-from folklore.memory.results import Switched
+from folklore.memory.results import SwitchResult
 from folklore.model import Caller
 from folklore.ranking.weights import Ranking
 from tests import embedders
@@ -91,7 +91,7 @@ class World:
         request = RequestContext(context, Caller("tester"), NOON, clock=lambda: NOON)
         return ModelSwitch(request, Pace(**{"batch": 4, "patience": 0.0} | options))
 
-    async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> Switched:
+    async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> SwitchResult:
         library = self.server().library
         await library.find_namespaces([])
         target = await target_of(ModelChoice("fake", name), self.models, self.build)

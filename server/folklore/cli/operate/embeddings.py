@@ -23,7 +23,7 @@ from folklore.memory.requests import (
     SwitchModelRequest,
     result_json,
 )
-from folklore.memory.results import Switched
+from folklore.memory.results import SwitchResult
 
 _PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
 # For an embedding service with a rate limit.
@@ -172,7 +172,7 @@ def _changed(ctx: click.Context, request: Returns[Result]) -> Result:
         raise click.exceptions.Abort from None
 
 
-def _print_switched(done: Switched, as_json: bool) -> None:
+def _print_switched(done: SwitchResult, as_json: bool) -> None:
     validation = done.validation
     if as_json:
         models = {"from": done.old, "to": done.new}

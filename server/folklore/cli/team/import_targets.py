@@ -252,19 +252,20 @@ async def described(targets: Sequence[Target], operations: Operations, caller: C
     """Add to each target what is stored in its namespace, and who can read it, as far as the caller may know."""
     namespaces = await operations.call(ListNamespacesRequest())
     tokens = await operations.call(ListTokensRequest()) if caller.owner else ()
-    unknown, private = () if caller.owner else ("its team",), names.private(caller.principal)
     counts = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
     others = [token for token in tokens if token.principal.lower() != caller.principal.lower()]
     owners = tuple(sorted({token.principal for token in others if token.owner}))
+
+    def readers(namespace: str) -> tuple[str, ...]:
+        if not caller.owner:
+            return () if namespace == names.private(caller.principal) else ("its team",)
+        return tuple(sorted({token.principal for token in others if _opens(token, namespace)}))
+
     return [
         target
         if target.namespace is None
         else replace(
-            target,
-            stored=counts.get(names.key(target.namespace)),
-            readers=tuple(sorted({token.principal for token in others if _opens(token, target.namespace)}))
-            or (() if target.namespace == private else unknown),
-            owners=owners,
+            target, stored=counts.get(names.key(target.namespace)), readers=readers(target.namespace), owners=owners
         )
         for target in targets
     ]

@@ -12,7 +12,7 @@ from folklore.memory.models.switch import ModelSwitch, chosen_target, namespace_
 from folklore.memory.permissions import require_owner
 
 
-async def backfill(context: RequestContext, request: requests.BackfillRequest) -> results.Backfilled:
+async def backfill(context: RequestContext, request: requests.BackfillRequest) -> results.BackfillResult:
     """Make the pending embeddings in the active model. Raises Refused, InvalidInput, EmbedderUnavailable."""
     require_owner(context.caller)
     memory, pace = context.memory, Pace(per_second=request.rate)
@@ -21,16 +21,13 @@ async def backfill(context: RequestContext, request: requests.BackfillRequest) -
         raise InvalidInput("embedding.provider", "must not be none to make embeddings.", hint="Set it in the settings.")
     model = await model_of(embedder)
     pending = await pending_embeddings(memory, model)
-
-    def report(done: int) -> None:
-        context.report(done, pending)
-
-    work = Backfill(memory.embeddings, embedder, model.id, now=context.clock, pace=pace, report=report)
+    work = Backfill(memory.embeddings, embedder, model.id, now=context.clock, pace=pace)
+    work.report = lambda done: context.report(done, pending)
     filled = await work.fill(await namespace_ids(memory))
-    return results.Backfilled(model.label, filled.embeddings, filled.wordless)
+    return results.BackfillResult(model.label, filled.embeddings, filled.wordless)
 
 
-async def switch_model(context: RequestContext, request: requests.SwitchModelRequest) -> results.Switched:
+async def switch_model(context: RequestContext, request: requests.SwitchModelRequest) -> results.SwitchResult:
     """Switch to the model of the settings with these properties. Raises Refused, InvalidInput, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -41,7 +38,7 @@ async def switch_model(context: RequestContext, request: requests.SwitchModelReq
         await target.embedder.close()
 
 
-async def restore_model(context: RequestContext, request: requests.RestoreModelRequest) -> results.Switched:
+async def restore_model(context: RequestContext, request: requests.RestoreModelRequest) -> results.SwitchResult:
     """Switch back to the previous model. Raises Refused, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -49,7 +46,7 @@ async def restore_model(context: RequestContext, request: requests.RestoreModelR
     return await ModelSwitch(context, Pace(per_second=request.rate)).back(build, at_once=request.at_once)
 
 
-async def drop_model(context: RequestContext, request: requests.DropModelRequest) -> results.Dropped:
+async def drop_model(context: RequestContext, request: requests.DropModelRequest) -> results.DropResult:
     """Delete the embeddings of a model, given by its name, its id or its role. Raises Refused, NotFound, Conflict."""
     require_owner(context.caller)
     models, role = await Models(context.memory.database).read(), request.role
@@ -59,4 +56,4 @@ async def drop_model(context: RequestContext, request: requests.DropModelRequest
             "Several models have this name; give the id." if matches else "There is no such model.",
             hint="`folklore embeddings status --json` lists them.",
         )
-    return results.Dropped(matches[0].label, await ModelSwitch(context).drop(matches[0]))
+    return results.DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))

@@ -21,6 +21,7 @@ from folklore.memory.models.switch import Target, chosen_target, namespace_ids
 from folklore.memory.permissions import require_owner
 from folklore.memory.requests import RecommendModelRequest
 from folklore.memory.results import ModelMeasure, Recommendation
+from folklore.phases import Advance
 from folklore.text.passages import passages
 
 _BATCH, _HITS, _FEWEST_WORDS = 16, 5, 4
@@ -82,22 +83,16 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
     if active is None or memory.embedder is None:
         raise NotFound("There is no active model to compare with.", hint="Store something first.")
     namespaces = await namespace_ids(memory)
-    sample = partial(
-        embeddings.sample, one=active.id, other=active.id, most=-(-request.sample // max(len(namespaces), 1))
-    )
+    each = -(-request.sample // max(len(namespaces), 1))
+    sample = partial(embeddings.sample, one=active.id, other=active.id, most=each)
     rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
     items = [(text, item) for _, text in rows[: request.sample] if (item := known_item(text)) is not None]
     if not items:
         raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
     other = await chosen_target(context, {"provider": "bundled" if active.provider == "minilm" else "minilm"})
     try:
-        trials, done, began = (_Trial(Target(active, memory.embedder)), _Trial(other)), 0, monotonic()
-        while not done or (done < len(items) and monotonic() - began <= request.seconds):
-            batch = [item for _, item in items[done : done + _BATCH]]
-            for trial in trials:
-                await trial.embed(batch)
-            done += len(batch)
-            context.report(done, len(items))
+        trials = _Trial(Target(active, memory.embedder)), _Trial(other)
+        done = await _embedded(trials, [item for _, item in items], request.seconds, context.report)
     finally:
         await other.embedder.close()
     covered = (await embeddings.coverage(namespaces, other.model.id)).values()
@@ -112,6 +107,17 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
         pending * characters * per_character,
         round(pending * vectors * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)),
     )
+
+
+async def _embedded(trials: Sequence[_Trial], items: Sequence[tuple[str, str]], seconds: float, report: Advance) -> int:
+    """Embed items in batches with each model, and return how many there was time for."""
+    done, began = 0, monotonic()
+    while not done or (done < len(items) and monotonic() - began <= seconds):
+        for trial in trials:
+            await trial.embed(items[done : done + _BATCH])
+        done += len(items[done : done + _BATCH])
+        report(done, len(items))
+    return done
 
 
 def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:

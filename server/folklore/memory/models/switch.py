@@ -28,7 +28,7 @@ from folklore.log import get_logger
 from folklore.memory.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill, Pace, Report
-from folklore.memory.results import SMALLEST_SAMPLE, ModelCoverage, NamespaceCoverage, Switched, Validation
+from folklore.memory.results import SMALLEST_SAMPLE, ModelCoverage, NamespaceCoverage, SwitchResult, Validation
 from folklore.ranking.numbers import LEAST_FETCHED
 
 log = get_logger(__name__)
@@ -64,7 +64,7 @@ class ModelSwitch:
         self._models = Models(self._context.database)
         self._pace = pace
 
-    async def to(self, target: Target, *, force: bool = False) -> Switched:
+    async def to(self, target: Target, *, force: bool = False) -> SwitchResult:
         """Switch to a model; `force` switches even if the validation fails.
 
         Raises Conflict while another switch is under way, FolkloreError if the validation fails, EmbedderUnavailable
@@ -73,7 +73,7 @@ class ModelSwitch:
         role = await self._models.begin(target.model, now=self._now())
         count = await self._fill(target)
         if role == "active":
-            return Switched(None, target.model.label, count, None)
+            return SwitchResult(None, target.model.label, count, None)
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
@@ -88,7 +88,7 @@ class ModelSwitch:
                 )
         return await self._activate(old, target, count, validation)
 
-    async def back(self, build: Build, *, at_once: bool = False) -> Switched:
+    async def back(self, build: Build, *, at_once: bool = False) -> SwitchResult:
         """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
 
         Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
@@ -123,11 +123,11 @@ class ModelSwitch:
 
     async def _activate(
         self, old: KnownModel | None, target: Target, count: int, validation: Validation | None
-    ) -> Switched:
+    ) -> SwitchResult:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
         label = None if old is None else old.label
-        return Switched(label, target.model.label, count + await self._sweep(target), validation)
+        return SwitchResult(label, target.model.label, count + await self._sweep(target), validation)
 
     async def _with_role(self, role: str) -> KnownModel | None:
         return next((model for model in await self._models.read() if model.role == role), None)

@@ -21,7 +21,7 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Line, Stated, cleaned, read_line
+from folklore.memory.transfer.json_lines import Line, LineValue, cleaned, read_line
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
 from folklore.text import names
@@ -33,8 +33,7 @@ BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
 _MOST_OF_A_MEMBER = 200_000  # lines: of a dry run and of relations, something is remembered of each
-_AT_ONCE = 20  # lines that are checked, .3 ms each
-_TRIES = 5
+_AT_ONCE, _TRIES = 20, 5  # lines that are checked, .3 ms each; tries to write a batch
 _PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
 
 
@@ -359,7 +358,7 @@ class _NamespaceImport:
         return self._id
 
 
-def _stated(value: Stated) -> Stated:
+def _stated(value: LineValue) -> LineValue:
     """Return what a caller with grants may state: not who wrote what, nor what became of it, nor its vector."""
     if isinstance(value, tuple):
         return ()

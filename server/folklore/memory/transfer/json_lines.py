@@ -48,7 +48,7 @@ M = TypeVar("M", bound=BaseModel)
 
 # The namespaces of a header, the first line of an export.
 Header = tuple[TransferredNamespace, ...]
-Stated = Header | TransferredMemory | Relation | Revision | str
+LineValue = Header | TransferredMemory | Relation | Revision | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Line:
     The value of a line that an import does not read is its type.
     """
 
-    value: Stated
+    value: LineValue
     namespace: str | None = None
     ignored: tuple[str, ...] = ()
 
