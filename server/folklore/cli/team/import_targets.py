@@ -190,7 +190,7 @@ def _git(path: Path, _private: str, _options: Options) -> Iterator[Target]:
         pages = Pages("decisions", f"decisions {namespace}", decisions, DECISION_FOLDERS)
         yield _target("decision records", namespace, pages)
     if contributing:
-        pages = Pages("rules", f"rules {namespace}", contributing, [file.name for file in contributing])
+        pages = Pages("rules", f"contributing {namespace}", contributing, [file.name for file in contributing])
         yield _target(contributing[0].name, namespace, pages)
 
 
