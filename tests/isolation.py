@@ -186,7 +186,7 @@ class Trial:
         ids = self.random.sample([*self.ids], min(3, len(self.ids)))
         query = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 4)))
         some = self.random.choice([{}, {"namespaces": [name]}, {"namespaces": [name, self.random.choice(self.names)]}])
-        match self.random.randrange(24):
+        match self.random.randrange(25):
             case 0 | 1 | 2:
                 more: dict[str, Any] = {"explain": True} if self.random.random() < 0.3 else {}
                 asked: dict[str, Any] = (
@@ -234,6 +234,13 @@ class Trial:
                 await self._api(holder, "uses", id=ids[0])
             case 18:
                 await self._api(holder, "undo", id=ids[0])
+            case 23:
+                memory = {"content": self._text(place), "namespace": name, "author": "sarah"}
+                sent = f'{{"on_conflict": "overwrite"}}\n[1, "", 0, null]\t{json.dumps(memory)}\n'
+                answer = await self.client.post("/api/import", content=sent, headers=HEADERS | bearer(holder.secret))
+                self._checked(holder, answer, sent, "api import")
+                if answer.json()["result"]["stored"] and holder.roles.get(place, "reader") == "reader":
+                    self.broken.append(f"{holder} imported into {name}")
             case 19 | 20 | 21 | 22:
                 await self._page(holder, name, query, ids[0])
             case _:

@@ -103,32 +103,26 @@ def test_an_empty_prefix_in_the_file_is_kept(home: Path) -> None:
     assert load_settings(written(home, "embedding: {query_prefix: ''}")).embedding.query_prefix == ""
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://a:5432,b:5433/db?target_session_attrs=read-write",
-        "postgresql://sarah:hunter2@[::1]:5432,[::2]:5433,b/db",
-        "postgres://a,b,c:5433/db",
-        "postgresql:///db?host=/tmp&port=5433",
-    ],
-)
+RIGHT = (
+    "postgresql://a:5432,b:5433/db?target_session_attrs=read-write", "postgres://a,b,c:5433/db",
+    "postgresql://sarah:hunter2@[::1]:5432,[::2]:5433,b/db", "postgresql:///db?host=/tmp&port=5433",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", RIGHT)
 def test_an_address_may_name_several_hosts(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
 
     assert load_settings().database_url == SecretStr(address)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "localhost",
-        "mysql://hunter2@host/folklore",
-        "postgresql://hunter2@host:many/x",
-        "postgresql://hunter2@a:5432,b:many/x",
-        "postgresql://hunter2@a:5432,b:0/x",
-        "postgresql://hunter2@a:5432,/x",
-    ],
-)
+WRONG = (
+    "localhost", "mysql://hunter2@host/folklore", "postgresql://hunter2@host:many/x",
+    "postgresql://hunter2@a:5432,b:many/x", "postgresql://hunter2@a:5432,b:0/x", "postgresql://hunter2@a:5432,/x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", WRONG)
 def test_an_invalid_address_is_reported_without_its_value(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
 

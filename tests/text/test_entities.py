@@ -58,21 +58,15 @@ def test_entities_are_found(text: str, tags_found: list[str]) -> None:
     assert named(text) == tags_found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Sometimes it breaks. Deploying fails. Never retry.",
-        "The Gateway is down on Monday in March",
-        "Environment Variables\nKey Points:\n## Additional Considerations",
-        "Message handling: the message is sent",
-        "We fly to London for Christmas",
-        "Pull Request reviewed, see README and TODO",
-        "```\nclass Sarah Connor\nreturn Bob\n```",
-        "x = Foo(Bar) and value=Baz",
-        "and/or TCP/IP UTF-8 SHA-256 print(x) next()",
-        "",
-    ],
-)
+NOBODY = (
+    "Sometimes it breaks. Deploying fails. Never retry.", "The Gateway is down on Monday in March",
+    "Environment Variables\nKey Points:\n## Additional Considerations", "Message handling: the message is sent",
+    "We fly to London for Christmas", "Pull Request reviewed, see README and TODO", "x = Foo(Bar) and value=Baz",
+    "```\nclass Sarah Connor\nreturn Bob\n```", "and/or TCP/IP UTF-8 SHA-256 print(x) next()", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NOBODY)
 def test_a_capital_alone_makes_no_entity(text: str) -> None:
     assert named(text) == []
 
