@@ -148,21 +148,20 @@ class BodyLimit:
             message = await receive()
             if message["type"] != "http.request":
                 raise _BodyRefused(None)
-            chunk = message.get("body", b"")
+            chunk, more = message.get("body", b""), message.get("more_body", False)
             size += len(chunk)
             if size > self._limits.body_size:
-                raise _BodyRefused(self._too_large())
+                continue  # a client that still sends would not read the answer
             if self._held + len(chunk) > self._limits.bodies_size:
                 raise _BodyRefused(_overloaded("Too many request bodies arrive at once.", 1))
             self._held += len(chunk)
             chunks.append(chunk)
-            more = message.get("more_body", False)
+        if size > self._limits.body_size:
+            raise _BodyRefused(self._too_large())
 
     def _too_large(self) -> Response:
-        size = self._limits.body_size
-        return refusal(
-            413, "too_large", f"The request's body has more than {size} bytes.", "Send fewer memories in a call."
-        )
+        message = f"The request's body has more than {self._limits.body_size} bytes."
+        return refusal(413, "too_large", message, "Send fewer memories in a call.")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
