@@ -98,6 +98,4 @@ def command_line(
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    # It would keep the stream of this test for the next ones.
-    monkeypatch.setattr("folklore.log.configure_on_use", lambda *_: None)
     return CommandLine(capsys, environment)

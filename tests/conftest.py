@@ -174,6 +174,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "bundled")
         patch.setenv("FOLKLORE_OWN", "1")  # else every command leaves a server behind
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        # A command in this process would configure the logs, and keep the stream of its test, for all later ones.
+        patch.setattr("folklore.log.configure_on_use", lambda *_: None)
         yield
 
 

@@ -84,7 +84,6 @@ class Machine:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
-            patch.setattr("folklore.log.configure_on_use", lambda *_: None)  # it would keep this stream
             for name in list(os.environ):
                 patch.delenv(name)
             for name, value in environment.items():
