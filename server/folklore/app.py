@@ -129,7 +129,7 @@ class App:
             note_pending=self._pending.set,
             backups=lambda: asyncio.to_thread(_heavy("runtime").backup_files, self.settings),
             run_jobs=lambda names, dry_run: self.scheduler.run_now(names, dry_run=dry_run),
-            model_of=lambda properties: _heavy("runtime").model_of(self.settings, properties),
+            model_of=lambda given: _heavy("runtime").model_of(self.settings, given, remote=caller.token is not None),
             clock=self.now,
             edit_notes=self.settings.edit_notes,
         )

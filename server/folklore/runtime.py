@@ -107,9 +107,12 @@ class Runtime:
             await self.memory.reranker.close()
 
 
-def model_of(settings: Settings, properties: Mapping[str, str]) -> tuple[ModelChoice | None, Build]:
+def model_of(settings: Settings, properties: Mapping[str, str], remote: bool) -> tuple[ModelChoice | None, Build]:
     """Return the model of the settings with these properties of `embedding`, and what builds an embedder."""
-    changed = changed_settings(settings.embedding, properties)
+    configured = settings.embedding
+    if remote and configured.url is None:  # a key without an address is not for one that a caller elsewhere names
+        configured = configured.model_copy(update={"api_key": None})
+    changed = changed_settings(configured, properties)
     build = partial(build_embedder, settings=changed, home=settings.home)
     return configured_choice(changed, settings.home), build
 

@@ -111,16 +111,8 @@ class Machine:
         provider = f'{{name="scripted",base_url="{model.url}/v1",wire_api="responses",env_key="SCRIPTED_KEY"}}'
         self.run(
             _program("codex"),
-            *(
-                "exec",
-                "--dangerously-bypass-hook-trust",
-                "-s",
-                "danger-full-access",
-                "-c",
-                'model_provider="scripted"',
-                "-c",
-                'model="gpt-5.5"',
-            ),
+            *("exec", "--dangerously-bypass-hook-trust", "-s", "danger-full-access"),
+            *("-c", 'model_provider="scripted"', "-c", 'model="gpt-5.5"'),
             *("-c", f"model_providers.scripted={provider}", prompt),
             folder=self.repository(repository),
             SCRIPTED_KEY="none",

@@ -4,15 +4,21 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from folklore.db.database import Database
 from folklore.memory import active_model
+from folklore.memory.context import MemoryContext
 from folklore.memory.models import switch
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.servers import on_http, watched
+from tests.team import bearer, root
 
 FACTS = ["The harbour is closed on Sundays.", "Ines is the captain.", "The gull sleeps on the mast.", "Ropes are new."]
 
@@ -177,6 +183,22 @@ async def test_an_api_key_is_not_sent_to_another_address(
     await folklore.done("recall", "captain")
 
     assert set(service.keys) == {None}
+
+
+async def test_a_servers_key_is_not_sent_to_an_address_that_its_owner_names(
+    folklore: CommandLine, service: Service, database: Database, tmp_path: Path
+) -> None:
+    owner = await root(MemoryContext.of(database, None)).create_token("olga", owner=True)
+    dsn = folklore.environment["FOLKLORE_DATABASE_URL"]
+    async with on_http(watched(tmp_path, database_url=dsn, embedding__api_key="sk-server")) as server:
+        at = ("--server", server.url, "--token", owner.secret)
+        await folklore.done("store", FACTS[1], *at)
+        await folklore.done("embeddings", "switch", "openai", "--model", "words", "--url", service.url, *at)
+        async with httpx.AsyncClient(base_url=server.url, headers=bearer(owner.secret)) as client:
+            wrong = await client.post("/api/switch_model", json={"provider": "nonsense"})
+
+    assert set(service.keys) == {None}
+    assert (wrong.status_code, "provider" in wrong.json()["error"]["message"]) == (400, True)
 
 
 async def test_writing_commands_are_refused_if_read_only_is_set(

@@ -102,28 +102,18 @@ def test_suggestions_are_known_names(asked: str, known: list[str], limit: int) -
     assert len(suggested) <= limit
 
 
-@pytest.mark.parametrize(
-    "remote",
-    [
-        "git@github.com:acme/api.git",
-        "[::1]:acme/api.git",
-        "ssh://git@github.com/acme/api.git",
-        "ssh://git@ssh.github.com:443/acme/api.git",
-        "https://github.com/acme/api",
-        "HTTPS://Sarah@GitHub.com:443/Acme/API.GIT/",
-        "ssh://sarah@github.com:22/acme/api.git/",
-        "sarah@example.com@git.example.com:acme/api.git",
-        "ACME\\sarah@git.example.com:/acme/api/",
-        "https://sarah:s3cret@git.example.com:8443/acme/api.git?x=1#y",
-        "https://dev.azure.com/acme/_git/api",
-        "https://bitbucket.example.com/scm/acme/api.git",
-        "https://git.example.com/bitbucket/scm/acme/api.git",
-        "/srv/git/acme/api.git",
-        "file:///srv/git/acme/api.git",
-        "C:\\git\\acme\\api.git",
-        "/home/sarah/acme/api/.git",
-    ],
-)
+REMOTES = (
+    "git@github.com:acme/api.git", "[::1]:acme/api.git", "ssh://git@github.com/acme/api.git",
+    "ssh://git@ssh.github.com:443/acme/api.git", "https://github.com/acme/api",
+    "HTTPS://Sarah@GitHub.com:443/Acme/API.GIT/", "ssh://sarah@github.com:22/acme/api.git/",
+    "sarah@example.com@git.example.com:acme/api.git", "ACME\\sarah@git.example.com:/acme/api/",
+    "https://sarah:s3cret@git.example.com:8443/acme/api.git?x=1#y", "https://dev.azure.com/acme/_git/api",
+    "https://bitbucket.example.com/scm/acme/api.git", "https://git.example.com/bitbucket/scm/acme/api.git",
+    "/srv/git/acme/api.git", "file:///srv/git/acme/api.git", "C:\\git\\acme\\api.git", "/home/sarah/acme/api/.git",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("remote", REMOTES)
 def test_every_form_of_a_remote_gives_the_same_name(remote: str) -> None:
     assert names.from_remote(remote) == "repo:acme/api"
 

@@ -168,9 +168,8 @@ class Bridge:
 
     async def _listed(self, request: Message, version: str | None) -> Message:
         """Answer the handshake, or a list: as the server does, else as this package does."""
-        if self._remote is not None and not self._remote.was_away(
-            _AWAY_SECONDS
-        ):  # a session begins with several lists, one after the other
+        # A session begins with several lists, one after the other.
+        if self._remote is not None and not self._remote.was_away(_AWAY_SECONDS):
             try:
                 headers = self._headers(request, version)
                 return await self._remote.call(request, headers, self._write, repeatable=True, patience=IMPATIENT)

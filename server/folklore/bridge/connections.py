@@ -26,6 +26,7 @@ from folklore.clients.authorities import tls_context
 from folklore.local.server import LocalServer
 
 Message = dict[str, Any]
+Content = bytes | Iterable[bytes] | None
 
 # A connection that was unused for so long by the wall clock is not used again: the machine may have slept meanwhile,
 # and what is sent on a connection that the other side has forgotten disappears.
@@ -94,12 +95,7 @@ class Connections:
 
     @contextmanager
     def exchange(
-        self,
-        connection: HTTPConnection,
-        method: str,
-        path: str,
-        body: bytes | Iterable[bytes] | None,
-        headers: Mapping[str, str],
+        self, connection: HTTPConnection, method: str, path: str, body: Content, headers: Mapping[str, str]
     ) -> Iterator[HTTPResponse]:
         """Send a request for a path below the address; give the response to the block. Raises Lost."""
         path, reusable = f"{self._server.path}{path}", False

@@ -42,7 +42,7 @@ Body = Callable[[Advance], Iterator[bytes]]
 
 LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 _SECONDS = 60.0
-PROGRESS = b'{"progress":'  # begins a line before the answer of an operation that lasts
+_PROGRESS = b'{"progress":'  # begins a line before the answer of an operation that lasts
 _LINES = 200  # of an import that are sent at once
 _BYTES = 65_536  # of the lines of an export that are read at once
 
@@ -106,9 +106,7 @@ class HttpClient:
 
         report.replace(_result(await self.send("POST", "/api/import", body)))
 
-    async def send(
-        self, method: str, path: str, body: str | Callable[[Advance], Iterator[bytes]] | None = None
-    ) -> Reply:
+    async def send(self, method: str, path: str, body: str | Body | None = None) -> Reply:
         """Return the answer to a request; a body that is a function is made in a thread. Raises Unavailable."""
 
         def work() -> Reply:
@@ -210,7 +208,7 @@ def _json(body: bytes) -> Any:
 def _answer(lines: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
     """Yield the lines of an answer; those before it report progress."""
     for line in lines:
-        if line.lstrip().startswith(PROGRESS):
+        if line.lstrip().startswith(_PROGRESS):
             advance(*json.loads(line)["progress"])
         else:
             yield line

@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from folklore.config import Provider
 from folklore.errors import InvalidInput
 from folklore.memory import results
 from folklore.memory.transfer.report import Report
@@ -603,7 +604,7 @@ class BackfillRequest(Request, Returns[results.BackfillResult]):
 class SwitchModelRequest(Request, Returns[results.SwitchResult]):
     """Switch to the model of the server's settings with these properties; `force` switches to a worse one too."""
 
-    provider: str | None = None
+    provider: Provider | None = None
     model: str | None = None
     url: str | None = None
     force: bool = False

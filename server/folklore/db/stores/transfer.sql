@@ -201,7 +201,8 @@ written as (
         ), 0) + d.step) end,
 -- include restated
         quality = d.quality, trust = d.trust, updated_at = :now::timestamptz, forgotten_at = d.forgotten_at,
-        superseded_at = d.superseded_at, superseded_by = null, confirmed_count = d.confirmed_count, revision = m.revision + 1, digest = decode(d.digest, 'hex')
+        superseded_at = d.superseded_at, superseded_by = null, confirmed_count = d.confirmed_count,
+        revision = m.revision + 1, digest = decode(d.digest, 'hex')
     from imported d where m.namespace_id = :namespace::uuid and m.id = d.id returning m.id
 ),
 keyed as (

@@ -66,7 +66,7 @@ async def import_chunks(
     """
     if not (context.caller.may_write or request.dry_run):
         raise Refused("Folklore is set to read-only; nothing was imported.")
-    report = request.report
+    report, taken = request.report, 0
     began = monotonic() - report.seconds
     importer = _Importer(context, request)
     try:
@@ -74,11 +74,12 @@ async def import_chunks(
         async for chunk in chunks:
             for line in chunk:
                 report.lines += 1
-                if report.lines > _MOST_OF_A_MEMBER and context.caller.access is not None:
+                taken += 1  # in this import, whatever the report had before
+                if taken > _MOST_OF_A_MEMBER and context.caller.access is not None:
                     raise InvalidInput("FILE", f"has more than {_MOST_OF_A_MEMBER:,} lines.", hint="Divide it.")
                 report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
                 await importer.take(line)
-                if report.lines % _AT_ONCE == 0:
+                if taken % _AT_ONCE == 0:
                     await asyncio.sleep(0)  # the server answers other requests meanwhile
             report.seconds = monotonic() - began
             progress()

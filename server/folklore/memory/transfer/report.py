@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from folklore.errors import FolkloreError, Refused
+from folklore.model import Number
 
 _FAILURES_SHOWN = 20
 _NAMES_COUNTED = 50  # a file may hold as many names as lines
@@ -46,7 +47,7 @@ class Report:
     relations: int = 0
     revisions: int = 0
     untied: int = 0
-    seconds: float = 0.0
+    seconds: Number = 0.0
 
     @property
     def settled(self) -> int:
