@@ -100,7 +100,8 @@ def group_near_duplicates(
 
 def opening(plain: str) -> str:
     """Return the first words of a plain text, articles left out: the same for all near-duplicates."""
-    return " ".join([word for word in plain.split() if word not in _ARTICLES][:_OPENING])
+    first = plain.split(maxsplit=4 * _OPENING)[: 4 * _OPENING]
+    return " ".join([word for word in first if word not in _ARTICLES][:_OPENING])
 
 
 def share_words(one: Set[str], other: Set[str], least: float) -> bool:

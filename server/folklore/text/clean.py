@@ -35,7 +35,8 @@ _EMOJI = re.compile("[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001
 _VIRAMA = 9  # canonical combining class
 # Normalising a run of combining marks takes quadratic time: 0.8 s for 32,000 marks. Readable text never has 30 in a row
 # (UAX #15, stream-safe text), so such runs are not normalised.
-_LONG_MARK_RUN = re.compile(r"([^\w\s\x00-\x7f]{30,})")
+_LONG_RUN = 30
+_LONG_MARK_RUN = re.compile(rf"([^\w\s\x00-\x7f]{{{_LONG_RUN},}})")
 
 _JSON_SURROGATES = re.compile(
     rb"\\\\"  # an escaped backslash: a following "u" is a plain letter
@@ -82,8 +83,8 @@ def nfc(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
     """Return a text in a Unicode normal form, in time linear in its length."""
-    if text.isascii():
-        return text
+    if len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN:  # too few that are not ASCII
+        return unicodedata.normalize(form, text)
     pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
     return "".join(pieces)

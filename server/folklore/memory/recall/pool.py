@@ -12,7 +12,7 @@ from uuid import UUID
 from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.recall.values import Retrieval, Search
-from folklore.ranking.diversity import opening
+from folklore.ranking import diversity
 from folklore.ranking.features import Pool
 from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.query.question import QuestionWords, plain
@@ -170,19 +170,19 @@ def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidat
     others = " ".join((_END, row["summary"] or "", *row["tags"], row["author"]))
     if candidate.passages is None:
         text = plain(content + others)
-        return _held_by(words, text, None)._replace(opening=opening(text.partition(_END)[0]))
+        return _held_by(words, text, None, diversity.opening(text.partition(_END)[0]))
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
     matches = [_held_by(words, plain(content[slice(*range_)] + others), range_) for range_ in ranges]
     matrix = np.array([item.words for item in matches], dtype=bool)
     best = matches[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
     sequence = max(item.sequence for item in matches)
     anywhere = [any(column) for column in zip(*(item.words for item in matches), strict=True)]
-    return WordMatch(best.words, sequence, best.passage, anywhere, opening(plain(content[: ranges[0][1]])))
+    return WordMatch(best.words, sequence, best.passage, anywhere, diversity.opening(plain(content[: ranges[0][1]])))
 
 
-def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None) -> WordMatch:
-    words_held = [word.start in text for word in words.words]
-    return WordMatch(words_held, words.in_sequence(text) if True in words_held else 0.0, passage, words_held)
+def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None, opening: str = "") -> WordMatch:
+    words_held = [start in text for start in words.starts]
+    return WordMatch(words_held, words.in_sequence(text) if True in words_held else 0.0, passage, words_held, opening)
 
 
 def _comparable(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float32] | None:
