@@ -15,7 +15,7 @@ from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import Bm25, Candidate, CandidateQuery, DenseQuery, Hits, Scope, TermForm
 from folklore.db.stores.recall_words import ScopeWords
 from folklore.model import FIELDS, Recalled
-from folklore.text.query.tsquery import function_word_text
+from folklore.text.query.tsquery import function_word_text, quoted
 
 # Relations followed from one memory.
 _RELATIONS = 5
@@ -228,10 +228,11 @@ def visits(indexed: int, extent: int, fetch: int) -> int:
 
 def _weighed(bm25: Bm25) -> dict[str, object]:
     """Return the parameters of BM25."""
+    stems = [bm25.query.stems.get(lexeme) for lexeme in bm25.weights]
     return {
-        "lexemes": list(bm25.weights.keys()),
+        "lexemes": [quoted(lexeme) for lexeme in bm25.weights],
         "weights": list(bm25.weights.values()),
-        "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
+        "stems": [None if stem is None else quoted(stem) for stem in stems],
         "saturation": bm25.k1,
         "flat": bm25.k1 * (1.0 - bm25.b),
         "growth": bm25.k1 * bm25.b / max(bm25.query.corpus.mean_length, 1.0),
