@@ -69,7 +69,7 @@ class Namespaces(Store):
     """Namespaces table."""
 
     created = number()
-    stats = many(NamespaceStats)
+    stats = many(NamespaceStats, "fresh")  # hashes thousands of namespaces
     deleted = many(Namespace)
     deleted_before = column(UUID)
 

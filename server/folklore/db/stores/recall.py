@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -29,6 +30,8 @@ _COMPARED, _FEWEST_HITS = 50, 100
 _PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
 _SMALL = 20_000
+# Of so many memories that filters let through, each is compared: else all in scope would be, in search of them.
+_FEW = 500
 # Columns that postings and vectors are made of. With `as_of`, a memory in which one of them changed since is not found
 # by its present words or vector.
 _SEARCHED = [name for name, declared in FIELDS.items() if declared.indexed]
@@ -89,6 +92,15 @@ class RecallStatements:
         [row] = await self._rows("recall/extent", "fresh", namespaces=list(scope.namespaces), model=model)
         return int(json.loads(row[0])[0]["Plan"]["Plan Rows"])
 
+    async def narrowed(self, scope: Scope) -> Scope:
+        """Return a scope with the memories that its filters let through, if these are few. At most one statement."""
+        filters = scope.filters
+        if filters.as_of is not None or not replace(filters, negations=None).selective:
+            return scope
+        namespaces, limits = list(scope.namespaces), visibility(filters, scope.now)
+        rows = await self._rows("recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits)
+        return scope if len(rows) > _FEW else replace(scope, few=dict(rows))
+
     async def terms(self, terms: Sequence[tuple[str, str]], languages: Sequence[str]) -> list[TermForm]:
         """Read the terms of an expression, as (text, column or "" for any)."""
         texts, columns = [text for text, _ in terms], [column for _, column in terms]
@@ -133,6 +145,9 @@ class RecallStatements:
             name, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
             return Hits.of(await session.rows(name, namespaces=list(scope.namespaces), **values, **filters))
 
+    async def _of_few(self, name: str, few: Mapping[UUID, UUID], /, **values: object) -> Hits:
+        return Hits.of(await self._rows(name, ids=list(few), namespaces=list(set(few.values())), **values))
+
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
         """Find the nearest memories by cosine, a long one by its best passage.
 
@@ -140,6 +155,8 @@ class RecallStatements:
         which is then repeated exactly.
         """
         query_values = {"query": HalfVector(query.vector), "fetch": fetch}
+        if scope.few is not None:
+            return await self._of_few("recall/few_vectors", scope.few, model=query.model, **query_values)
         if query.visited:
             name, filters = seen(
                 f"recall/nearest:{len(query.vector)}:{query.model}", scope.filters, scope.now, _EMBEDDED
@@ -160,6 +177,8 @@ class RecallStatements:
 
     async def keyword(self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int) -> Hits:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
+        if scope.few is not None:
+            return await self._of_few("recall/few_words", scope.few, fetch=fetch, **_weighed(bm25))
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
         begin, end = 0, fetch + fetch // 2  # few are hidden

@@ -196,13 +196,15 @@ class Candidate(NamedTuple):
 class Scope:
     """The namespaces that a question searches, by id, its filters, and the current time.
 
-    `others`, if they are all namespaces but a few: the ids of these few, so that thousands are not sent.
+    `others`, if they are all namespaces but a few: the ids of these few, so that thousands are not sent. `few`, if the
+    filters let through few memories: these, and their namespaces.
     """
 
     namespaces: Mapping[UUID, str]
     filters: Filters
     now: datetime
     others: Sequence[UUID] | None = None
+    few: Mapping[UUID, UUID] | None = None
 
     @property
     def key(self) -> object:

@@ -40,6 +40,8 @@ log = get_logger(__name__)
 _READ_OF_QUERY = 8_000
 # Words of a query that are read.
 _PIECES = 512
+# Memories in a scope from which on it is asked first whether the filters let few through.
+_SMALL = 2_000
 # Scopes whose names and languages are kept.
 _SCOPES = 32
 _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True, "boost": None}
@@ -152,6 +154,8 @@ async def _answer_on_standby(context: RequestContext, question: Question, standb
 
 async def ranked(memory: MemoryContext, search: Search) -> tuple[Retrieval, RankedList]:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
+    if memory.statistics.totals.get(search.scope.key, _SMALL) >= _SMALL:
+        search = replace(search, scope=await memory.statements.narrowed(search.scope))
     retrieval = await run_branches(memory, search)
     return retrieval, await rank(memory, search, retrieval)
 
