@@ -54,7 +54,8 @@ where m.namespace_id = :namespace::uuid and m.live_digest = any(:digests::bytea[
 
 -- name: update. Change memories. :changes is a JSON array with one object for each memory: its id, the new values of
 -- changed columns under `fields`, and the digest (hexadecimal) of a new text. A memory that moves to another session
--- goes to its end.
+-- goes to its end. The ids are named once more, as an array: the planner, which takes a namespace for small, would read
+-- all of it.
 update memories m
 set {n.field_updates},
     position = case
@@ -73,8 +74,11 @@ set {n.field_updates},
     updated_at = :now::timestamptz, revision = o.revision + 1
 from jsonb_to_recordset(:changes::jsonb) as c (id uuid, digest text, fields jsonb)
 join memories o on o.namespace_id = :namespace::uuid and o.id = c.id
+    and o.id = any(array(select id from jsonb_to_recordset(:changes::jsonb) as named (id uuid)))
 cross join lateral jsonb_populate_record(o, c.fields) as n
-where m.namespace_id = :namespace::uuid and m.id = c.id returning m.id, m.revision
+where m.namespace_id = :namespace::uuid and m.id = o.id
+    and m.id = any(array(select id from jsonb_to_recordset(:changes::jsonb) as named (id uuid)))
+returning m.id, m.revision
 
 -- name: close. Forget or supersede memories. :closings is a JSON array with one object for each memory. Separate from
 -- changes/update, since no searched column changes and many memories may be closed at once.
@@ -84,7 +88,9 @@ set forgotten_at = coalesce(c.forgotten_at, m.forgotten_at), superseded_at = coa
     revision = m.revision + 1
 from jsonb_to_recordset(:closings::jsonb)
     as c (id uuid, forgotten_at timestamptz, superseded_at timestamptz, superseded_by uuid)
-where m.namespace_id = :namespace::uuid and m.id = c.id returning m.id
+where m.namespace_id = :namespace::uuid and m.id = c.id
+    and m.id = any(array(select id from jsonb_to_recordset(:closings::jsonb) as named (id uuid)))  -- as changes/update
+returning m.id
 
 -- name: tagged. The memories with the tag :tag or one below it, unless forgotten, each with these tags.
 select m.id, array(
@@ -155,9 +161,11 @@ select :namespace::uuid, d.from_id, d.type, d.to_id, d.strength, :author::text, 
 from jsonb_to_recordset(:relations::jsonb) as d (from_id uuid, type text, to_id uuid, strength real)
 where exists (
         select from memories f where f.namespace_id = :namespace::uuid and f.id = d.from_id
+            and f.id = any(array(select from_id from jsonb_to_recordset(:relations::jsonb) as named (from_id uuid)))
             and (f.forgotten_at is null or d.type = 'supersedes'))
-    and exists (
-        select from memories t where t.namespace_id = :namespace::uuid and t.id = d.to_id and t.forgotten_at is null)
+    and d.to_id = any(array(
+        select t.id from memories t where t.namespace_id = :namespace::uuid and t.forgotten_at is null
+            and t.id = any(array(select to_id from jsonb_to_recordset(:relations::jsonb) as named (to_id uuid)))))
 order by d.from_id, d.type collate "C", d.to_id
 on conflict (namespace_id, from_id, type, to_id) do update set strength = excluded.strength
 returning from_id, type, to_id, (xmax = 0) as is_new

@@ -128,6 +128,7 @@ class Memories:
         """Find ids within these namespaces by their last hexadecimal digits, four or more. One statement."""
         rows = await self._database.rows(
             "memories/ending",
+            "fresh",
             namespaces=list(namespaces),
             endings=endings,
             tails=[ending[-4:] for ending in endings],

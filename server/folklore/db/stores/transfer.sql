@@ -72,7 +72,10 @@ with given as materialized (
 written as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
     select :namespace::uuid, g.key, g.memory_id, decode(g.request, 'hex') from given g
-    where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = g.memory_id)
+    where g.memory_id = any(array(  -- as changes/update
+        select m.id from memories m
+        where m.namespace_id = :namespace::uuid and m.id = any(array(select memory_id from given))
+    ))
     order by g.key collate "C"
     on conflict (namespace_id, key) do nothing
 )
@@ -84,8 +87,10 @@ with given as materialized (
     select d.* from jsonb_to_recordset(:links::jsonb) as d (
         place integer, from_id uuid, type text, to_id uuid, strength real, author text, created_at timestamptz
     )
-    where exists (select from memories f where f.namespace_id = :namespace::uuid and f.id = d.from_id)
-        and exists (select from memories t where t.namespace_id = :namespace::uuid and t.id = d.to_id)
+    where d.from_id = any(array(select f.id from memories f where f.namespace_id = :namespace::uuid
+            and f.id = any(array(select from_id from jsonb_to_recordset(:links::jsonb) as named (from_id uuid)))))
+        and d.to_id = any(array(select t.id from memories t where t.namespace_id = :namespace::uuid
+            and t.id = any(array(select to_id from jsonb_to_recordset(:links::jsonb) as named (to_id uuid)))))
 ),
 written as (
     insert into relations (namespace_id, from_id, type, to_id, strength, author, created_at)
@@ -103,7 +108,8 @@ with given as materialized (
         place integer, memory_id uuid, revision integer, action text, author text, agent text, changed_at timestamptz,
         reason text, undoes integer, before jsonb
     )
-    where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = d.memory_id and m.revision > d.revision)
+    where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = d.memory_id
+            and m.id = any(array(select memory_id from jsonb_to_recordset(:links::jsonb) as named (memory_id uuid))) and m.revision > d.revision)
 ),
 written as (
     insert into revisions (namespace_id, memory_id, revision, action, author, agent, changed_at, reason, undoes, before)
@@ -117,13 +123,14 @@ select place from given
 -- exists, and returns their places.
 with given as materialized (
     select d.* from jsonb_to_recordset(:links::jsonb) as d (place integer, memory_id uuid, successor_id uuid)
-    where exists (select from memories t where t.namespace_id = :namespace::uuid and t.id = d.successor_id)
+    where d.successor_id = any(array(select t.id from memories t where t.namespace_id = :namespace::uuid
+            and t.id = any(array(select successor_id from jsonb_to_recordset(:links::jsonb) as named (successor_id uuid)))))
 ),
 linked as (
     update memories m set superseded_by = given.successor_id
     from given
     where m.namespace_id = :namespace::uuid and m.id = given.memory_id
-        and m.superseded_at is not null and m.superseded_by is null
+        and m.id = any(array(select memory_id from given)) and m.superseded_at is not null and m.superseded_by is null
 )
 select place from given
 
@@ -203,7 +210,9 @@ written as (
         quality = d.quality, trust = d.trust, updated_at = :now::timestamptz, forgotten_at = d.forgotten_at,
         superseded_at = d.superseded_at, superseded_by = null, confirmed_count = d.confirmed_count,
         revision = m.revision + 1, digest = decode(d.digest, 'hex')
-    from imported d where m.namespace_id = :namespace::uuid and m.id = d.id returning m.id
+    from imported d
+    where m.namespace_id = :namespace::uuid and m.id = d.id and m.id = any(array(select id from imported))
+    returning m.id
 ),
 keyed as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)

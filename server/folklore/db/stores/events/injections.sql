@@ -15,6 +15,7 @@ select m.namespace_id, m.id, :injection::uuid, g.rank, :caller::text, :session::
     :heading::text, g.note, g.tokens, case when not g.whole then :now::timestamptz end
 from jsonb_to_recordset(:notes::jsonb) as g (memory uuid, rank smallint, note text, tokens smallint, whole boolean)
 join memories m on m.namespace_id = :namespace::uuid and m.id = g.memory
+    and m.id = any(array(select memory from jsonb_to_recordset(:notes::jsonb) as named (memory uuid)))  -- as changes/update
 order by m.id
 on conflict (namespace_id, caller, session, memory_id) where dropped_at is null do nothing returning memory_id
 
