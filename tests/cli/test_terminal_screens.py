@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from folklore.cli import screen
-from folklore.cli.operate.checks import print_checks
+from folklore.cli.output import print_checks
 from folklore.engine import Engine
 from folklore.memory.results import Check
 from folklore.phases import show_phases

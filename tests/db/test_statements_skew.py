@@ -149,8 +149,8 @@ PLANNED = [name for name in [*COMPLETE, *VARIANTS, *OTHERS] if is_planned(name) 
 
 # Statements to which memories are given: they read no namespace whole, though most are small.
 GIVEN = {
-    "changes/close", "changes/relate", "changes/update", "injections/claim",
-    *(f"transfer/{name}" for name in ("insert_keys", "insert_relations", "insert_revisions", "link_successors", "replace")),
+    "changes/close", "changes/relate", "changes/update", "injections/claim", "transfer/insert_keys", "transfer/replace",
+    "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors",
 }  # fmt: skip
 SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others", "embeddings/similar"]
 

@@ -17,8 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
-from folklore.http.server.certificate import tls_context
-from folklore.http.server.serve import bind, run, uvicorn_config
+from folklore.http.server.serve import bind, run, tls_context, uvicorn_config
 from tests.certificates import Issued, issued
 from tests.person import Person
 from tests.servers import Watched, a_session_of_work, on_http, watched

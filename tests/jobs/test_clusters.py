@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from folklore.jobs.clusters import Clustering, nearest, stars
+from folklore.jobs.consolidation import Clustering, nearest, stars
 
 RULES = Clustering(block=3)
 

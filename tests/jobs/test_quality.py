@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.db.rows import QUALITY_FLOOR
-from folklore.jobs.quality import HALF_LIFE, base, protected, quality
+from folklore.jobs.definitions import HALF_LIFE, base, protected, quality
 
 DAY = timedelta(days=1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -22,7 +23,7 @@ from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
-    from folklore.memory.results import MemoryDetails
+    from folklore.memory.results import Check, MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision, Stale
     from folklore.text.query import highlight
 else:
@@ -34,6 +35,8 @@ _LINES_SHOWN = 8
 _INDENT = "    "
 _COMMIT = 12  # digits by which a commit is recognised
 _FIELD_WIDTH = 20
+_COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
+_CHECK_INDENT = 19
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 
 
@@ -372,3 +375,21 @@ def _plain(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+
+
+def print_checks(checks: Sequence[Check], *, as_json: bool, ok: bool) -> None:
+    """Print checks as lines or as JSON."""
+    if as_json:
+        found = [{name: value for name, value in asdict(check).items() if value is not None} for check in checks]
+        print_json({"ok": ok, "checks": found})
+        return
+    for check in checks:
+        status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
+        first, *rest = (
+            screen.wrapped(check.detail, screen.columns() - _CHECK_INDENT) if screen.is_terminal() else [check.detail]
+        )
+        print_line(f"{status}{check.name:<10} {first}")
+        for line in rest:
+            print_line(f"{'':<{_CHECK_INDENT}}{line}")
+        if check.hint:
+            print_line(f"{'':<{_CHECK_INDENT}}→ {check.hint}")

@@ -6,12 +6,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext,
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import asyncpg
 
 from folklore.db.driver_errors import DRIVER_ERRORS, translate
-from folklore.db.lock_guard import unless_locked
 from folklore.db.roles import TOKEN_ROLE
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
@@ -24,6 +23,11 @@ _RELEASING: set[asyncio.Task[BaseException | None]] = set()
 # Seconds for a rollback, and for a connection to be ready for its pool.
 _PATIENCE = 5.0
 
+# Seconds after which a statement that waits for a lock is cancelled. A lock_timeout would take a round trip for each
+# statement, or hold for the writes on the same connection, which do wait for each other.
+PATIENCE = 0.4
+
+T = TypeVar("T")
 Row = asyncpg.Record
 Plans = Literal["kept", "scan", "fresh"]
 # Returns a pool and one of its connections.
@@ -240,3 +244,37 @@ class PinnedSession:
         """Release the session if it is acquired."""
         self._session = None
         await self._acquired.aclose()
+
+
+async def unless_locked(fetching: Awaitable[T], cancel_if_locked: Callable[[], Awaitable[bool]]) -> T:
+    """Return the result of a statement; raise DatabaseUnavailable if it was cancelled since it waits for a lock.
+
+    `cancel_if_locked` is called after PATIENCE seconds and then again and again, so that a statement that ends sooner
+    costs a timer only. It returns True if it cancelled the statement.
+    """
+    finish, watching, cancelled = asyncio.Event(), list[asyncio.Task[None]](), False
+
+    async def watch() -> None:
+        nonlocal cancelled
+        while not finish.is_set() and not cancelled:
+            cancelled = await cancel_if_locked()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(finish.wait(), PATIENCE)
+
+    async def end() -> None:
+        timer.cancel()
+        finish.set()
+        if watching:  # a cancellation that has begun must not reach the next statement of this connection
+            await asyncio.wait(watching)
+
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(PATIENCE, lambda: watching.append(loop.create_task(watch(), name="folklore-lock-guard")))
+    try:
+        return await fetching
+    except asyncpg.QueryCanceledError as error:
+        await end()
+        if not cancelled:
+            raise
+        raise DatabaseUnavailable("Another session of the database has locked a table that this needs.") from error
+    finally:
+        await end()

@@ -15,7 +15,6 @@ from folklore.db.stores.upkeep.maintenance import Maintenance, UsedMemory
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
-from folklore.jobs.quality import protected, quality
 from folklore.memory.models.backfill import Backfill, Pace
 
 _MINUTES, _HOUR, _DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
@@ -26,6 +25,11 @@ _ERASED_AT_ONCE = 100
 _ENTRIES = 2_000
 # A smaller change of quality is not worth a new version of the row: recall only compares it with 0.05.
 _LEAST_CHANGE = 0.01
+# A memory recalled once falls below recall's floor of 0.05 after 299 days without use, a memory recalled often after
+# 389. A memory never recalled has no quality and stays.
+HALF_LIFE = timedelta(days=90)
+# Memories with this importance do not fade, nor do decisions; pinned ones are visible at any quality.
+_IMPORTANT = 0.7
 # Tokens of an identity provider are deleted so long after they expired.
 _EXPIRED_TOKENS = timedelta(days=1)
 
@@ -141,6 +145,30 @@ async def score_quality(run: JobRun) -> None:
                 )
                 run.count(scored=scored)
             await run.pause()
+
+
+def base(uses: int) -> float:
+    """Return uses / (uses + 1): 0 for no use, 1/2 for one, approaching 1."""
+    return uses / (uses + 1)
+
+
+def protected(kind: str, importance: float | None) -> bool:
+    """Return whether a memory does not fade: a decision or an important one."""
+    # Importance is stored in four bytes.
+    return kind == "decision" or (importance is not None and importance >= _IMPORTANT - 1e-6)
+
+
+def quality(uses: int, *, age: timedelta, fades: bool = True) -> float | None:
+    """Return base · 0.5^(age / half-life), with the age since the last use; None without any use.
+
+    A use in the future counts as now. A memory that does not fade keeps its base.
+    """
+    if uses <= 0:
+        return None
+    if not fades:
+        return base(uses)
+    faded: float = base(uses) * 0.5 ** (max(age, timedelta()) / HALF_LIFE)
+    return faded
 
 
 def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[UsedMemory, float]]:

@@ -17,6 +17,7 @@ from pydantic import (
     JsonValue,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     create_model,
@@ -103,6 +104,19 @@ Rate = Annotated[Number, Field(gt=0)] | None
 # Names of namespaces in which memories are changed: never all at once.
 ChangedNamespaces = Annotated[Words, AfterValidator(_each_named)]
 
+
+def _between(least: int, most: int) -> AfterValidator:
+    def check(value: int, info: ValidationInfo) -> int:
+        if not least <= value <= most:
+            raise InvalidInput(str(info.field_name), f"must be between {least} and {most}, got {value}.")
+        return value
+
+    return AfterValidator(check)
+
+
+UpTo100 = Annotated[Whole, _between(1, 100)]
+UpTo200 = Annotated[Whole, _between(1, 200)]
+UpTo1000 = Annotated[Whole, _between(1, 1_000)]
 
 # Fields of a memory that only an import may state.
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -257,7 +271,7 @@ class RecallRequest(Request, Returns[Answer]):
     namespaces: NamespaceNames = Field(
         (), description='default: the project\'s, others only where clearly better; ["*"]: all'
     )
-    limit: Whole = 10
+    limit: UpTo100 = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
     sort: Sort = "score"
@@ -277,7 +291,7 @@ class SearchRequest(Request, Returns[Answer]):
 
     query: str
     namespaces: NamespaceNames = ()
-    limit: Whole = 10
+    limit: UpTo100 = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     max_tokens: Whole | None = None
     cursor: str | None = None
@@ -294,7 +308,7 @@ class ExplainRequest(Request, Returns[results.Explanation]):
 
     query: str
     namespaces: NamespaceNames = ()
-    limit: Whole = 10
+    limit: UpTo100 = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
 
@@ -323,7 +337,7 @@ class ListRequest(Request, Returns[Answer]):
     namespaces: NamespaceNames = Field((), description="default: all you may read")
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
-    limit: Whole = 20
+    limit: UpTo1000 = 20
     max_tokens: Whole | None = None
     cursor: str | None = None
 
@@ -432,7 +446,7 @@ class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):
 class PauseRequest(Request, Returns[results.Paused]):
     """Silence the caller's hooks for some minutes, with `session` in the last session of the project alone."""
 
-    minutes: Whole = 60
+    minutes: Annotated[Whole, _between(0, 10_080)] = 60
     session: bool = False
 
 
@@ -445,7 +459,7 @@ class InjectedRequest(Request, Returns[tuple[results.InjectedText, ...]]):
     namespaces: NamespaceNames = ()
     session: str | None = None
     everyone: bool = False
-    limit: Whole = 20
+    limit: UpTo1000 = 20
 
 
 class StatusRequest(Request, Returns[results.Status]):
@@ -659,7 +673,7 @@ class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
     action: str | None = None
     since: str | None = None
     after: UUID | None = None
-    limit: Whole = 50
+    limit: UpTo1000 = 50
 
 
 class LogRequest(Request, Returns[tuple[results.Event, ...]]):
@@ -671,14 +685,14 @@ class LogRequest(Request, Returns[tuple[results.Event, ...]]):
     author: str | None = None
     time: str | None = None
     mine: bool = False
-    limit: Whole = 50
+    limit: UpTo1000 = 50
 
 
 class OverviewRequest(Request, Returns[results.Overview]):
     """Count what happened in the last `days`, in the caller's time zone, and what wants attention."""
 
     namespaces: NamespaceNames = ()
-    days: Whole = 30
+    days: Annotated[Whole, _between(1, 365)] = 30
 
 
 class ActivityRequest(Request, Returns[results.Activity]):
@@ -692,7 +706,7 @@ class ActivityRequest(Request, Returns[results.Activity]):
     actions: tuple[results.Action, ...] = ()
     after: str | None = None
     before: str | None = None
-    limit: Whole = 50
+    limit: UpTo200 = 50
 
 
 class UsesRequest(Request, Returns[tuple[results.Use, ...]]):
@@ -703,7 +717,7 @@ class UsesRequest(Request, Returns[tuple[results.Use, ...]]):
 
     id: UUID
     namespaces: NamespaceNames = ()
-    limit: Whole = 50
+    limit: UpTo200 = 50
 
 
 class ReviewRequest(Request, Returns[results.Review]):
@@ -712,8 +726,8 @@ class ReviewRequest(Request, Returns[results.Review]):
     reason: results.ReviewReason
     namespace: str | None = None
     after: UUID | None = None
-    unused_days: Whole = 180
-    limit: Whole = 50
+    unused_days: Annotated[Whole, _between(1, 36_500)] = 180
+    limit: UpTo1000 = 50
 
 
 class ExportRequest(Request):

@@ -8,7 +8,6 @@ from html import unescape
 import httpx
 import pytest
 
-from folklore.http.console.pages.operate import size
 from tests.team import Team, bearer
 from tests.visitor import Visitor, texts, visiting
 
@@ -264,11 +263,3 @@ async def test_what_the_owner_alone_sees_is_refused_to_others(team: Team, operat
         answer = await http.post(f"/api/{operation}", json={}, headers=bearer(created.secret))
 
     assert answer.status_code == 403
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [(0, "0 B"), (1023, "1,023 B"), (1024, "1.0 kB"), (15_000, "15 kB"), (5 << 30, "5.0 GB"), (3 << 50, "3,072 TB")],
-)
-def test_sizes_are_in_the_largest_unit(number: int, shown: str) -> None:
-    assert size(number) == shown

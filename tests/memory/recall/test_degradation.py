@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database, PoolLimits
-from folklore.db.lock_guard import PATIENCE, unless_locked
+from folklore.db.session import PATIENCE, unless_locked
 from folklore.db.sql_loader import statement
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable, Unavailable

@@ -10,7 +10,7 @@ from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
-from folklore.memory.requests import CreateNamespaceRequest
+from folklore.memory.requests import CreateNamespaceRequest, RecallRequest
 from folklore.model import Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -254,9 +254,9 @@ async def test_an_answer_holds_at_most_the_limit_and_says_that_there_is_more(rea
 
 
 @pytest.mark.parametrize("limit", [0, -1, 101])
-async def test_a_limit_out_of_range_is_refused(reader: Person, limit: int) -> None:
+def test_a_limit_out_of_range_is_refused(limit: int) -> None:
     with pytest.raises(InvalidInput, match="limit"):
-        await reader.recall("cat", limit=limit)
+        RecallRequest(query="cat", limit=limit)
 
 
 WINDS = [f"the wind of day {n} in the harbour {'calm ' * (n % 7)}{'storm ' * (n % 3)}" for n in range(70)]

@@ -182,9 +182,7 @@ async def test_no_branch_returns_a_memory_outside_the_filters(
     answered = [result.memory.id for result in recalled.memories]
     assert set(answered) <= allowed
     assert len(answered) == len(set(answered))
-    assert [(item.memory.id, item.score) for item in again.memories] == [
-        (item.memory.id, item.score) for item in recalled.memories
-    ]
+    assert ids(again) == ids(recalled)
 
 
 def resolved(person: Person, **asked: Any) -> Filters:

@@ -14,10 +14,10 @@ import click
 from folklore.app import App
 from folklore.backup.operations import latest_verified
 from folklore.cli.context import settings_of, zone_of
-from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
+from folklore.cli.output import print_checks
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import undistributed

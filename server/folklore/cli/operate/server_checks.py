@@ -88,11 +88,10 @@ async def _server(exam: ServerExamination, client: HttpClient) -> str:
                 hint="Is this the address of a Folklore server, with its path?",
             )
     ready = await client.send("GET", "/readyz")
-    state = _member(ready, "status")
-    if state not in ("ready", "degraded"):
+    if _member(ready, "status") != "ready":
         raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status}.")
     text = f"{exam.server} answers in {1000 * median(times[1:]):.0f} ms"
-    if state == "degraded":
+    if _member(ready, "degraded") is not None:
         raise Doubt(f"{text}, and works without a part of it.", hint="Its operator sees which in its /readyz and log.")
     return text
 

@@ -13,11 +13,10 @@ import click
 from folklore import pip_install
 from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, settings_of, zone_of
-from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json, expiry_options
-from folklore.cli.output import print_json, print_line
+from folklore.cli.output import print_checks, print_json, print_line
 from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
 from folklore.config import Settings, is_loopback

@@ -99,7 +99,7 @@ class RecallStatements:
             return scope
         namespaces, limits = list(scope.namespaces), visibility(filters, scope.now)
         rows = await self._rows("recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits)
-        return scope if len(rows) > _FEW else replace(scope, few=dict(rows))
+        return scope if len(rows) > _FEW else replace(scope, few={row[0]: row[1] for row in rows})
 
     async def terms(self, terms: Sequence[tuple[str, str]], languages: Sequence[str]) -> list[TermForm]:
         """Read the terms of an expression, as (text, column or "" for any)."""

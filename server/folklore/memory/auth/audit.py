@@ -8,7 +8,6 @@ from folklore.memory.permissions import require, require_owner
 from folklore.memory.requests import OPERATIONS, AuditRequest
 from folklore.model import AuditEntry
 
-MAX_LIMIT = 1_000
 # Actions under which denied accesses are logged, besides operations.
 _PATHS = ("http /mcp", "http /sse", "http /messages/", "http /api/", "http /metrics", "http other", "api", "export")
 
@@ -18,8 +17,6 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
 
     Raises InvalidInput, NotFound, Refused.
     """
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
     _check_action(request.action)
     if not request.namespaces:
         require_owner(context.caller, dry_run=True)

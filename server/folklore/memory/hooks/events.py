@@ -1,17 +1,56 @@
-"""Answers to the events of an assistant's session."""
+"""Answers to the events of an assistant's session.
 
+A prompt gets what one recall finds: what is nearly certain in full, and what is likely as headlines.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from folklore.errors import FolkloreError
+from folklore.log import get_logger
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks import edit, prompt, start, store_request
+from folklore.memory.hooks import edit, start, store_request
+from folklore.memory.hooks.matches import inject, matches_of
 from folklore.memory.hooks.scope import HookScope, scope_of
+from folklore.memory.hooks.stated import record_quotations, record_statements
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
-from folklore.text.hooks.prompts import without_private
+from folklore.ranking.injection import LIKELY
+from folklore.text.hooks.injected import without_blocks
+from folklore.text.hooks.prompts import is_remark, without_private
+from folklore.text.hooks.statements import statements
+
+log = get_logger(__name__)
+
+# Matches of a prompt: some may have been given before.
+_MATCHES = 10
+
+
+async def notes_for_prompt(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+    """Return the notes that fit a prompt and that its session was not given yet, or silence."""
+    prompt = without_blocks(request.prompt).strip()
+    if not prompt or scope.ledger is None:
+        return HookAnswer()
+    question = "" if is_remark(prompt) else prompt
+    matches, _ = await asyncio.gather(
+        matches_of(context, scope, question, least=LIKELY, limit=_MATCHES), _record(context, scope, prompt)
+    )
+    return HookAnswer(await inject(context, scope, "UserPromptSubmit", matches))
+
+
+async def _record(context: RequestContext, scope: HookScope, prompt: str) -> None:
+    """Record the session, and what its prompt states and quotes. A fault of the record does not cost the notes."""
+    assert scope.ledger is not None
+    try:
+        await record_statements(context, scope, statements(prompt))
+        await record_quotations(scope.ledger, scope.ids, scope.session, prompt, context.now)
+    except FolkloreError as error:
+        log.warning("hook_not_recorded", reason=error.message)
+
 
 _ANSWERS: Mapping[str, Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]] = {
     "SessionStart": start.notes_for_start,
-    "UserPromptSubmit": prompt.notes_for_prompt,
+    "UserPromptSubmit": notes_for_prompt,
     "PreToolUse": edit.notes_for_edit,
     "PostToolUse": edit.notes_for_edit,
     "Stop": store_request.ask_at_stop,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from folklore.db.stores.events.injections import InjectedNote, Injections
-from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require_owner
 from folklore.memory.requests import InjectedRequest
@@ -12,7 +11,6 @@ from folklore.memory.results import InjectedMemory, InjectedText
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
 
-MAX_LIMIT = 1_000
 # Most notes of one text.
 _NOTES = 5
 
@@ -22,8 +20,6 @@ async def read_injected(context: RequestContext, request: InjectedRequest) -> tu
 
     Raises InvalidInput, NotFound, Refused.
     """
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
     if request.everyone:
         require_owner(context.caller, dry_run=True)
     namespaces = [namespace.id for namespace in await context.memory.find_namespaces(request.namespaces)]

@@ -1,16 +1,18 @@
-"""Statements of a person: recorded when they are said, until a memory that says the same is written."""
+"""Statements of a person, recorded until a memory that says the same is written, and notes that a text repeats."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
-from folklore.db.stores.events.injections import Injections, OpenStatement, Place, Writing
-from folklore.errors import InvalidInput, NotFound
+from folklore.db.stores.events.injections import AssistantSession, Injections, OpenStatement, Place, Writing
+from folklore.db.stores.events.usage import USED_WITHIN
+from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
 from folklore.memory.permissions import require_writable
 from folklore.memory.requests import PauseRequest, StatementsRequest
 from folklore.memory.results import Paused, Statement
-from folklore.text.hooks.injected import Quoting
+from folklore.text.hooks.injected import Quoting, without_blocks
 from folklore.text.secrets.finder import find
 
 # Of a statement and a memory that say the same, one holds this share of the other's words, by weight.
@@ -18,8 +20,8 @@ _SAME = 0.5
 # The time in which a turn of an assistant stores what it then speaks of.
 MEANWHILE = timedelta(hours=1)
 _MOST = 100
-# Minutes: a week.
-_LONGEST_PAUSE = 10_080
+# Characters of a text that are compared with notes.
+_COMPARED = 20_000
 
 
 async def record_statements(context: RequestContext, scope: HookScope, sentences: Sequence[str]) -> None:
@@ -85,8 +87,6 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
     Raises InvalidInput, NotFound, Refused.
     """
     require_writable(context.caller)
-    if not 0 <= request.minutes <= _LONGEST_PAUSE:
-        raise InvalidInput("minutes", f"must be between 0 and {_LONGEST_PAUSE}, got {request.minutes}.")
     ledger, caller = Injections(context.memory.root.database), context.caller.author
     until, name = context.now + timedelta(minutes=request.minutes), ""
     if request.minutes == 0:
@@ -100,3 +100,26 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
         name = last.session
     await ledger.pause(caller=caller, session=name, now=context.now, until=until)
     return Paused(until, name or None)
+
+
+async def record_quotations(
+    ledger: Injections, namespaces: Sequence[UUID], session: AssistantSession, text: str, now: datetime
+) -> None:
+    """Record the session's notes that a text, or a memory written since, quotes or names by id.
+
+    One statement, a second if notes are unused, a third if any is quoted.
+    """
+    since = now - USED_WITHIN
+    unused = (
+        await ledger.unused(namespaces=namespaces, **session.columns, since=since, before=now) if namespaces else []
+    )
+    if not unused:
+        return
+    writings = await ledger.written(
+        namespaces=namespaces, caller=session.caller, since=min(note.injected_at for note in unused)
+    )
+    quoting = without_blocks("\n".join([text[:_COMPARED], *(one.content for one in writings)]))
+    read = Quoting.of(quoting)
+    quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]
+    if quoted:
+        await ledger.use(quoted, session, "quoted", now=now)

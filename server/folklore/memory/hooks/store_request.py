@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from folklore.db.stores.events.injections import OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
-from folklore.memory.hooks.quotations import record_quotations
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.hooks.stated import MEANWHILE, not_stored, record_statements, say_the_same
+from folklore.memory.hooks.stated import MEANWHILE, not_stored, record_quotations, record_statements, say_the_same
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer

@@ -181,7 +181,7 @@ def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidat
 
 
 def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None, opening: str = "") -> WordMatch:
-    words_held = [start in text for start in words.starts]
+    words_held = [word.start in text for word in words.words]
     return WordMatch(words_held, words.in_sequence(text) if True in words_held else 0.0, passage, words_held, opening)
 
 

@@ -14,7 +14,6 @@ from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery
 
-MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
 
 
@@ -48,9 +47,7 @@ class Question:
     least_strength: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a limit or a query out of range."""
-        if not 1 <= self.limit <= MAX_LIMIT:
-            raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
+        """Raise InvalidInput for a query that is too long."""
         if len(self.query) > MAX_QUERY:
             raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
 

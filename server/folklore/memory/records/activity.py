@@ -17,7 +17,6 @@ from folklore.memory.records.log import event_of, visible_memories
 from folklore.memory.requests import ActivityRequest, FiltersRequest, UsesRequest
 from folklore.memory.results import Action, Activity, Use
 
-MAX_LIMIT = 200
 # An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
 # after its answer. An import bears the time of its beginning; what it commits later than this is on the pages alone.
 _LATE = timedelta(minutes=10)
@@ -38,7 +37,6 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
 
     A feed gives each event once, whenever it was committed. Raises InvalidInput, NotFound.
     """
-    _check_limit(request.limit)
     if request.after is not None and request.before is not None:
         raise InvalidInput("before", "cannot be given with after.", hint="Give one of them.")
     author = resolve_filters(FiltersRequest(author=request.author), context).author
@@ -64,11 +62,6 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     )
 
 
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {limit}.")
-
-
 async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:
     """Return the namespaces with events that a feed has not given, and the feed after them. Two statements.
 
@@ -83,7 +76,6 @@ async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) ->
 
 async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use, ...]:
     """Return the latest uses of a memory. Three statements. Raises InvalidInput, NotFound."""
-    _check_limit(request.limit)
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])

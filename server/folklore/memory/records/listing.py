@@ -5,15 +5,12 @@ from dataclasses import dataclass
 
 from folklore.db.stores.memories import ListingOrder
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.errors import InvalidInput
 from folklore.memory import budget
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import page_cursor, page_of, without_clock
 from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
-
-MAX_LIMIT = 1_000
 
 
 async def list_memories(context: RequestContext, request: ListRequest) -> Answer:
@@ -42,8 +39,6 @@ async def list_page(
 
     A cursor belongs to the names that were asked for: where none was, further namespaces may come meanwhile.
     """
-    if not 1 <= page.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {page.limit}.")
     names = names_by_id(namespaces)
     question = (page.requested, without_clock(filters), page.sort)
     listing = await context.memory.memories.list(

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements
 from folklore.db.stores.events.audit import Write
-from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.records.get import may_read_forgotten
@@ -13,7 +12,7 @@ from folklore.memory.requests import FiltersRequest, LogRequest
 from folklore.memory.results import Event
 from folklore.model import Filters, Memory
 
-MAX_LIMIT = 1_000
+_MOST = 1_000
 # Writes of the text or the fields of memories. Erased memories leave no trace here.
 ACTIONS: tuple[Write, ...] = (
     "store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo",
@@ -27,8 +26,6 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event,
 
     With `kinds` or `tags`, among the latest 1,000 writes. Raises InvalidInput, NotFound.
     """
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
     filters = resolve_filters(
         FiltersRequest(kinds=request.kinds, tags=request.tags, author=request.author, time=request.time), context
     )
@@ -37,7 +34,7 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event,
     entries = await ActivityStatements(memory.root.database).changes(
         namespaces=list(names),
         actions=ACTIONS,
-        fetch=MAX_LIMIT if filters.kinds or filters.tags else request.limit,
+        fetch=_MOST if filters.kinds or filters.tags else request.limit,
         principal=context.caller.author if request.mine else filters.author,
         since=filters.since,
         until=filters.until,

@@ -8,14 +8,12 @@ from uuid import UUID
 
 from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, DayWrites
 from folklore.db.stores.upkeep.jobs import Jobs
-from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.records.log import ACTIONS
 from folklore.memory.records.review import CONTRADICTS, NEAREST, SETTLED, comparing_model
 from folklore.memory.requests import DISTINCT, REVIEWED, OverviewRequest, ReviewRequest
 from folklore.memory.results import Attention, AuthorChanges, DayCounts, Overview
 
-MAX_DAYS = 365
 # Days of the changes by author.
 _WEEK = 7
 # New texts; the others change known ones.
@@ -30,8 +28,6 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
 
     Raises InvalidInput, NotFound.
     """
-    if not 1 <= request.days <= MAX_DAYS:
-        raise InvalidInput("days", f"must be between 1 and {MAX_DAYS}, got {request.days}.")
     listed = await context.memory.find_namespaces(request.namespaces)
     # Without empty ones, of which there may be thousands.
     namespaces = [namespace.id for namespace in listed if not namespace.empty]

@@ -13,13 +13,10 @@ from uuid import UUID
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
 from folklore.embedding.protocol import Model
-from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
 from folklore.memory.results import Review, ReviewItem, ReviewReason
 
-MAX_LIMIT = 1_000
-MAX_DAYS = 36_500
 CONTRADICTS = "contradicts"
 # Relations of near-duplicates that were decided on.
 SETTLED = (DISTINCT, CONTRADICTS)
@@ -35,9 +32,6 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
     Near-duplicates come in pages of 500 memories, from the newest on: the work grows with the number of memories, not
     with its square. Raises InvalidInput, NotFound.
     """
-    for name, most in (("limit", MAX_LIMIT), ("unused_days", MAX_DAYS)):
-        if not 1 <= getattr(request, name) <= most:
-            raise InvalidInput(name, f"must be between 1 and {most}, got {getattr(request, name)}.")
     namespace = await context.memory.find_namespace(request.namespace or context.namespace())
     groups = await _FINDERS[request.reason](context, namespace.id, request)
     ids = dict.fromkeys(id_ for group in groups.groups for id_ in group)

@@ -95,11 +95,6 @@ class QuestionWords:
         return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(_identifiers(pieces)), dates)
 
     @cached_property
-    def starts(self) -> Sequence[str]:
-        """The beginning of each word."""
-        return [word.start for word in self.words]
-
-    @cached_property
     def weight(self) -> float:
         """The weight of all words."""
         return sum(word.weight for word in self.words)

@@ -7,8 +7,6 @@ from folklore.http.console.visit import Visit
 from folklore.jobs import definitions
 from folklore.memory.requests import BackupsRequest, ChecksRequest, EmbeddingsRequest, JobsRequest, SizesRequest
 
-_STEP = 1024
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 # Backups and tables that are shown.
 _BACKUPS, _TABLES = 20, 12
 
@@ -27,18 +25,7 @@ async def show(visit: Visit) -> Response:
         sizes=await visit.call(SizesRequest()) if owner else None,
         shown_tables=_TABLES,
         backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if owner else None,
-        size=size,
     )
-
-
-def size(number: int) -> str:
-    """Return a number of bytes in the largest unit that fits."""
-    value, unit = float(number), _UNITS[0]
-    for unit in _UNITS:
-        if value < _STEP or unit == _UNITS[-1]:
-            break
-        value /= _STEP
-    return f"{value:,.0f} {unit}" if value >= 10 or unit == "B" else f"{value:.1f} {unit}"
 
 
 ROUTES = [get("/operate", show)]
