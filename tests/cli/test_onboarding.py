@@ -26,6 +26,7 @@ from folklore import pip_install
 from folklore.cli.main import outcome
 from folklore.config import Settings
 from folklore.errors import InvalidInput, Refused, Unauthenticated
+from folklore.http.server import health
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
 from folklore.memory.auth.tokens import digest_of, key_of, with_checksum
 from folklore.memory.requests import (
@@ -392,13 +393,17 @@ async def test_a_server_with_an_own_authority_under_a_path_behind_a_proxy_is_joi
     assert by_name["project"] == {"name": "project", "status": "ok", "detail": "repo:acme/shop: writer"}
 
 
-async def test_doctor_over_a_server_says_what_is_wrong(office: Office) -> None:
+async def test_doctor_over_a_server_says_what_is_wrong(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     carla = office.colleague()
     shop = carla.clone("acme/shop")
     without = await carla.run(f"folklore --server {office.url} doctor --json", shop)
     await carla.done(await office.invite("--repo acme/shop --role reader --expires 2d"))
     good = json.loads(await carla.done(f"folklore --server {office.url} doctor --json", shop))
     other = json.loads(await carla.done(f"folklore --server {office.url} doctor --json", carla.clone("acme/other")))
+    with monkeypatch.context() as patch:
+        patch.setattr(health, "_VALID", 0.0)  # seconds for which an answer of /readyz is kept
+        patch.setattr(health, "_full_disk", lambda *_: "disk_low")
+        little = json.loads(await carla.done(f"folklore --server {office.url} doctor --json", shop))
     await office.operator.done("folklore tokens revoke --name carla")
     revoked = await carla.run(f"folklore --server {office.url} doctor --json", shop)
     away = await carla.run(f"folklore --server http://127.0.0.1:{free_port()} doctor --json", shop)
@@ -411,6 +416,7 @@ async def test_doctor_over_a_server_says_what_is_wrong(office: Office) -> None:
     assert status["token"][0] == "warning"
     assert "carla, until" in status["token"][1]
     assert {check["name"]: check["status"] for check in other["checks"]}["project"] == "warning"
+    assert {check["name"]: check["status"] for check in little["checks"]}["server"] == "warning"
     assert revoked.code == 1
     assert [check["status"] for check in revoked.json["checks"] if check["name"] == "token"] == ["failed"]
     assert away.code == 3

@@ -150,7 +150,7 @@ PLANNED = [name for name in [*COMPLETE, *VARIANTS, *OTHERS] if is_planned(name) 
 # Statements to which memories are given: they read no namespace whole, though most are small.
 GIVEN = {
     "changes/close", "changes/relate", "changes/update", "injections/claim", "transfer/insert_keys", "transfer/replace",
-    "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors",
+    "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors", "recall/few_words",
 }  # fmt: skip
 SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others", "embeddings/similar"]
 
@@ -201,25 +201,14 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},  # of more than 50 memories
     "recall/dense": {"scan": None, "fetch": 30},
     "recall/expand": {
-        "bridges": True,
-        "entities": ["word:1"],
-        "max_relations": 5,
-        "most": 10,
-        "hops": 3,
-        "least_strength": 0.1,
+        "bridges": True, "entities": ["word:1"], "max_relations": 5, "most": 10, "hops": 3, "least_strength": 0.1,
     },
     "recall/expression:token": {
-        "expression": "'memori' & 'word7'",
-        "lexemes": ["memori", "word7"],
-        "weights": [0.1, 5.0],
-        "stems": [None, None],
-        "saturation": 1.2,
-        "flat": 0.3,
-        "growth": 0.3,
-        "bound": 10_000,
-        "fetch": 30,
+        "expression": "'memori' & 'word7'", "lexemes": ["memori", "word7"], "weights": [0.1, 5.0],
+        "stems": [None, None], "saturation": 1.2, "flat": 0.3, "growth": 0.3, "bound": 10_000, "fetch": 30,
     },
-}
+    "recall/few": {"most": 501},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("skewed", FILLED, indirect=True, scope="module")

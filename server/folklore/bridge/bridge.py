@@ -23,7 +23,7 @@ from folklore.text.lines import LongLine
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 
-Own = Callable[[Sequence[Message]], Awaitable[Message]]
+OwnAnswer = Callable[[Sequence[Message]], Awaitable[Message]]
 
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CALL_ID = "folklore/callId"
@@ -33,7 +33,7 @@ _LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/t
 _READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
 _AWAY_SECONDS = 5.0
 # The parameter that the protocol wants repeated in a header, by method.
-_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 
 
@@ -55,7 +55,7 @@ class Bridge:
     """
 
     def __init__(
-        self, remote: Remote | None, write: Callable[[Message], None], own: Own, code: Code | None = None
+        self, remote: Remote | None, write: Callable[[Message], None], own: OwnAnswer, code: Code | None = None
     ) -> None:
         self._remote = remote
         self._code = code
@@ -193,7 +193,7 @@ class Bridge:
         headers = {"mcp-method": _header(request["method"])}
         if (version := version or self._negotiated) is not None and request["method"] != "initialize":
             headers["mcp-protocol-version"] = _header(version)
-        name = _params(request).get(_NAMED.get(request["method"], ""))
+        name = _params(request).get(_NAME_PARAMETERS.get(request["method"], ""))
         if isinstance(name, str):
             headers["mcp-name"] = _header(name)
         return headers

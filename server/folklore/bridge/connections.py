@@ -37,7 +37,7 @@ _DRAINED = 1.0
 _HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
-class Lost(Exception):
+class NoAnswer(Exception):
     """No answer: `sent` is False if the server cannot have received the call, `silent` True if it does not answer."""
 
     def __init__(self, reason: str, *, sent: bool, silent: bool = False) -> None:
@@ -72,7 +72,7 @@ class Connections:
             self._idle.pop()[0].close()
 
     def take(self, seconds: float) -> HTTPConnection:
-        """Return an open connection. Raises Lost if the server does not accept one in time."""
+        """Return an open connection. Raises NoAnswer if the server does not accept one in time."""
         with suppress(IndexError):
             while True:
                 connection, since = self._idle.pop()
@@ -97,7 +97,7 @@ class Connections:
     def exchange(
         self, connection: HTTPConnection, method: str, path: str, body: Content, headers: Mapping[str, str]
     ) -> Iterator[HTTPResponse]:
-        """Send a request for a path below the address; give the response to the block. Raises Lost."""
+        """Send a request for a path below the address; give the response to the block. Raises NoAnswer."""
         path, reusable = f"{self._server.path}{path}", False
         try:
             if self._proxy is not None and self._tls is None:
@@ -107,7 +107,7 @@ class Connections:
             yield response
             reusable = response.isclosed() and not response.will_close  # closed: read to its end
         except (OSError, HTTPException) as error:
-            raise Lost(_reason(error), sent=True) from error
+            raise NoAnswer(_reason(error), sent=True) from error
         finally:
             self.give_back(connection, reusable=reusable)
 
@@ -115,7 +115,7 @@ class Connections:
         """Return, as a future, whether the server answers on a new connection."""
 
         def alive() -> bool:
-            with suppress(Lost), self.exchange(self._new(seconds), "GET", "/healthz", None, {}) as response:
+            with suppress(NoAnswer), self.exchange(self._new(seconds), "GET", "/healthz", None, {}) as response:
                 return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
             return False
 
@@ -137,13 +137,13 @@ class Connections:
                 connection.connect()  # without Nagle's delay
         except (OSError, HTTPException, ValueError) as error:  # the last for a host that cannot be a name
             connection.close()
-            raise Lost(_reason(error), sent=False) from error
+            raise NoAnswer(_reason(error), sent=False) from error
         connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
         return connection
 
 
 class Post:
-    """A message on its way. `answered` gets the answer, or Lost; notifications before it go to `notify`.
+    """A message on its way. `answered` gets the answer, or NoAnswer; notifications before it go to `notify`.
 
     Before the message is `sent`, the server cannot have received it.
     """
@@ -178,10 +178,10 @@ class Post:
                 _abort(self._connection)
 
     def _run(self) -> None:
-        failure = Lost("it closed the connection without an answer", sent=True)
+        failure = NoAnswer("it closed the connection without an answer", sent=True)
         try:
             self._exchange()
-        except Lost as error:
+        except NoAnswer as error:
             failure = error
         finally:
             with suppress(RuntimeError):  # the loop has ended
@@ -220,7 +220,7 @@ class Post:
         if not self.answered.done():
             self.answered.set_result(response)
 
-    def _fail(self, error: Lost) -> None:
+    def _fail(self, error: NoAnswer) -> None:
         if not self.answered.done():
             self.answered.set_exception(error)
 

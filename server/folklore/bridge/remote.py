@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from folklore import __version__
-from folklore.bridge.connections import Connections, Lost, Message, Post, Response
+from folklore.bridge.connections import Connections, Message, NoAnswer, Post, Response
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.local.server import LocalServer
 
@@ -98,7 +98,7 @@ class Remote:
         while True:
             try:
                 answer = await self._exchange(message, headers, access, notify, began, patience)
-            except Lost as lost:
+            except NoAnswer as lost:
                 if self._local is not None and lost.silent:
                     with suppress(OSError):
                         await asyncio.to_thread(self._local.replace_stuck)
@@ -143,7 +143,7 @@ class Remote:
         began: float,
         patience: Patience,
     ) -> Message:
-        """Send a request once. Raises Lost without an answer, and the error of a refusal."""
+        """Send a request once. Raises NoAnswer without an answer, and the error of a refusal."""
         authorization = {"authorization": f"Bearer {access.token}"} if access.token else {}
         post = Post(
             self._connections,
@@ -156,7 +156,7 @@ class Remote:
             deadline = began + patience.silent
             while not (await asyncio.wait({post.answered}, timeout=max(0.0, deadline - time.monotonic())))[0]:
                 if not await self._is_alive(patience.alive):
-                    raise Lost("it does not answer", sent=post.sent, silent=True)
+                    raise NoAnswer("it does not answer", sent=post.sent, silent=True)
                 deadline = time.monotonic() + patience.silent
         finally:
             post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
@@ -171,7 +171,7 @@ class Remote:
         await asyncio.wait({alive}, timeout=seconds)
         return alive.done() and alive.result()
 
-    def _unavailable(self, loss: Lost, *, repeatable: bool) -> Unavailable:
+    def _unavailable(self, loss: NoAnswer, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""
         if not loss.sent:
             message = f"{self._name} cannot be reached ({loss}); nothing was read or written."

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from folklore import __version__
 from folklore.app import local_zone, working_copy
 from folklore.background import in_thread
-from folklore.bridge.connections import Connections, Lost
+from folklore.bridge.connections import Connections, NoAnswer
 from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
@@ -147,7 +147,7 @@ class HttpClient:
         """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable."""
         try:
             return await in_thread(work, "folklore-request")
-        except (Lost, OSError, HTTPException) as error:
+        except (NoAnswer, OSError, HTTPException) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> Unavailable:
@@ -166,7 +166,7 @@ class HttpClient:
             return NotCarriedOut(
                 f"{self._server} answers without TLS.", hint="Give its address with http://, or that of its TLS proxy."
             )
-        kind = NotCarriedOut if isinstance(error, Lost) and not error.sent else Unavailable
+        kind = NotCarriedOut if isinstance(error, NoAnswer) and not error.sent else Unavailable
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({error}).",
             hint="Check its address and that it runs.",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
 
-# Receives the number of steps done and a text for the user.
-
 _LINES_SHOWN = 8
 _INDENT = "    "
 _COMMIT = 12  # digits by which a commit is recognised

@@ -154,7 +154,8 @@ async def _answer_on_standby(context: RequestContext, question: Question, standb
 
 async def ranked(memory: MemoryContext, search: Search) -> tuple[Retrieval, RankedList]:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
-    if memory.statistics.totals.get(search.scope.key, _SMALL) >= _SMALL:
+    total = memory.statistics.totals.get(search.scope.key, _SMALL)
+    if total >= _SMALL and ("dense" in search.branches or not search.expression):  # an expression has an index
         search = replace(search, scope=await memory.statements.narrowed(search.scope))
     retrieval = await run_branches(memory, search)
     return retrieval, await rank(memory, search, retrieval)
