@@ -5,9 +5,9 @@
 
 The memories are paragraphs of the documentation and the code of the installed packages. Half of them are in one
 namespace, the others in 5,000 whose sizes follow Zipf's law. Calls go over stdio, in alternation with a trivial tool of
-the same server; `default` names no namespace and asks in a project, then all others. `floor` is the bare SQL of the
-slower branch of such a recall, repeated on a warm connection, and a trivial call; for an import it is COPY of the same
-rows into the same tables with their indexes.
+the same server, then over HTTP by one client and by 32 that each ask again at once; `default` names no namespace and
+asks in a project, then all others. `floor` is the bare SQL of the slower branch of such a recall, repeated on a warm
+connection, and a trivial call; for an import it is COPY of the same rows into the same tables with their indexes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import asyncpg
 import psutil
 from mcp import Client, StdioServerParameters
 
+from benchmarks import throughput
 from benchmarks.latency import call, command
 from folklore.app import App
 from folklore.config import load_settings
@@ -162,6 +163,10 @@ async def floors(home: Path, texts: Sequence[str]) -> Figures:
 async def calls(home: Path, texts: Sequence[str], connection: asyncpg.Connection) -> Figures:
     """Return milliseconds, and processor milliseconds and transactions a call, of each kind of call over stdio."""
     rng, new = random.Random(_SEED + 1), iter(range(1 << 30))
+
+    def stored(count: int) -> list[dict[str, str]]:
+        return [{"content": f"{question(rng, texts)} {next(new)} {uuid4()}"} for _ in range(count)]
+
     kinds: dict[str, tuple[str, Any]] = {
         "trivial": ("trivial", lambda: {"text": question(rng, texts)}),
         "recall large": ("memory_recall", lambda: {"query": question(rng, texts), "namespaces": [_LARGE]}),
@@ -169,7 +174,9 @@ async def calls(home: Path, texts: Sequence[str], connection: asyncpg.Connection
         "recall default": ("memory_recall", lambda: {"query": question(rng, texts)}),
         "search": ("search_keywords", lambda: {"query": question(rng, texts), "namespaces": [_LARGE]}),
         "list": ("memory_list", lambda: {"namespaces": [_LARGE]}),
-        "store": ("memory_store", lambda: {"memories": [{"content": f"{question(rng, texts)} {next(new)} {uuid4()}"}]}),
+        "store": ("memory_store", lambda: {"memories": stored(1)}),
+        "store 20": ("memory_store", lambda: {"memories": stored(20)}),
+        "hook": ("client_hook", lambda: {"prompt": question(rng, texts), "session": str(next(new))}),
     }
     counted = "select sum(xact_commit + xact_rollback)::float8 from pg_stat_database where datname = current_database()"
     found = Figures()
@@ -193,6 +200,19 @@ async def calls(home: Path, texts: Sequence[str], connection: asyncpg.Connection
             transactions = (await connection.fetchval(counted) - committed) / _COUNTED
             found[kind] = {**spread(times[kind]), "processor": processor, "transactions": transactions}
         found["server"] = {"megabytes": server.memory_info().rss / 1e6}
+    return found
+
+
+def crowded(home: Path, texts: Sequence[str]) -> Figures:
+    """Return milliseconds and rates of one client and of 32 over HTTP, next to trivial calls of the same server."""
+    rng, found = random.Random(_SEED + 2), Figures()
+    questions = [question(rng, texts) for _ in range(1_000)]
+    scopes = {scope: {"namespaces": names} if names else {} for scope, names in _SCOPES.items()}
+    for clients in (1, 32):
+        options = throughput.arguments().parse_args(["--clients", str(clients), "--seconds", "3", "--rounds", "3"])
+        with throughput.bench(home, options) as running:
+            for scope, figures in running.compare("modern", questions, scopes).items():
+                found[f"http {clients} {scope}"] = figures
     return found
 
 
@@ -243,6 +263,7 @@ async def measured(home: Path, size: int, texts: Sequence[str]) -> Figures:
         asked = texts[:size]
         found |= await floors(home, asked)
         found |= await calls(home, asked, connection)
+        found |= await asyncio.to_thread(crowded, home, asked)
         lines = [json.dumps({"content": f"{texts[-1 - place]} ({uuid4()})"}) for place in range(_IMPORTED)]
         seconds = run(home, "import", "-", "--yes", "--namespace", _LARGE, "--format", "jsonl", lines=iter(lines))
         alone = run(home, "import", "-", "--yes", "--namespace", _LARGE, "--format", "jsonl", lines=iter(lines[:1]))
@@ -254,7 +275,8 @@ async def measured(home: Path, size: int, texts: Sequence[str]) -> Figures:
 
 def shown(results: Mapping[str, Figures]) -> str:
     """Return the table, and a plot of each kind of call: a bar for each tier, as long as its p50 in trivial calls."""
-    kinds = [kind for kind in next(iter(results.values())) if kind.startswith(("recall", "search", "list", "store"))]
+    timed = ("recall", "search", "list", "store", "hook")
+    kinds = [kind for kind in next(iter(results.values())) if kind.startswith(timed)]
     lines = ["| memories | | p50 / p95 / p99 ms | trivial calls | × floor | processor ms | transactions |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
     bars = []
@@ -270,6 +292,13 @@ def shown(results: Mapping[str, Figures]) -> str:
             )
             bars.append((kind, f"{kind:<15} {int(size):>9,} {'#' * round(4 * of_kind['p50'] / trivial)}"))
         parts = ", ".join(f"{table} {value:,.0f}" for table, value in found["bytes"].items())
+        for kind, one in found.items():
+            if "ratio" in one:
+                rate = f"{one['rate']:.0f} a second, {one['ratio']:.2f} of trivial calls"
+                lines.append(
+                    f"| {int(size):,} | {kind} | {one['p50_ms']:.1f} / {one['p95_ms']:.1f} | {rate} | |"
+                    f" {one['server_ms']:.1f} | |"
+                )
         lines.append(f"\n{int(size):,}: {sum(found['bytes'].values()):,.0f} bytes a memory ({parts}); trivial call"
                      f" {trivial:.1f} ms; import {found['import']['a second']:,.0f} a second, COPY"
                      f" {found['import']['copy']:,.0f}; server {found['server']['megabytes']:,.0f} MB\n")  # fmt: skip

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from multiprocessing.connection import Connection
@@ -180,7 +180,7 @@ def server(home: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    environment = {**os.environ, "FOLKLORE_HOME": str(home), "FOLKLORE_NAMESPACE": _NAMESPACE}
+    environment = {"FOLKLORE_NAMESPACE": _NAMESPACE, **os.environ, "FOLKLORE_HOME": str(home)}
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.servers", "http", str(port)], env=environment)
     try:
         deadline = time.monotonic() + 60
@@ -200,6 +200,8 @@ def server(home: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
 
 async def fill(port: int, texts: Sequence[str]) -> None:
     """Store the texts, unless the home holds them from an earlier run."""
+    if not texts:
+        return
     async with Client(f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=120) as client:
         status = await client.call_tool("memory_status", {})
         there = [entry for entry in status.structured_content["namespaces"] if entry["name"] == _NAMESPACE]
@@ -220,26 +222,27 @@ class Bench:
         self._client = client
         self._options = options
 
-    def compare(self, era: str, questions: Sequence[str]) -> dict[str, Any]:
-        """Return medians over the rounds of trivial calls and recalls in alternation, and the ratios of their rates."""
-        requests = {
-            "trivial": [request(self._port, era, "trivial", {"text": question}) for question in questions],
-            "recall": [
-                request(self._port, era, "memory_recall", {"query": question, "namespaces": [_NAMESPACE]})
-                for question in questions
-            ],
-        }
+    def compare(self, era: str, questions: Sequence[str], scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return medians over the rounds of trivial calls and recalls in alternation, and the ratios of their rates.
+
+        `scopes` are the arguments of each kind of recall but the question.
+        """
+        requests = {"trivial": [request(self._port, era, "trivial", {"text": question}) for question in questions]}
+        for kind, scope in scopes.items():
+            requests[kind] = [
+                request(self._port, era, "memory_recall", {"query": question, **scope}) for question in questions
+            ]
         for kind in requests:
             self._round(requests[kind], 1.0)  # warms up
         rounds = [
             {kind: self._round(requests[kind], self._options.seconds) for kind in requests}
             for _ in range(self._options.rounds)
         ]
-        ratios = [one["recall"]["rate"] / one["trivial"]["rate"] for one in rounds]
-        return {kind: _medians([one[kind] for one in rounds]) for kind in requests} | {
-            "ratio": round(statistics.median(ratios), 3),
-            "ratios": [round(ratio, 3) for ratio in sorted(ratios)],
-        }
+        figures = {kind: _medians([one[kind] for one in rounds]) for kind in requests}
+        for kind in scopes:
+            ratios = sorted(round(one[kind]["rate"] / one["trivial"]["rate"], 3) for one in rounds)
+            figures[kind] |= {"ratio": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1]}
+        return figures
 
     def _round(self, requests: Sequence[bytes], seconds: float) -> dict[str, float]:
         before = self._processes.seconds()
@@ -253,25 +256,31 @@ def _medians(figures: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(statistics.median(one[name] for one in figures), 3) for name in figures[0]}
 
 
-def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the figures of each protocol version."""
-    texts = sentences(options.memories)
-    rng = random.Random(11)
-    questions = [question(rng, texts) for _ in range(2_000)]
+@contextmanager
+def bench(home: Path, options: argparse.Namespace, texts: Sequence[str] = ()) -> Iterator[Bench]:
+    """Start a server with these memories, and the process of the clients."""
     ours, theirs = multiprocessing.Pipe()
     with server(home) as (port, process):
         asyncio.run(fill(port, texts))
         client = multiprocessing.get_context("spawn").Process(target=client_process, args=(theirs,), daemon=True)
         client.start()
-        bench = Bench(port, Processes(process.pid, home), ours, options)
-        figures = {era: bench.compare(era, questions) for era in options.eras}
+        yield Bench(port, Processes(process.pid, home), ours, options)
         ours.send(None)
         client.join(10)
-    return figures
 
 
-def main() -> None:
-    """Print the figures as JSON."""
+def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of each protocol version."""
+    texts = sentences(options.memories)
+    rng = random.Random(11)
+    questions = [question(rng, texts) for _ in range(2_000)]
+    scopes = {"recall": {"namespaces": [_NAMESPACE]}}
+    with bench(home, options, texts) as running:
+        return {era: running.compare(era, questions, scopes) for era in options.eras}
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the options of a measurement."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--memories", type=int, default=10_000)
@@ -279,7 +288,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--eras", nargs="+", choices=list(_ERAS), default=list(_ERAS))
     parser.add_argument("--home", type=Path, help="keep the engine and its memories there for the next run")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    options = arguments().parse_args()
     with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as temporary:
         home = options.home or Path(temporary)
         try:
