@@ -239,7 +239,7 @@ class Trial:
                 sent = f'{{"on_conflict": "overwrite"}}\n[1, "", 0, null]\t{json.dumps(memory)}\n'
                 answer = await self.client.post("/api/import", content=sent, headers=HEADERS | bearer(holder.secret))
                 self._checked(holder, answer, sent, "api import")
-                if answer.json()["result"]["stored"] and holder.roles.get(place, "reader") == "reader":
+                if answer.json().get("result", {}).get("stored") and holder.roles.get(place, "reader") == "reader":
                     self.broken.append(f"{holder} imported into {name}")
             case 19 | 20 | 21 | 22:
                 await self._page(holder, name, query, ids[0])

@@ -180,6 +180,10 @@ class App:
             raise still_starting("database")
         return starting.result()
 
+    async def memory(self) -> MemoryContext:
+        """Return the memory of a request. Raises as `ready` does."""
+        return (await self.ready(REQUEST_SECONDS)).memory
+
     @property
     def started(self) -> Runtime | None:
         """The running parts, or None before they run; starts nothing."""

@@ -23,7 +23,7 @@ from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
 from tests.engine import needs_proc
-from tests.engine.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query, temporary_room
+from tests.engine.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.strain, needs_proc]
@@ -35,14 +35,6 @@ async def work():
     await connection.execute("do $$ begin loop end loop; end $$")
 asyncio.run(work())
 """
-
-
-@pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
-    """Give the directory of all homes; at the end, prove that no process of any test is left."""
-    with temporary_room() as room:
-        yield room
-        eventually(lambda: not processes(str(room)))
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ from folklore.model import Draft
 from folklore.runtime import start_engine
 from tests.backup.test_backup import rows
 from tests.engine import needs_proc
-from tests.engine.test_engine import processes, query, temporary_room
+from tests.engine.test_engine import processes, query
 from tests.older_engine import OLDER, older_engine
 from tests.waiting import STUCK, eventually
 
@@ -125,14 +125,6 @@ STEPS = [
     ("pathlib:Path.write_text", "before", 3),  # engine.id of the new data, which the start checks
 ]
 OFTEN = [STEPS[6], STEPS[13]]
-
-
-@pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
-    """Give the directory of all homes; at the end, prove that no process of any test is left."""
-    with temporary_room() as room:
-        yield room
-        eventually(lambda: not processes(str(room)))
 
 
 @pytest.fixture(scope="module")

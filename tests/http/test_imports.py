@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,8 @@ async def test_a_reader_imports_nothing_and_an_owner_everything(
     reader, owner = await team.token("rita", "quay:reader"), await team.token("olga", owner=True)
     file = written(tmp_path / "a.jsonl", {"content": "The quay is long.", "namespace": "quay", "author": "sarah"})
 
-    assert (await imported(folklore, team, reader.secret, file, code=1))["failed"] == 1
+    ran = await folklore("import", file, "--server", team.url, "--token", reader.secret)
+    assert (ran.code, "You may write to no namespace here" in ran.err) == (5, True)
     assert (await imported(folklore, team, owner.secret, file))["stored"] == 1
     assert (await memories(team, "quay"))["The quay is long."].author == "sarah"
 
@@ -149,3 +151,39 @@ async def test_a_body_of_another_form_is_refused(team: Team, content: bytes, mes
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input")
     assert message in answer.json()["error"]["message"]
+
+
+async def test_imports_that_stall_take_no_place_of_other_calls_and_end_with_their_token(team: Team) -> None:
+    member, owner = await team.token("ida", "pier:writer"), await team.token("oda", owner=True)
+    address = httpx.URL(team.url)
+    head = f"Host: {address.host}:{address.port}\r\nAuthorization: Bearer {member.secret}\r\n"
+    form = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n"
+    streams = [await asyncio.open_connection(address.host, address.port) for _ in range(70)]
+    for _, writer in streams:
+        writer.write(f"POST /api/import HTTP/1.1\r\n{head}{form}".encode())
+
+    async with httpx.AsyncClient(base_url=team.url, headers=bearer(owner.secret)) as client:
+        assert (await client.post("/api/status", json={})).status_code == 200
+    await team.revoke(member)
+
+    async with asyncio.timeout(20):
+        answers = {await reader.readline() for reader, _ in streams}
+    assert answers == {b"HTTP/1.1 503 Service Unavailable\r\n"}
+    for _, writer in streams:
+        writer.close()
+
+
+async def test_an_export_ends_with_its_token(team: Team) -> None:
+    reader = await team.token("eva", "archive:reader")
+    await team.keep(*(f"Box {number}: {'paper ' * 5000}" for number in range(500)), namespace="archive")
+
+    with pytest.raises(httpx.RemoteProtocolError):  # noqa: PT012 - the stream begins well
+        async with (
+            httpx.AsyncClient(base_url=team.url, headers=bearer(reader.secret)) as client,
+            client.stream("POST", "/api/export", json={}) as stream,
+        ):
+            assert stream.status_code == 200
+            await team.revoke(reader)
+            revoked = time.monotonic()
+            async for _ in stream.aiter_raw(chunk_size=200_000):
+                await asyncio.sleep(0.2 if time.monotonic() < revoked + 4 else 0)  # buffers hide what follows

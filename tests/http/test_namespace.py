@@ -207,28 +207,6 @@ async def test_a_recall_asks_the_project_that_header_or_url_name_and_without_one
             assert places(await found(client, tool)) >= set(namespaces)
 
 
-async def test_a_recall_with_a_bad_name_in_header_or_url_is_refused(server: HttpServer) -> None:
-    async with connected(server.url, {HEADER: "${PROJECT}"}) as client:
-        assert (await refused(client, "memory_recall", query="walrus")).startswith("Folklore-Namespace: ")
-    async with connected(server.url, query="?namespace=two%20words") as client:
-        assert (await refused(client, "search_keywords", query="walrus")).startswith("?namespace: ")
-
-
-ASKED = {"query": "x"}
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"), [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {})]
-)
-async def test_an_empty_list_of_namespaces_is_refused_with_what_to_give(
-    server: HttpServer, tool: str, arguments: dict[str, Any]
-) -> None:
-    async with connected(server.url, {HEADER: "pool"}) as client:
-        error = await refused(client, tool, **arguments, namespaces=[])
-
-    assert error == 'namespaces: names none; leave it out for the default, or give ["*"] for all.'
-
-
 ONE: dict[str, dict[str, Any]] = {
     "store": DRAFT, "rename_tag": {"tag": "a", "to": "b"}, "review": {"reason": "similar"},
     "rename_namespace": {"to": "other"}, "merge_namespaces": {"into": "board"},

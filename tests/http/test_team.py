@@ -152,15 +152,6 @@ async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_pr
         assert "namespace: is missing" in await refused(client, "memory_store", content="anything")
 
 
-async def test_prompts_work_without_a_default_namespace(team: Team) -> None:
-    several = await team.token("walter", "payments:writer", "board:writer")
-
-    async with team.assistant(several.secret) as client:
-        for name in ("remember", "review"):
-            text = str((await client.get_prompt(name)).messages[0].content)
-            assert "a namespace that fits" in text
-
-
 async def test_discovery_is_open_and_other_unknown_paths_need_a_token(team: Team) -> None:
     async with httpx.AsyncClient(base_url=team.url) as client:
         for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server", "x"):

@@ -87,6 +87,8 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "query.tsquery.quoted": tsquery.quoted,
     "query.question.QuestionWords": lambda it: question.QuestionWords.of(it.split()).in_sequence(it),
     "query.question.plain": question.plain,
+    "query.question.with_parts": question.with_parts,
+    "query.question.without_contractions": question.without_contractions,
     "secrets.context.find_by_context": lambda it: list(context.find_by_context(it, it.lower())),
     "secrets.finder.find": secrets.find,
     "secrets.finder.redact": secrets.redact,

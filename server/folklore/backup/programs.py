@@ -76,7 +76,6 @@ class Programs:
     async def _run(
         self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
     ) -> None:
-        """Run a program and wait for its success."""
         async with self._running(name, arguments, dsn, stdin=stdin, stdout=stdout):
             pass
 

@@ -113,7 +113,7 @@ class Remote:
                 raise self._unavailable(lost, repeatable=repeatable) from lost
             except Unauthenticated:
                 self._access = None  # it may have been replaced since this process started
-                fresh = await self._ready(began, patience)
+                fresh = await self._ready(time.monotonic(), patience)
                 if fresh.token == access.token:
                     raise
                 access = fresh

@@ -223,7 +223,6 @@ def _result(reply: Reply) -> Any:
 
 
 def _error(status: int, value: Any) -> FolkloreError:
-    """Return the error that the server reports."""
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
         kind = NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable

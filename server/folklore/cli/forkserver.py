@@ -138,7 +138,6 @@ def _become_client(connection: socket.socket) -> list[str]:
 
 
 def _end_with(connection: socket.socket) -> None:
-    """End this process when its client has ended."""
     with suppress(OSError):
         connection.recv(1)
     os._exit(1)

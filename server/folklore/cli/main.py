@@ -60,7 +60,11 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "install": ("operate.install", "install", "Install Folklore into assistants."),
         "uninstall": ("operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
         "serve": ("operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
-        "server": ("operate.server", "server", "Your own server, which sessions and commands share: status, stop."),
+        "server": (
+            "operate.server",
+            "server",
+            "Your own server, which sessions and commands share: status, log, restart, stop.",
+        ),
         "backup": ("operate.backup", "backup", "Back up the whole database to a file, and verify it."),
         "restore": ("operate.backup", "restore", "Replace the whole database by a backup."),
         "backups": ("operate.backup", "backups", "Backups: list, prune."),
@@ -199,7 +203,6 @@ def outcome(arguments: list[str]) -> int:
 
 
 def _failure(error: Exception, as_json: bool) -> int:
-    """Report an error and return its exit code."""
     from pydantic import ValidationError  # imported here, since a command that fails early needs neither
 
     from folklore.memory.requests import field_errors
@@ -235,7 +238,6 @@ def _discard_output() -> None:
 
 
 def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, exit_code: int = 1) -> int:
-    """Print an error on stderr and return the exit code."""
     if as_json:
         error = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         click.echo(json.dumps({"error": error}, ensure_ascii=False), err=True)

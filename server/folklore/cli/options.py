@@ -114,7 +114,6 @@ namespace_option = click.option(
 
 
 def _field_option(name: str, field: Field) -> Option:
-    """Return the option that states a field."""
     assert field.option is not None
     if field.type == "flag":
         return click.option(f"{field.option}/--no-{field.option[2:]}", name, default=None, help=field.about)
@@ -282,9 +281,11 @@ def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, 
 
 def _json(name: str, text: str) -> object:
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         raise InvalidInput(name, f"must be {_FORMS['json']}.") from None
+    return value
 
 
 def _invalid(option: str, error: ValidationError) -> InvalidInput:

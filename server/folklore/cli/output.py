@@ -173,8 +173,8 @@ def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():
-        if name not in VISIBLE and (value is None or name in FIELDS):  # the action says when it was forgotten
-            continue
+        if value == following.get(name) or (name not in VISIBLE and (value is None or name in FIELDS)):
+            continue  # an import states every field; the action says when a memory was forgotten
         old, new = (_plain("" if side is None else side) for side in (value, following.get(name)))
         if name == "content" or "\n" in old + new:
             print_difference(old, new, name)
@@ -323,7 +323,6 @@ def _print_title(head: str, title: str) -> None:
 
 
 def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) -> None:
-    """Print the first lines of a memory, its id and its author."""
     lines = list(screen.wrapped(memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)))  # easy to read
     for line in lines[:_LINES_SHOWN]:
         print_line(_INDENT + _highlighted(line, words))

@@ -166,7 +166,6 @@ def merged(present: Entry, entry: Entry) -> Entry:
 
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
-    """Report an error of editing with the file's name."""
     try:
         yield
     except EditError as error:
@@ -190,7 +189,6 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes | None, str]:
-    """Return the bytes and the text of a file."""
     content = read_bytes(path)
     try:
         return content, (content or b"").decode()

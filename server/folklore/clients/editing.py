@@ -292,7 +292,6 @@ def _unit(text: str) -> str:
 
 
 def _indent(text: str, place: int) -> str:
-    """Return the indentation of the line that holds a place."""
     line = text[text.rfind("\n", 0, place) + 1 : place].removeprefix(_BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -163,7 +163,6 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
 
 
 def _checksums(rows: Iterable[Row]) -> dict[str, str]:
-    """Return the checksums of applied migrations by name."""
     present = {migration.name: migration.checksum for migration in migrations()}
     return {name: present[name] if checksum in _RELEASED else checksum for name, checksum, *_ in rows}
 

@@ -96,7 +96,6 @@ class Shards:
         return _words([pieces, *await connection.fetch(sql, values["namespaces"], words)], values["budget"])
 
     async def _groups(self, connection: Any, namespaces: Sequence[UUID]) -> list[list[UUID]]:
-        """Return namespaces by their shards."""
         if new := [namespace for namespace in namespaces if namespace not in self._of]:
             self._of.update(await connection.fetch(statement("server/shards").sql, new))
         groups: dict[int, list[UUID]] = {}

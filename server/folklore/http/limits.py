@@ -17,8 +17,9 @@ from folklore.text.clean import replace_lone_surrogates
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # A GET on these paths opens a stream that stays open for hours: of the protocol, of the console.
 STREAM_PATH, LIVE_PATH = "/sse", "/live"
-# A POST on this path has a body of any size, which is worked on as it arrives.
+# A POST on this path has a body of any size, which is worked on as it arrives, for hours too.
 IMPORT_PATH = "/api/import"
+_STREAMS = {("GET", STREAM_PATH), ("GET", LIVE_PATH), ("POST", IMPORT_PATH)}
 
 # Keys whose calls are counted: the principals with tokens, and the addresses that send codes of invitations.
 _KEYS = 100_000
@@ -195,7 +196,7 @@ class ConcurrencyLimit:
         """Run the request in its turn, or refuse it."""
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self.app(scope, receive, send)
-        elif scope["method"] == "GET" and scope["path"] in (STREAM_PATH, LIVE_PATH):
+        elif (scope["method"], scope["path"]) in _STREAMS:
             await self._stream(scope, receive, send)
         elif await self._take_place():
             try:

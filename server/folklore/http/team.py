@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from folklore.app import REQUEST_SECONDS, App
+from folklore.app import App
 from folklore.db.stores.events.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
@@ -35,15 +35,12 @@ class Team:
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
-        async def memory() -> MemoryContext:
-            return (await app.ready(REQUEST_SECONDS)).memory
-
         async def open_context() -> RequestContext:
             return await app.context(_identified(current_caller()), namespace, project, requested_zone() or zone)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
-                await Audit((await memory()).database).refused(
+                await Audit((await app.memory()).database).refused(
                     denial.action,
                     caller=denial.caller,
                     now=at,
@@ -67,9 +64,9 @@ class Team:
         denials = DenialLog(record)
         service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
         authenticator = TokenAuthenticator(
-            memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
+            app.memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
-        return cls(app, service, authenticator, denials, TokenWatch(memory, app.now), memory)
+        return cls(app, service, authenticator, denials, TokenWatch(app.memory, app.now), app.memory)
 
     def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
         """Log a request that was not authenticated."""

@@ -1,33 +1,40 @@
 """Exports and imports over HTTP, few at once. The first line of an import is its request."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import asdict
+from functools import partial
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from folklore.errors import Conflict, FolkloreError, InvalidInput, Unavailable
+from folklore.errors import Conflict, FolkloreError, InvalidInput, Unauthenticated, Unavailable
 from folklore.http.error_responses import failure
+from folklore.memory.auth.current_caller import current_caller
+from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.requests import ExportRequest, ImportRequest, read_request
 from folklore.memory.service import Service
 from folklore.memory.transfer.formats.line import decoded
 from folklore.memory.transfer.importer import import_chunks
 
-# At once: an export holds a connection to the database for as long as its reader takes. Then the lines of a batch.
-_EXPORTS, _IMPORTS, _LINES = 2, 4, 200
-# A client may read from a pipe that seldom has something.
-_SILENT_SECONDS = 900.0
+# At once: an export holds a connection to the database for as long as its reader takes.
+_EXPORTS, _IMPORTS, _IMPORTS_OF_ONE = 2, 4, 2
+# Lines and, about, characters of a batch.
+_LINES, _CHARACTERS = 200, 200_000
+# A client may read from a pipe that seldom has something; its request is there at once, and the rest of a refused body.
+_SILENT_SECONDS, _PATIENCE = 900.0, 30.0
 # In bytes. The first line has the ids of all sections of the pages: 400,000 at most.
 _LONGEST_LINE = 16 * 2**20
 
 
 class Exports:
-    """Exports of one worker."""
+    """Exports of one worker. They end with their token, if there is a `watch`."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, watch: TokenWatch) -> None:
         self._service = service
+        self.watch = watch
         self._running = asyncio.Semaphore(_EXPORTS)
 
     async def answer(self, request: ExportRequest) -> StreamingResponse:
@@ -37,25 +44,27 @@ class Exports:
         """
         if self._running.locked():
             raise Conflict(f"{_EXPORTS} exports are running already.", hint="Try again when one of them has ended.")
-        batches = self._batches(request)
+        batches, token, ended = self._batches(request), current_caller().token, asyncio.Event()
         first = await anext(batches)
 
         async def whole() -> AsyncIterator[str]:
-            async with aclosing(batches):
-                yield first
-                async for batch in batches:
-                    yield batch
+            with self.watch.watching(token, ended.set):
+                async with aclosing(batches):
+                    yield first
+                    async for batch in batches:
+                        if ended.is_set():
+                            raise Unauthenticated("revoked", "The token ended during the export.")
+                        yield batch
 
         return StreamingResponse(whole(), media_type="application/x-ndjson")
 
     async def _batches(self, request: ExportRequest) -> AsyncGenerator[str, None]:
-        """Yield the lines of an export, joined in batches."""
         async with self._running:
             batch: list[str] = []
             async with aclosing(self._service.export(request)) as lines:
                 async for line in lines:
                     batch.append(line)
-                    if len(batch) == _LINES:
+                    if len(batch) == _LINES or len(batch) * len(line) > _CHARACTERS:
                         yield "\n".join(batch) + "\n"
                         batch = []
             if batch:
@@ -92,29 +101,43 @@ class Body:
 
 
 class Imports:
-    """Imports of one worker."""
+    """Imports of one worker, some of each caller. They end with their token."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, watch: TokenWatch) -> None:
         self._service = service
-        self._running = asyncio.Semaphore(_IMPORTS)
+        self._watch = watch
+        self._running = Counter[str]()
 
     async def answer(self, body: Body) -> Response:
         """Import the lines of a body, and return the counts, or the error once the body is read."""
-        with suppress(ClientDisconnect):
-            try:
-                return JSONResponse({"result": await self._result(body.lines())})
-            except FolkloreError as error:
-                self._service.on_denial("import", error)
-                while await body.read():  # a client that still sends would not read the answer
-                    pass
-                return failure(error)
-        return failure(Unavailable("The request ended before its end."))
+        with suppress(ClientDisconnect, TimeoutError):
+            async with asyncio.timeout(None) as until:
+                with self._watch.watching(current_caller().token, partial(until.reschedule, 0)):
+                    return await self._answer(body)
+        return failure(Unavailable("The request, or its token, ended before its end."))
+
+    async def _answer(self, body: Body) -> Response:
+        try:
+            return JSONResponse({"result": await self._result(body.lines())})
+        except FolkloreError as error:
+            self._service.on_denial("import", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    while await body.read():  # a client that still sends would not read the answer
+                        pass
+            return failure(error)
 
     async def _result(self, lines: AsyncIterator[bytes]) -> dict[str, object]:
-        if self._running.locked():
-            raise Conflict(f"{_IMPORTS} imports are running already.", hint="Try again when one of them has ended.")
-        async with self._running:
-            request = read_request(ImportRequest, await anext(lines, b""))
+        name = current_caller().author
+        if self._running.total() >= _IMPORTS or self._running[name] >= _IMPORTS_OF_ONE:
+            running = f"{self._running[name]} imports of yours and {self._running.total()} in all"
+            raise Conflict(f"{running} are running already.", hint="Try again when one of them has ended.")
+        self._running[name] += 1
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                request = read_request(ImportRequest, await anext(lines, b""))
             chunks = ([decoded(line)] async for line in lines)
             await import_chunks(await self._service.open(), chunks, request)
+        finally:
+            self._running -= Counter([name])
         return asdict(request.report)

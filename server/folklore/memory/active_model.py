@@ -179,7 +179,6 @@ class ActiveModel:
 
 
 def _names(configured: ModelChoice | None, model: KnownModel) -> bool:
-    """Return whether the settings name this model."""
     return configured is not None and (
         (configured.provider, configured.name, configured.query_prefix, configured.document_prefix)
         == (model.provider, model.name, model.query_prefix, model.document_prefix)

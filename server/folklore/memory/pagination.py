@@ -53,13 +53,14 @@ def _mark(id_: UUID) -> bytes:
     return hashlib.blake2b(id_.bytes, digest_size=_MARK).digest()
 
 
-def given_cursor(ids: Collection[UUID], marks_before: frozenset[bytes], question: object) -> str:
-    """Return the cursor of a ranked answer: three bytes for each result given so far.
+def given_cursor(ids: Collection[UUID], marks_before: frozenset[bytes], question: object) -> str | None:
+    """Return the cursor of a ranked answer: three bytes for each result given so far; None at the end of paging.
 
     A ranking depends on its length, and memories are stored meanwhile: an offset would repeat or skip results.
     """
-    marks = b"".join(sorted(marks_before | {_mark(id_) for id_ in ids}))
-    return _encode([urlsafe_b64encode(marks).decode(), _fingerprint(question)])
+    marks = marks_before | {_mark(id_) for id_ in ids}
+    encoded = urlsafe_b64encode(b"".join(sorted(marks))).decode()
+    return _encode([encoded, _fingerprint(question)]) if len(marks) <= MAX_PAGED else None
 
 
 def given_before(cursor: str | None, question: object) -> frozenset[bytes]:

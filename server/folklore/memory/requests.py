@@ -23,6 +23,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic_core import PydanticSerializationError
 
 from folklore.config import Provider
 from folklore.errors import InvalidInput
@@ -106,9 +107,11 @@ ChangedNamespaces = Annotated[Words, AfterValidator(_each_named)]
 
 
 def _between(least: int, most: int) -> AfterValidator:
-    def check(value: int, info: ValidationInfo) -> int:
-        if not least <= value <= most:
-            raise InvalidInput(str(info.field_name), f"must be between {least} and {most}, got {value}.")
+    def check(value: Any, info: ValidationInfo) -> Any:
+        number = value if isinstance(value, int) else len(value)
+        if not least <= number <= most:
+            words = f"be between {least} and {most}" if number is value else f"hold {least:,} to {most:,}"
+            raise InvalidInput(str(info.field_name), f"must {words}, got {number:,}.")
         return value
 
     return AfterValidator(check)
@@ -345,14 +348,14 @@ class ListRequest(Request, Returns[Answer]):
 class GetRequest(Request, Returns[results.GetResult]):
     """Read memories by id; with `forgotten`, those too that the caller could restore."""
 
-    ids: tuple[UUID, ...]
+    ids: Annotated[tuple[UUID, ...], _between(1, 100)]
     forgotten: bool = False
 
 
 class ResolveRequest(Request, Returns[tuple[results.ResolvedId, ...]]):
     """Find memories by the last characters of their ids."""
 
-    endings: Words
+    endings: Annotated[Words, _between(1, 100)]
 
 
 class HistoryRequest(Request, Returns[results.History]):
@@ -368,7 +371,7 @@ class UpdateRequest(Request, Returns[Memory]):
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = Field((), description="fields to empty")
-    merge: tuple[UUID, ...] = Field(
+    merge: Annotated[tuple[UUID, ...], _between(0, 50)] = Field(
         (), description="memories that this one replaces; it gets the newest text and all tags, unless given"
     )
     if_revision: Whole | None = Field(None, description="refuse if it changed since this revision")
@@ -390,19 +393,19 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
     `undoes_store`: it takes back their store, so that a redo restores them.
     """
 
-    ids: tuple[UUID, ...] = ()
+    ids: Annotated[tuple[UUID, ...], _between(0, 1_000)] = ()
     filters: FiltersRequest | None = None
     namespaces: ChangedNamespaces = Field((), description="for filters; default: the project's")
     erase: bool = Field(False, description="delete permanently")
     dry_run: bool = Field(False, description="only list what would be forgotten")
-    only: tuple[UUID, ...] | None = None
+    only: Annotated[tuple[UUID, ...], _between(0, 1_000)] | None = None
     undoes_store: bool = False
 
 
 class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
-    relations: tuple[RelationChange, ...]
+    relations: Annotated[tuple[RelationChange, ...], _between(1, 500)]
     namespaces: ChangedNamespaces = Field((), description="where the memories are; default: all")
 
 
@@ -781,6 +784,10 @@ _MESSAGES: Mapping[str, str] = {
     "model_type": _OBJECT,
     "model_attributes_type": _OBJECT,
     "missing": "is missing.",
+    "too_short": "must hold at least {min_length}, got {actual_length}.",
+    "too_long": "must hold at most {max_length}, got {actual_length}.",
+    "greater_than_equal": "must be at least {ge}.",
+    "less_than_equal": "must be at most {le}.",
     "recursion_depth_exceeded": "is nested too deeply.",
     "extra_forbidden": _UNKNOWN,
     "unexpected_keyword_argument": _UNKNOWN,
@@ -797,10 +804,14 @@ def read_request(kind: type[Parsed], body: bytes) -> Parsed:
 
 def field_errors(error: ValidationError) -> list[tuple[str, str]]:
     """Return the first five wrong fields, each with its message, never with its value."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)[:5]
     return [
-        (_place(problem["loc"]), _MESSAGES.get(problem["type"]) or f"{problem['msg'].removeprefix('Value error, ')}.")
-        for problem in problems
+        (
+            _place(problem["loc"]),
+            _MESSAGES[problem["type"]].format_map(problem.get("ctx", {}))
+            if problem["type"] in _MESSAGES
+            else f"{problem['msg'].removeprefix('Value error, ')}.",
+        )
+        for problem in error.errors(include_url=False, include_input=False)[:5]
     ]
 
 
@@ -810,8 +821,11 @@ def _place(path: Sequence[int | str]) -> str:
 
 
 def request_json(request: Request) -> str:
-    """Serialize a request, without what was not given."""
-    return request.model_dump_json(exclude_unset=True, by_alias=True)
+    """Serialize a request, without what was not given. Raises InvalidInput for an argument that is not UTF-8."""
+    try:
+        return request.model_dump_json(exclude_unset=True, by_alias=True)
+    except PydanticSerializationError:
+        raise InvalidInput("arguments", "have text that is not UTF-8.", hint="Convert it, e.g. by `iconv`.") from None
 
 
 def result_json(request: Request, result: object) -> Any:
@@ -826,6 +840,5 @@ def read_result(request: Request, value: object) -> Any:
 
 @cache
 def _result_type(request: type[Request]) -> TypeAdapter[Any]:
-    """Return the type that the request declares by Returns[...]."""
     [declared] = [base for base in request.__orig_bases__ if getattr(base, "__origin__", None) is Returns]  # type: ignore[attr-defined]
     return TypeAdapter(get_args(declared)[0])

@@ -268,5 +268,4 @@ def _plain(value: object) -> object:
 
 
 def _set(**values: object) -> JsonDict:
-    """Return the values that are set."""
     return {name: value for name, value in values.items() if value is not None}

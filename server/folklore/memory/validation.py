@@ -197,7 +197,7 @@ def relation_type(name: str, field: str) -> str:
     if not _RELATION.fullmatch(normalised):
         raise InvalidInput(
             field,
-            f"{name[:60]!r} is not a relation type.",
+            "is no relation type.",
             hint="Use relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies, prefers_over, "
             "precedes, or another lower-case word.",
         )
@@ -264,7 +264,7 @@ def _json(value: JsonObject, check: _Check) -> JsonObject:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(check.name, "must be a JSON object that is not nested too deeply.") from error
+        raise InvalidInput(check.name, "must be a JSON object of finite numbers, not nested too deeply.") from error
     if len(text.encode()) > check.field.limit:
         limit = check.field.limit // 1024
         raise InvalidInput(check.name, f"must be at most {limit} KB.", hint="Keep only what is needed later.")

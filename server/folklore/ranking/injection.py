@@ -5,6 +5,7 @@ A headline takes 13 tokens, a note in full about 50, the header 26. A memory tha
 to what people type are rare (three in a hundred candidates), so that these thresholds are low.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -33,14 +34,16 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
     return results
 
 
-def edit_worth(shared: float, path: str, paths: Sequence[str]) -> float:
+def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:
     """Return how nearly a memory concerns an edit, in words as rare as can be.
 
     `shared` are those that both have, rarer ones weighing more. A tie to a folder above the file, or to another file of
-    its folder, counts as some, one to the file itself is enough.
+    its folder, and the name of the file in the memory's text count as some, a tie to the file itself is enough.
     """
     if path in paths:
         return shared + CONCERNED
-    folder = path.rpartition("/")[0]
-    near = any(path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder) for other in paths)
+    folder, _, name = path.rpartition("/")
+    near = ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None) or any(
+        path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder) for other in paths
+    )
     return shared + (_FOLDER if near else 0.0)

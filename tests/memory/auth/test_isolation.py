@@ -359,7 +359,7 @@ async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -
     assert (entry.principal, entry.action, entry.outcome, entry.amount) == ("ada", "recall", "not_found", 3)
     assert (entry.token, entry.detail) == (ada.token, "no namespace")
     for limit in (0, 1_001):
-        with pytest.raises(InvalidInput, match=f"between 1 and 1000, got {limit}"):
+        with pytest.raises(InvalidInput, match=f"between 1 and 1000, got {limit:,}"):
             await audited(reader, limit=limit)
 
 

@@ -433,10 +433,6 @@ async def test_after_a_compaction_the_session_may_get_its_notes_again(client: Cl
     assert FACTS[1] in await hook(client, PORT)
 
 
-async def test_a_project_without_memories_is_named(app: App) -> None:
-    assert "no notes of notes yet" in await started(app)
-
-
 # What was injected, stored again
 
 

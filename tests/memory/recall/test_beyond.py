@@ -74,6 +74,24 @@ async def test_expansion_adds_bridges_and_what_names_the_same_and_marks_them(
     assert beyond == {"Protests are heard on Monday.": "relations", "She keeps the cups.": "entities"}
 
 
+async def test_forgotten_memories_leave_room_for_others_in_an_expansion(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    entity = ("entity:person:sarah",)
+    first, second, tied = await person.keep(
+        Draft("The regatta in Kiel.", tags=entity), "The regatta in Laboe.", "Protests are on Monday."
+    )
+    gone = await person.keep(*(Draft(f"Old {number}.", importance=0.9, tags=entity) for number in range(40)))
+    await person.keep(Draft("She keeps the cups.", tags=entity))
+    await tie(connection, *((of, other) for of in (first, second) for other in gone[:6]), strength=1.0)
+    await tie(connection, (first, tied), (second, tied), strength=0.9)
+    await person.forget(*gone)
+
+    answer = await person.recall("regatta of Sarah", limit=2, ranking=chosen(expand=("relations", "entities")))
+
+    assert set(contents(answer)[2:]) == {"Protests are on Monday.", "She keeps the cups."}
+
+
 async def test_expansion_stays_within_the_filters_and_the_namespaces(
     person: Person, connection: asyncpg.Connection
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import asyncpg
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from folklore.db.database import Database, PoolLimits
 from folklore.db.session import PATIENCE, unless_locked
 from folklore.db.sql_loader import statement
+from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
@@ -69,6 +71,16 @@ async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
     assert failing(answer) == [branch]
     assert "locked" in answer.degraded[0].reason
     assert failing(await keeper.recall("the cat of the office", filters=filters)) == []
+
+
+async def test_a_search_whose_terms_cannot_be_read_is_an_error_and_no_empty_answer(
+    keeper: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecallStatements, "terms", AsyncMock(side_effect=Unavailable("All are in use.")))
+
+    with pytest.raises(Unavailable, match="could not be read"):
+        await keeper.search('"called Turing"')
+    assert failing(await keeper.recall('"called Turing" AND cat')) == ["keyword"]
 
 
 @pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import asyncpg
 import pytest
@@ -170,13 +169,6 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
     assert (checked.kind, checked.tags, checked.paths, checked.language) == (
         "decision", ("área:pagos",), ("src", "a"), "german",
     )  # fmt: skip
-
-
-def test_times_without_an_offset_are_in_the_callers_zone() -> None:
-    vienna = ZoneInfo("Europe/Vienna")
-    [checked] = checked_drafts([Draft("x", occurred_at=datetime.fromisoformat("2026-07-01T09:00:00"))], zone=vienna)
-
-    assert checked.occurred_at == datetime(2026, 7, 1, 7, tzinfo=UTC)
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=200))

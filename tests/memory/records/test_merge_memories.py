@@ -171,7 +171,7 @@ async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written
     await person.keep(Draft("Replacing.", supersedes=replaced))
     refusals: list[tuple[tuple[UUID, ...], type[Exception], str]] = [
         ((old, old), InvalidInput, "names the memory itself"),
-        ((old, *(uuid4() for _ in range(51))), InvalidInput, "must hold at most 50 ids, got 51"),
+        ((old, *(uuid4() for _ in range(51))), InvalidInput, "must hold 0 to 50, got 51"),
         ((old, new, uuid4()), NotFound, "There is no memory"),
         ((old, new, elsewhere), Conflict, "is in board, not in notes"),
         ((old, new, gone), Conflict, "merge.1.: the memory .* was forgotten"),

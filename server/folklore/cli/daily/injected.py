@@ -13,6 +13,7 @@ from folklore.cli.output import print_json, print_line, row_of, time_text
 from folklore.memory.requests import InjectedRequest, PauseRequest
 from folklore.memory.results import InjectedText
 from folklore.text.amounts import amount
+from folklore.text.dates.distance import absolute_time
 
 _TEXT = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
 _MEMORY = {name: name for name in ("id", "namespace", "tokens", "used", "used_at")}
@@ -56,7 +57,7 @@ def pause(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
         print_json({"until": paused.until.isoformat(), "session": paused.session})
         return
     where = "in every session" if paused.session is None else f"in session {paused.session}"
-    until = f"until {time_text(paused.until, zone_of(ctx))}" if options["minutes"] else "no more"
+    until = f"until {absolute_time(paused.until, zone_of(ctx))}" if options["minutes"] else "no more"
     print_line(f"Hooks are silent {where} {until}.")
 
 

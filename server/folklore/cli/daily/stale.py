@@ -66,7 +66,8 @@ def _row(item: Recalled) -> serializers.JsonDict:
 
 def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str], *, as_json: bool) -> None:
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
-        return [await _confirmed(operations, copy, id_) for id_ in dict.fromkeys(ids)]
+        requests = [await confirmation(copy, id_, operations.call) for id_ in dict.fromkeys(ids)]
+        return [await operations.call(request) for request in requests]
 
     memories = with_ids(ctx, texts, work)
     if as_json:
@@ -75,8 +76,3 @@ def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str], *, as_
     for memory in memories:
         commit = f", of commit {memory.commit[:12]}" if memory.commit else ""
         print_line(f"confirmed {short(memory.id)}, revision {memory.revision}{commit}")
-
-
-async def _confirmed(operations: Operations, copy: WorkingCopy, id_: UUID) -> Memory:
-    request = await confirmation(copy, id_, operations.call)
-    return await operations.call(request)

@@ -153,7 +153,6 @@ def _print(overview: Overview, zone: tzinfo) -> None:
 
 
 def _attention(overview: Overview, zone: tzinfo) -> Iterator[str]:
-    """Yield what a person should look at, each with the next step."""
     pending = overview.status.pending_embeddings
     if pending:
         noun = "embedding is" if pending == 1 else "embeddings are"

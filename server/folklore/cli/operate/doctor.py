@@ -21,7 +21,7 @@ from folklore.cli.output import print_checks
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import undistributed
-from folklore.db.migrate import migrate, pending, server_info
+from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.db.standby import Standby
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
@@ -33,7 +33,7 @@ from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.context import ALL, MemoryContext, RequestContext
-from folklore.memory.health.checks import Checks
+from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.requests import CreateTokenRequest, EraseNamespaceRequest, RecallRequest, StoreRequest
 from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
@@ -135,6 +135,9 @@ async def _schema(exam: Examination) -> str:
     exam.migrated = True
     if tables := await undistributed(exam.address):
         raise FolkloreError(f"Not distributed: {', '.join(tables)}.", hint="Run `folklore db distribute`.")
+    if await missing_role_commands(exam.address):
+        hint = "Run what `folklore db role` prints, as a superuser."
+        raise Doubt("Calls with a token fail: the role folklore_app is missing or not complete.", hint=hint)
     return f"up to date, {missing} just applied" if missing else "up to date"
 
 

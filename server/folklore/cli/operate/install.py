@@ -366,7 +366,6 @@ def _say(text: str, colour: str) -> None:
 
 
 def _parts(client: Client) -> str:
-    """Return in words what a folder holds."""
     commands = sum(name.startswith("commands/") for name in client.parts)
     parts = {
         "the server": client.in_folder is not None,
@@ -415,6 +414,5 @@ def _advise(settings: Settings, token_place: str | None, project: Path | None, *
 
 
 def _shown(path: Path) -> str:
-    """Return a path with ~ for the home."""
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)

@@ -120,7 +120,8 @@ def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Targ
     readers = {"rules": _rules, "git": _git, "claude-memory": _claude}
     targets = list(readers[form](real, private, options))
     if not targets:
-        raise InvalidInput("FILE", f"{path} has no files of the format {form}.", hint="--format names another one.")
+        found = "commits or decision records that give reasons" if form == "git" else f"files of the format {form}"
+        raise InvalidInput("FILE", f"{path} has no {found}.", hint="--format names another format.")
     return [replace(target, namespace=options.namespace or target.namespace) for target in targets]
 
 

@@ -146,7 +146,6 @@ async def _import_targets(operations: Client, targets: Sequence[Target], request
 
 
 def _show(targets: Sequence[Target]) -> None:
-    """Print the targets, and what is left out."""
     rows = [
         (
             target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
@@ -201,7 +200,6 @@ def _values(report: Report) -> dict[str, Any]:
 
 
 def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
-    """Return the targets as JSON, nothing for a format without."""
     if not targets:
         return {}
     columns = ("source", "namespace", "memories", "stored", "readers", "owners")

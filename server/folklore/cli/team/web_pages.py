@@ -43,7 +43,6 @@ def web_pages(urls: Sequence[str], private_hosts: Collection[str]) -> list[Pages
 
 
 def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> str:
-    """Return a page as Markdown."""
     deadline = monotonic() + _SECONDS
     try:
         for _ in range(_REDIRECTS + 1):

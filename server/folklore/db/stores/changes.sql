@@ -62,9 +62,10 @@ set {n.field_updates},
         when n.session is null then null
         when c.fields ? 'position' then n.position
         when n.session is not distinct from o.session then o.position
-        else coalesce((
-            select max(s.position) + 1 from memories s where s.namespace_id = :namespace::uuid and s.session = n.session
-        ), 0) end,
+        else least(coalesce((
+            select max(s.position)::bigint + 1 from memories s
+            where s.namespace_id = :namespace::uuid and s.session = n.session
+        ), 0), 2147483647)::integer end,
     forgotten_at = n.forgotten_at, superseded_at = n.superseded_at, superseded_by = n.superseded_by,
     digest = coalesce(decode(c.digest, 'hex'), o.digest),
     -- Quality was computed for the former text.

@@ -99,7 +99,7 @@ select :into::uuid, r.memory_id, r.revision, r.action, r.author, r.agent, r.chan
 from revisions r where r.namespace_id = :namespace::uuid and r.memory_id = any(:ids::uuid[])
 
 -- name: sessions. The sessions that both namespaces have, and the position that follows the last one in :into.
-select held.session, max(held.position) + 1 as position from memories held
+select held.session, least(max(held.position)::bigint + 1, 2147483647)::integer as position from memories held
 where held.namespace_id = :into::uuid and held.session in (
     select moving.session from memories moving where moving.namespace_id = :namespace::uuid and moving.session is not null
 )

@@ -246,7 +246,6 @@ def visits(indexed: int, extent: int, fetch: int) -> int:
 
 
 def _weighed(bm25: Bm25) -> dict[str, object]:
-    """Return the parameters of BM25."""
     stems = [bm25.query.stems.get(lexeme) for lexeme in bm25.weights]
     return {
         "lexemes": [quoted(lexeme) for lexeme in bm25.weights],

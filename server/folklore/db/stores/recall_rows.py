@@ -100,7 +100,7 @@ class FunctionWords:
 
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
-    """The lexemes of a question in a scope, with their document frequencies and places (see Lexemes).
+    """The lexemes of a question in a scope, with their document frequencies and places.
 
     `stems` has further lexemes of a word, with the stem that represents them. `functions` are the words of a question
     of function words alone, after '='.

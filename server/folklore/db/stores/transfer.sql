@@ -43,9 +43,10 @@ written as (
         superseded_at, last_recalled_at, recall_count, confirmed_count, confirmed_at, revision, digest
     )
     select :namespace::uuid, d.id, {d.fields},
-        case when d.session is null then null else coalesce(d.position, coalesce((
-            select max(m.position) + 1 from memories m where m.namespace_id = :namespace::uuid and m.session = d.session
-        ), 0) + d.step) end,
+        case when d.session is null then null else coalesce(d.position, least(coalesce((
+            select max(m.position)::bigint + 1 from memories m
+            where m.namespace_id = :namespace::uuid and m.session = d.session
+        ), 0) + d.step, 2147483647)::integer) end,
         d.author, d.agent, d.quality, d.trust, d.created_at, d.updated_at, d.forgotten_at, d.superseded_at,
         d.last_recalled_at, d.recall_count, d.confirmed_count, :now::timestamptz, d.revision, decode(d.digest, 'hex')
     from imported d
@@ -203,9 +204,10 @@ with imported as materialized (
 written as (
     update memories m
     set {d.field_updates},
-        position = case when d.session is null then null else coalesce(d.position, coalesce((
-            select max(s.position) + 1 from memories s where s.namespace_id = :namespace::uuid and s.session = d.session
-        ), 0) + d.step) end,
+        position = case when d.session is null then null else coalesce(d.position, least(coalesce((
+            select max(s.position)::bigint + 1 from memories s
+            where s.namespace_id = :namespace::uuid and s.session = d.session
+        ), 0) + d.step, 2147483647)::integer) end,
 -- include restated
         quality = d.quality, trust = d.trust, updated_at = :now::timestamptz, forgotten_at = d.forgotten_at,
         superseded_at = d.superseded_at, superseded_by = null, confirmed_count = d.confirmed_count,

@@ -92,7 +92,6 @@ def day(moment: datetime) -> str:
 
 
 def _zone() -> tzinfo:
-    """Return the zone of the person who gets the page."""
     return requested_zone() or UTC
 
 

@@ -180,7 +180,6 @@ def _text(name: str, content: bytes) -> str:
 
 
 def _everywhere(request: Request) -> dict[str, Any]:
-    """Return the values that every template gets."""
     url = partial(address, request)
     return {
         "url": url,

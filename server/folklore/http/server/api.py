@@ -30,7 +30,7 @@ from folklore.phases import Advance
 
 def api_routes(service: Service, exports: Exports, security: TransportSecuritySettings) -> list[Route]:
     """Return the routes of the API."""
-    checks, imports = TransportSecurityMiddleware(security), Imports(service)
+    checks, imports = TransportSecurityMiddleware(security), Imports(service, exports.watch)
 
     async def call(request: Request) -> Response:
         if (refusal := await checks.validate_request(request, is_post=True)) is not None:  # the content type

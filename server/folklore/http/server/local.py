@@ -39,6 +39,7 @@ from folklore.local.server import LocalServer
 from folklore.log import get_logger
 from folklore.mcp.server import build_server
 from folklore.memory.auth.current_caller import calling, current_caller
+from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service
 
 log = get_logger(__name__)
@@ -174,7 +175,7 @@ def _application(app: App, console: _Console) -> Starlette:
         routes=[
             Path("/healthz", health.alive),
             Path("/readyz", health.ready),
-            *api_routes(service, Exports(service), security),
+            *api_routes(service, Exports(service, TokenWatch(app.memory, app.now)), security),
             Path("/console", console.open, methods=["POST"]),
             Path("/mcp", streamable, methods=["POST"]),
         ],

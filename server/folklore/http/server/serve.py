@@ -172,7 +172,6 @@ def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
 
 
 def _end_with(parent: Any) -> None:
-    """End this worker when its parent is gone."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -128,7 +128,6 @@ async def _failure(memory: MemoryContext) -> str | None:
 
 
 async def _active_model(memory: MemoryContext) -> tuple[Model | None, str | None]:
-    """Return the active model, or the reason why it is missing."""
     if memory.embedder is None:
         return None, SWITCHED_OFF
     try:

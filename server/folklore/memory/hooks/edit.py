@@ -40,8 +40,9 @@ async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> lis
     """Return the memories of exactly this file, and those that share enough words with the edit, best first."""
     tied, (shared, matches) = await asyncio.gather(_tied(context, scope, edit), _sharing(context, scope, edit))
     worth = {
-        match.id: edit_worth(shared.get(match.id, 0.0), edit.path, match.result.memory.paths)
+        match.id: edit_worth(shared.get(match.id, 0.0), edit.path, memory.paths, memory.content)
         for match in (*tied, *matches)
+        for memory in [match.result.memory]
     }
     worthy = {match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED}
     # Nearly certain, or not there at all.

@@ -58,7 +58,6 @@ async def notes_for_start(context: RequestContext, scope: HookScope, request: Ho
 
 
 async def _last_session(context: RequestContext, scope: HookScope) -> datetime | None:
-    """Return when the caller's last session before today began."""
     if scope.space is None:
         return None
     today = datetime.combine(context.now.astimezone(context.zone).date(), time(), context.zone)

@@ -200,7 +200,6 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
 
 
 async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Target) -> list[frozenset[UUID]]:
-    """Return the nearest memories to each query of the sample."""
     neighbours = []
     for namespace, _, query in sample:
         words = query.split()

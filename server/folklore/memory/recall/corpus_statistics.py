@@ -19,6 +19,7 @@ from folklore.ranking.statistics import inverse_document_frequency, lexeme_weigh
 from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
 from folklore.text.dates.date_terms import date_terms
+from folklore.text.languages import detect
 
 if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
@@ -51,19 +52,20 @@ async def read_pieces(
 async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
     pieces, ranking, terms = search.pieces, search.ranking, date_terms(search.query.bag)
-    budget = ranking.postings_budget
+    budget, own = ranking.postings_budget, detect(" ".join(pieces))  # whose function words are few memories' words
+    languages = sorted({*search.languages, *([own] if own else ())})
     with stage("recall.words"):
         analysed, words = await read_pieces(
-            memory, statements, search.scope, pieces, search.languages, terms=list(terms), budget=budget
+            memory, statements, search.scope, pieces, languages, terms=list(terms), budget=budget
         )
     memory.statistics.totals[search.scope.key] = words.corpus.total
     if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))
-    functions = {piece: found for piece in analysed if (found := _function_words(analysed[piece], search.languages))}
+    functions = {piece: found for piece in analysed if (found := _function_words(analysed[piece], languages))}
     left_out = _function_pieces(pieces, functions)
     kept = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in left_out]
-    query = lexemes_of(kept, words, several=len(search.languages) > 1)
+    query = lexemes_of(kept, words, several=len(languages) > 1)
     documents = dict(query.documents) | {term: words.documents(term) for term in terms}
     alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
     query = replace(query, documents=documents, functions=alone)

@@ -18,6 +18,7 @@ from folklore.memory.recall.values import Question, Retrieval, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
 from folklore.ranking.numbers import CLEAR, CLEARLY
 from folklore.text import names
+from folklore.text.amounts import amount
 
 log = get_logger(__name__)
 
@@ -96,7 +97,7 @@ async def with_elsewhere(
     if additions and all(result.match == "weak" for result in answer.memories):
         note = f"Nothing in {project} fits the question well; see the results from elsewhere."
     elif not answer.memories:
-        note = f"{note or ''} {len(elsewhere.namespaces):,} others answer it no better.".strip()
+        note = f"{note or ''} Nothing better in {amount(len(elsewhere.namespaces), 'other namespace')}.".strip()
     figures = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
     explain = answer.explain and {**answer.explain, "elsewhere": figures}
     counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in additions]))

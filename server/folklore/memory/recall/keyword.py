@@ -71,10 +71,10 @@ async def read_terms(memory: MemoryContext, search: Search) -> Search:
 
 async def _expression(memory: MemoryContext, statements: RecallStatements, search: Search) -> KeywordResult:
     """Find memories that satisfy the query's expression. One statement."""
-    if search.terms is None:  # they could not be read before
-        search = await read_terms(memory, search)
     query, ranking, terms = search.query, search.ranking, search.terms
-    if terms is None or not terms.expression:
+    if terms is None:
+        raise Unavailable("The words of the expression could not be read.")
+    if not terms.expression:
         return KeywordResult(NOTHING)
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]

@@ -35,12 +35,9 @@ async def page(memory: MemoryContext, search: Search, retrieval: Retrieval, rank
     results_within, left_out = within_budget(results, question.max_tokens, search.query.bag)
     more = left_out or len(fresh) > question.limit
     ids = [id_ for result in results_within for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
-    cursor, note = None, None
-    if more and len(before) + len(results_within) <= MAX_PAGED:
-        cursor = given_cursor(ids, before, search.key)
-    elif more:
-        note = NO_FURTHER_PAGES
-    else:
+    cursor = given_cursor(ids, before, search.key) if more else None
+    note = NO_FURTHER_PAGES if more and cursor is None else None
+    if not more:
         note = _note(search, retrieval, ranked_list, results_within)
     return Answer(
         memories=tuple(results_within),
@@ -160,7 +157,7 @@ def _why_empty(search: Search, retrieval: Retrieval) -> str:
         return "Nothing was found: this ranking searches by meaning only, and there is no embedding model here."
     if retrieval.degraded:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
-    if not search.scope.filters.empty:
+    if not replace(search.scope.filters, negations=None).empty:
         return "Nothing matches within these filters; try without them."
     if search.embedder is None:
         return "Nothing stored here shares a word with the question; there is no embedding model to compare meanings."

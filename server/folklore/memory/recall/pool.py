@@ -15,7 +15,7 @@ from folklore.memory.recall.values import Retrieval, Search
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
 from folklore.ranking.statistics import inverse_document_frequency
-from folklore.text.query.question import QuestionWords, plain
+from folklore.text.query.question import QuestionWords, plain, with_parts
 from folklore.text.words import is_question
 
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
@@ -169,10 +169,10 @@ def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidat
     row, content = candidate.row, candidate.content
     others = " ".join((_END, row["summary"] or "", *row["tags"], row["author"]))
     if candidate.passages is None:
-        text = plain(content + others)
+        text = plain(with_parts(content) + others)
         return _held_by(words, text, None, diversity.opening(text.partition(_END)[0]))
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
-    matches = [_held_by(words, plain(content[slice(*range_)] + others), range_) for range_ in ranges]
+    matches = [_held_by(words, plain(with_parts(content[slice(*range_)]) + others), range_) for range_ in ranges]
     matrix = np.array([item.words for item in matches], dtype=bool)
     best = matches[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
     sequence = max(item.sequence for item in matches)

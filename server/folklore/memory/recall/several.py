@@ -7,7 +7,7 @@ from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.budget import within_budget
-from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, without_clock
+from folklore.memory.pagination import given_before, given_cursor, without_clock
 from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order
 from folklore.memory.recall.values import Question
@@ -90,7 +90,7 @@ def _cursor(questions: Sequence[Question], results: Sequence[Recalled]) -> str |
     key = key_of(questions)
     before = given_before(questions[0].cursor, key)
     ids = [id_ for item in results for id_ in (item.memory.id, *(other.id for other in item.variants))]
-    return given_cursor(ids, before, key) if len(before) + len(results) <= MAX_PAGED else None
+    return given_cursor(ids, before, key)
 
 
 def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:

@@ -30,7 +30,8 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     """
     if not request.dry_run:
         require_writable(context.caller)
-    _check(request)
+    if bool(request.ids) == (request.filters is not None):
+        raise InvalidInput("ids", "give ids or filters, one of the two.")
     namespaces, filters = await _select(context, request)
     memories: list[Memory] = []
     earlier: list[UUID] = []
@@ -101,14 +102,6 @@ async def refresh_planner_samples(memory: MemoryContext) -> None:
     """Replace the planner's samples, which may hold erased texts; for a role that may not, autovacuum does."""
     with suppress(FolkloreError):
         await memory.root.changes.statistics.analyze()
-
-
-def _check(request: ForgetRequest) -> None:
-    if bool(request.ids) == (request.filters is not None):
-        raise InvalidInput("ids", "give ids or filters, one of the two.")
-    for field, ids in (("ids", request.ids), ("only", request.only or ())):
-        if len(ids) > MAX_AT_ONCE:
-            raise InvalidInput(field, f"must hold at most {MAX_AT_ONCE:,} ids, got {len(ids):,}.", hint="Split them.")
 
 
 async def _select(

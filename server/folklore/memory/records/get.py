@@ -9,7 +9,6 @@ from folklore.memory.requests import GetRequest, ResolveRequest
 from folklore.memory.results import GetResult, MemoryDetails, ResolvedId
 from folklore.model import Memory
 
-MAX_AT_ONCE = 100
 # A hub may have thousands of relations; the strongest are shown.
 _RELATIONS = 200
 _ENDING = re.compile(r"[0-9a-f]{4,32}")
@@ -21,11 +20,9 @@ _READ = 50
 async def get_memories(context: RequestContext, request: GetRequest) -> GetResult:
     """Read memories with relations and the number of revisions. Four statements, however many.
 
-    Raises NotFound if none exists, InvalidInput for more than 100.
+    Raises NotFound if none exists.
     """
     requested = list(dict.fromkeys(request.ids))
-    if not 1 <= len(requested) <= MAX_AT_ONCE:
-        raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(requested)}.")
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
     read = await memory.memories.get(readable, requested)
@@ -53,8 +50,6 @@ async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple
 
     Raises InvalidInput.
     """
-    if not 1 <= len(request.endings) <= MAX_AT_ONCE:
-        raise InvalidInput("endings", f"must hold 1 to {MAX_AT_ONCE} texts, got {len(request.endings)}.")
     if not all(_ENDING.fullmatch(ending) for ending in request.endings):
         raise InvalidInput("endings", "must be 4 to 32 hexadecimal digits in lower case, without dashes.")
     memory = context.memory

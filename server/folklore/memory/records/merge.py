@@ -22,7 +22,6 @@ from folklore.memory.requests import UpdateRequest
 from folklore.model import Draft, Memory, Revision
 from folklore.text import tags as tag_rules
 
-MAX_MERGED = 50
 # The action of the target's revision.
 MERGE: Write = "merge"
 # What belongs to a text, and comes with it.
@@ -38,7 +37,8 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
     Raises InvalidInput, NotFound, Refused, Conflict.
     """
     others = list(dict.fromkeys(request.merge))
-    _check(request, others)
+    if request.id in others:
+        raise InvalidInput("merge", "names the memory itself.", hint="Leave it out: id is the one that remains.")
     namespace = await _namespace(context, request, others)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same states
         read = dict(await _read(context, namespace, [request.id, *others]))
@@ -83,13 +83,6 @@ async def restore_merged(change: NamespaceTransaction, merged: Sequence[Supersed
     undoes = {item.id: item.revision for item in merged}
     await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
     await change.update(changes=[Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
-
-
-def _check(request: UpdateRequest, others: Sequence[UUID]) -> None:
-    if len(others) > MAX_MERGED:
-        raise InvalidInput("merge", f"must hold at most {MAX_MERGED} ids, got {len(others)}.", hint="Split them.")
-    if request.id in others:
-        raise InvalidInput("merge", "names the memory itself.", hint="Leave it out: id is the one that remains.")
 
 
 async def _namespace(context: RequestContext, request: UpdateRequest, others: Sequence[UUID]) -> NamespaceInfo:

@@ -16,8 +16,6 @@ from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
 from folklore.model import Relation
 
-MAX_AT_ONCE = 500
-
 
 @dataclass(frozen=True, slots=True)
 class _Change:
@@ -34,8 +32,6 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     else in all. Raises InvalidInput, Refused, NotFound, Conflict.
     """
     require_writable(context.caller)
-    if not 1 <= len(request.relations) <= MAX_AT_ONCE:
-        raise InvalidInput("relations", f"must hold 1 to {MAX_AT_ONCE} relations, got {len(request.relations)}.")
     memory, result = context.memory, RelateResult()
     changes = _checked(request.relations, result)
     ends = [id_ for change in changes for id_ in (change.relation.from_id, change.relation.to_id)]

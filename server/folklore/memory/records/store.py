@@ -265,7 +265,6 @@ async def _relate(
 
 
 async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -> Vectors | None:
-    """Embed the texts of a batch, each once."""
     texts = {item.digest: item.draft.content for item in batch}
     vectors = await embed(memory, list(texts.values()))
     place = {text: number for number, text in enumerate(texts)}

@@ -91,12 +91,10 @@ def _embedded(item: ModelVector) -> Embedded:
 
 
 def _all_of(item: ModelVector) -> list[bytes]:
-    """Return the vector of a text and those of its passages."""
     return [item.vector, *(vector for _, _, vector in item.passages)]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:
-    """Return the lines with a usable vector of this model."""
     vectors = {
         memory.line: _all_of(vector)
         for memory in batch

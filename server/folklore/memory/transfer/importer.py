@@ -13,7 +13,7 @@ from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.permissions import opens, require, require_new_namespace
+from folklore.memory.permissions import may_write_somewhere, opens, require, require_new_namespace
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
 from folklore.memory.requests import ForgetRequest, ImportRequest
@@ -64,8 +64,8 @@ async def import_chunks(
     and states neither the past of a memory nor its vector. Several imports may share a report. Raises Conflict
     (on_conflict `fail`), Refused, Unavailable; memories that the report counts as stored stay stored.
     """
-    if not (context.caller.may_write or request.dry_run):
-        raise Refused("Folklore is set to read-only; nothing was imported.")
+    if not (may_write_somewhere(context.caller) or request.dry_run):
+        raise Refused("You may write to no namespace here; nothing was imported.")
     report, taken = request.report, 0
     began = monotonic() - report.seconds
     importer = _Importer(context, request)
@@ -353,7 +353,6 @@ class _NamespaceImport:
         return {place for place, memories in enumerate(needed) if not memories & unknown}
 
     async def _namespace_id(self) -> UUID | None:
-        """Return the id of the namespace, if it exists."""
         if self._id is None:
             self._id = await self._run.transfers.namespace_id(self.name)
         return self._id
@@ -374,7 +373,6 @@ def _stated(value: LineValue) -> LineValue:
 
 
 def _links_of(memory: TransferredMemory) -> list[Link]:
-    """Return the links that a memory line states itself."""
     links: list[Link] = [RequestKey(memory.id, key, request) for key, request in memory.keys.items()]
     if memory.past.superseded_by is not None:
         links.append(Successor(memory.id, memory.past.superseded_by))

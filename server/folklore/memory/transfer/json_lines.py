@@ -263,9 +263,7 @@ def _object(raw: bytes) -> dict[str, Any]:
         raise InvalidInput("line", "is not UTF-8.") from None
     except json.JSONDecodeError as error:
         raise InvalidInput("line", f"is not JSON ({error.msg}, character {error.pos + 1}).") from None
-    except RecursionError:
-        raise InvalidInput("line", "is nested too deeply.") from None
-    except ValueError:  # a number of thousands of digits
+    except (ValueError, RecursionError):  # a number of thousands of digits
         raise InvalidInput("line", "is not JSON that can be read.") from None
     if not isinstance(fields, dict):
         raise InvalidInput("line", "is not a JSON object.")

@@ -64,7 +64,6 @@ def pieces_with_dates(pieces: Sequence[str]) -> set[int]:
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:
-    """Yield the dates of a text without overlaps."""
     matched: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):

@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 
 from folklore.text.clean import nfc, normal_form
 from folklore.text.dates.date_terms import date_terms, pieces_with_dates
+from folklore.text.languages import detect
 
 _MAX_WORDS = 64
 # Pieces of a question that are read: of a long text only the beginning.
@@ -23,7 +24,13 @@ _MAX_PAIRS = 200
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = r"(?<![^\W_])", r"(?![^\W_])", r"[^\W_]*"
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
+# English contractions: negations, which are function words whole, and what is no word of its own.
+_CONTRACTION = re.compile(r"\b\w+n['\u2019]t\b|['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE)
+# Names in code with capitals within, where their next part begins, and whether a text can have one at all.
+_CAMEL, _PART = re.compile(r"\b\w*?[a-z\d][A-Z]\w*"), re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CASES = bytes.maketrans(
+    f"{string.ascii_lowercase}{string.digits}{string.ascii_uppercase}".encode(), b"a" * 36 + b"A" * 26
+)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_ENDS = ".?!:;"
 # In bytes of UTF-8: str.translate takes ten times as long, and many times that for a character that is not ASCII.
@@ -80,17 +87,17 @@ class QuestionWords:
         dated = pieces_with_dates(pieces) if dates else set()
         by_start: dict[str, QuestionWord] = {}
         spelled: list[tuple[str, float]] = []
-        opening = True
+        german, opening = detect(" ".join(pieces)) == "german", True
         for place, piece in enumerate(pieces):
-            for match in _WORD.finditer(_POSSESSIVE.sub("", piece)):
+            for match in _WORD.finditer(without_contractions(piece)):
                 if place in dated or len(by_start) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
                     break
                 folded = _folded(match.group())
                 words = list(islice(_words(match.group(), folded, place, opening=opening), _MAX_PAIRS))
                 by_start |= {word.start: by_start.get(word.start, word) for word in words}
                 spelled += [(folded, word.weight) for word in words[:1]]
-                opening = False
-            opening = piece[-1:] in _SENTENCE_ENDS
+                opening = german
+            opening = german or piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
         return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(_identifiers(pieces)), dates)
 
@@ -148,8 +155,19 @@ def plain(text: str) -> str:
     return f" {' '.join(separated.split())} "
 
 
+def without_contractions(text: str) -> str:
+    """Return a text without the parts of English contractions that are no words: `we'll` is `we`, `isn't` nothing."""
+    return _CONTRACTION.sub("", text)
+
+
+def with_parts(text: str) -> str:
+    """Return a text with the parts of names in code after each: `LoadMode` is `LoadMode Load Mode`."""
+    if b"aA" not in text.encode("utf-8", "surrogatepass").translate(_CASES):
+        return text
+    return _CAMEL.sub(lambda name: f"{name[0]} {_PART.sub(' ', name[0])}", text)
+
+
 def _folded(text: str) -> str:
-    """Return a text in lower case and without accents."""
     folded = text.casefold()
     if folded.isascii():
         return folded
@@ -163,7 +181,7 @@ def _identifiers(pieces: Sequence[str]) -> Iterator[re.Pattern[str]]:
 
 
 def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[QuestionWord]:
-    """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` begins a sentence."""
+    """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
     if not folded.isascii() and _UNSPACED.search(folded):
         for run in _UNSPACED.findall(folded):
             for at in range(max(len(run) - 1, 1)):

@@ -202,7 +202,6 @@ def _end_of_name(lower: str, literal: str, start: int) -> int | None:
 
 
 def _value(text: str, lower: str, start: int) -> _Value | None:
-    """Return the value after the name that ends at `start`."""
     separator = _SEPARATOR.match(lower, start)
     if separator is None:
         return None

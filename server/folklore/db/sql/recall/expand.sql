@@ -15,11 +15,6 @@ link as materialized (
 first as (
     select link.namespace_id, link.id, max(link.strength)::float8 as score
     from link
-    cross join lateral (
-        select from memories m
-        where m.namespace_id = link.namespace_id and m.id = link.id and m.forgotten_at is null and m.superseded_at is null
-        limit 1  -- keeps the planner from joining all of memories
-    ) in_force
     where :hops::integer > 1
     group by link.namespace_id, link.id
     order by score desc, link.id
@@ -29,11 +24,6 @@ second as (
     select seed.namespace_id, linked.id, max(seed.score * linked.strength) as score
     from first seed
 -- include linked
-    cross join lateral (
-        select from memories m
-        where m.namespace_id = seed.namespace_id and m.id = linked.id and m.forgotten_at is null and m.superseded_at is null
-        limit 1
-    ) in_force
     where linked.strength >= :least_strength::real
     group by seed.namespace_id, linked.id
     order by score desc, linked.id
@@ -71,6 +61,7 @@ named as (
             + coalesce(m.importance, 0.5)::float8 as score
     from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.tag_prefixes && :entities::text[] and m.tags && :entities::text[]
+        and (m.forgotten_at is null and m.superseded_at is null or :include_superseded::boolean or :as_of::timestamptz is not null)
     order by score desc, m.id
     limit :most::integer + cardinality(:ids::uuid[])
 ),

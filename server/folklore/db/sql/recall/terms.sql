@@ -1,11 +1,9 @@
 -- The forms of the terms :terms of an expression, each for its column in :columns ('' for any), in each of :languages:
--- the lexemes of a form in order with their positions (a gap is a word without a lexeme), and the number of memories in
--- scope that contain each, counted up to :bound. A function word has itself after '=' (folklore_words). Where words
--- have two lexemes, with and without accents, there is a form of each. A term that is no plain word has one more form as
--- a whole. Place 0 has the number of memories and their mean length. Tags and sources are stored as they are spelled, in
--- no language: terms for them are read so, and a term for any column gets that as one more form unless it has function
--- words alone. In that form stems has for each lexeme its stem (itself if a language keeps it; null for a function
--- word), and the memories without that stem are counted.
+-- the lexemes of a form in order with their positions (a gap is a word without a lexeme). A function word has itself
+-- after '=' (folklore_words). Where words have two lexemes, with and without accents, there is a form of each. A term
+-- that is no plain word has one more form as a whole. Tags and sources are stored as they are spelled, in no language:
+-- terms for them are read so, and a term for any column gets that as one more form unless it has function words alone.
+-- In that form stems has for each lexeme its stem (itself if a language keeps it; null for a function word).
 with term as (
     select given.text, given.field, given.place
     from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, place)

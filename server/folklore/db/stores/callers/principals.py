@@ -159,7 +159,6 @@ class Principals(Store):
 
 
 async def _insert_grants(session: Session, token: NewToken) -> None:
-    """Write the grants of a new token, by name and by pattern."""
     if token.grants:
         namespaces, roles = zip(*token.grants, strict=True)
         await session.rows("principals/insert_grants", token=token.id, namespaces=namespaces, roles=roles)

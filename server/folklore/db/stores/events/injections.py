@@ -240,7 +240,6 @@ class Injections(Store):
 
 
 def _by_namespace(rows: Sequence[Placed]) -> list[tuple[UUID, list[Placed]]]:
-    """Return rows by their namespace."""
     return [
         (id_, [row for row in rows if row.namespace == id_]) for id_ in dict.fromkeys(row.namespace for row in rows)
     ]

@@ -118,7 +118,6 @@ async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
 
 
 async def _known(visit: Visit, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Return those of the first memories that were not forgotten."""
     if not ids:
         return {}
     try:

@@ -186,7 +186,6 @@ def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] |
 
 
 def _summary(question: Question, answer: Answer) -> str:
-    """Return the number of results as a sentence."""
     total, count = len(answer.memories), min(len(answer.memories), question.limit)
     if not total:
         return "No memory matches." if question.has_question or question.filters else "Nothing has been stored yet."

@@ -87,7 +87,6 @@ def conversation_lines(path: Path) -> Lines:
 
 
 def _sources(path: Path, stack: ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield each file of an export with its name."""
     if path.is_dir():
         for file in sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name)):
             with file.open("rb") as source:
@@ -163,7 +162,6 @@ def _is_cut(error: ValueError, length: int) -> bool:
 
 
 def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
-    """Yield the turns of a conversation that state something."""
     if isinstance(conversation.get("mapping"), dict):
         system, messages = "ChatGPT", _chatgpt_messages(conversation)
         id_, title = conversation.get("conversation_id") or conversation.get("id"), conversation.get("title")

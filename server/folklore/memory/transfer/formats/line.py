@@ -30,7 +30,7 @@ class SourceLine(NamedTuple):
             return self.file
         line = self.begins
         if isinstance(error, Refused) and isinstance(self.raw, bytes):
-            content = json.loads(self.raw)["content"]
+            content = str(json.loads(self.raw).get("content", ""))
             line += next((content.count("\n", 0, secret.start) for secret in find(content)), 0)
         return f"{self.file}:{line}"
 
@@ -78,7 +78,7 @@ def decoded(line: bytes) -> SourceLine:
         number, file, begins, error = json.loads(head)
         given = cast("InvalidInput", error_from_code(InvalidInput.code, *error)) if error else raw
         return SourceLine(int(number), given, str(file), int(begins))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidInput("body", "is not what `folklore import` of this version sends.") from None
 
 

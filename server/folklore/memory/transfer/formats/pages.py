@@ -293,7 +293,6 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
-    """Return the level and the text of each heading by its line."""
     return {
         token.map[0]: (int(token.tag[1:]), content.content[:_HEADING_CHARACTERS])
         for token, content in pairwise(tokens)
