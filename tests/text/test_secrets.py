@@ -130,6 +130,7 @@ CONTEXTS = {
     "a password file": f"deploy:{BCRYPT}",
     "a shadow file": "root:$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + ":19700:0:99999:7:::",
     "an address for reports": "SENTRY_DSN=https://" + "0a9c" * 8 + "@o2316.ingest.sentry.io/5175513",
+    "a word in an address": "postgresql://app:blue" + "whale@db.acme.io/app",
     "a signed address": "https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature=" + "0a9c" * 16,
     "words of a wallet": f"Recovery phrase of the treasury wallet is {WORDS}.",
 }

@@ -112,8 +112,6 @@ def _typed(command: Sequence[str]) -> dict[str, Any]:
 
 
 def _over_http(key: str, variable: str, **more: object) -> Callable[[Remote], dict[str, Any]]:
-    """Return the form of an entry whose address is at `key`."""
-
     def entry(remote: Remote) -> dict[str, Any]:
         headers = remote.headers(variable)
         return {**more, key: remote.url, **({"headers": headers} if headers else {})}

@@ -32,7 +32,7 @@ Revive = Callable[[], Coroutine[Any, Any, object]]
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 # Search an HNSW index further than by default, and on until enough rows pass the filters; then search is exact.
-_HNSW = {"hnsw.ef_search": "100", "hnsw.iterative_scan": "relaxed_order", "hnsw.max_scan_tuples": "5000"}
+_HNSW = {"hnsw.ef_search": "400", "hnsw.iterative_scan": "relaxed_order", "hnsw.max_scan_tuples": "5000"}
 # A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small
 # when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
 # namespace. Vectors come from their index in order: sorting as many as Postgres expects would seem cheaper.
@@ -41,8 +41,8 @@ _INDEX_SCANS = {"kept": "set enable_seqscan = off", "scan": "set enable_seqscan 
 _REVIVE_SECONDS = 20.0
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
-# Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least and most.
-_ALONE, _SHARED, _MOST_SHARED = 256_000, 100_000, 1_000_000
+# Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least.
+_ALONE, _SHARED = 256_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class _Pools:
 
     async def connect_to_build(self, shared: int | None) -> asyncpg.Connection:
         """Open a connection without a timeout, to build by processes that share so many kilobytes; None: by one."""
-        memory = _ALONE if shared is None else min(max(shared, _SHARED), _MOST_SHARED)
+        memory = _ALONE if shared is None else max(shared, _SHARED)
         alone = {"max_parallel_maintenance_workers": "0"} if shared is None else {}
         return await asyncpg.connect(
             self._dsn[False],

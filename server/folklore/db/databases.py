@@ -175,7 +175,6 @@ class Databases:
                 await asyncio.sleep(_PAUSE)
 
     async def _command(self, name: str, /, **values: object) -> None:
-        """Run the command that a statement returns, if it returns one."""
         for row in await _rows(self._connection, name, **values):
             await self._connection.execute(row["command"])
 

@@ -17,7 +17,7 @@ select format('alter role %I set %s = %L', r.rolname, needed.name, needed.value)
 from pg_roles r
 cross join (
     values ('citus.propagate_set_commands', 'local'), ('citus.allow_nested_distributed_execution', 'on'),
-        ('hnsw.ef_search', '100'), ('hnsw.iterative_scan', 'relaxed_order'), ('hnsw.max_scan_tuples', '5000')
+        ('hnsw.ef_search', '400'), ('hnsw.iterative_scan', 'relaxed_order'), ('hnsw.max_scan_tuples', '5000')
 ) needed (name, value)
 where r.rolname in (current_user, 'folklore_app') and not exists (
     select from pg_db_role_setting s

@@ -23,7 +23,6 @@ from pydantic import (
     create_model,
     model_validator,
 )
-from pydantic_core import PydanticSerializationError
 
 from folklore.config import Provider
 from folklore.errors import InvalidInput
@@ -824,7 +823,7 @@ def request_json(request: Request) -> str:
     """Serialize a request, without what was not given. Raises InvalidInput for an argument that is not UTF-8."""
     try:
         return request.model_dump_json(exclude_unset=True, by_alias=True)
-    except PydanticSerializationError:
+    except ValueError:
         raise InvalidInput("arguments", "have text that is not UTF-8.", hint="Convert it, e.g. by `iconv`.") from None
 
 

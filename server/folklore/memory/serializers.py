@@ -253,7 +253,6 @@ def iso_time(value: datetime | None) -> str | None:
 
 
 def _fields(item: object, names: str) -> JsonDict:
-    """Return attributes of an object by name as JSON."""
     return {name: _plain(getattr(item, name)) for name in names.split()}
 
 

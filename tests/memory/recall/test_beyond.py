@@ -77,10 +77,8 @@ async def test_expansion_adds_bridges_and_what_names_the_same_and_marks_them(
 async def test_forgotten_memories_leave_room_for_others_in_an_expansion(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    entity = ("entity:person:sarah",)
-    first, second, tied = await person.keep(
-        Draft("The regatta in Kiel.", tags=entity), "The regatta in Laboe.", "Protests are on Monday."
-    )
+    entity, kiel = ("entity:person:sarah",), Draft("The regatta in Kiel.", tags=("entity:person:sarah",))
+    first, second, tied = await person.keep(kiel, "The regatta in Laboe.", "Protests are on Monday.")
     gone = await person.keep(*(Draft(f"Old {number}.", importance=0.9, tags=entity) for number in range(40)))
     await person.keep(Draft("She keeps the cups.", tags=entity))
     await tie(connection, *((of, other) for of in (first, second) for other in gone[:6]), strength=1.0)

@@ -81,6 +81,10 @@ _TRAILING = ".,;:!?)]}>*_`'\"”’"
 _USER = r"[^\s/?#:@\"'`<>%]{0,200}(?:%(?!3a)[0-9a-f]{2}[^\s/?#:@\"'`<>%]{0,200}){0,20}"
 _USERINFO = re.compile(rf"(?P<user>{_USER})(?::|%3a)(?P<value>[^\s\"'`<>]{{1,300}})")
 _AT_HOST = re.compile(r"(?:@|%40)(?=[\w\[])")
+# A name with a dot, but none of RFC 2606, and no number of an address.
+_REAL_HOST = re.compile(
+    r"(?:@|%40)(?![\w.-]*\b(?:example|test|invalid|localhost)\b)(?:[\w-]+\.)+[a-z]{2,}\b", re.IGNORECASE
+)
 _PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
 _PATH = re.compile(r"[/?#]")
 _URL_SIGNS = ("://", "%3a%2f%2f", ":\\/\\/")
@@ -269,11 +273,10 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     start = userinfo.start("value")
     end = start + (before_path[-1] if before_path else ats[0])
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
-    if (
-        len(password) >= 3
-        and password.lower() != user
-        and not is_placeholder(text[start:end])
-        and is_generated(password)
+    is_sample = len(password) < 3 or password.lower() == user or is_placeholder(text[start:end])
+    # For a host that could be real, a plain word is a password too.
+    if not is_sample and (
+        is_generated(password) or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
     ):
         yield Secret("password in a URL", start, end)
 
@@ -292,7 +295,6 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _is_basic(value: str) -> bool:
-    """Return whether a value is the base64 of `user:password`."""
     pair = decoded(value) or ""
     user, _, password = pair.partition(":")
     return "\n" not in pair and user != password and is_password(password, stated=True)

@@ -2,7 +2,8 @@
 -- indexes; drops come before builds. An invalid index, left by an interrupted build, is dropped and built again, unless
 -- it is being built right now. The index stays until half of :threshold is left, so that a model near the threshold does
 -- not gain and lose it by turns. A :threshold of 0 drops all. halfvec indexes hold at most 4,000 dimensions. `undo` drops
--- what a failed build leaves; `memory` is what the graph takes while it is built, about, in kilobytes.
+-- what a failed build leaves; `memory` are the kilobytes for the graph: about what it takes, so that nothing is inserted
+-- one by one, and at most as many as Postgres' cache has, or 1 GB.
 with existing as (
     select c.relname::text as name, s.nspname as schema, x.indisvalid as valid, exists (
         select from pg_stat_progress_create_index p where p.index_relid = x.indexrelid
@@ -28,8 +29,8 @@ select 'build', format(
     'create index concurrently %I on embeddings using hnsw ((vector::halfvec(%s)) halfvec_ip_ops)'
     ' with (m = 16, ef_construction = 128) where model_id = %L', large.name, large.dimensions, large.id),
     format('drop index concurrently if exists %I', large.name),
-    greatest(large.vectors, (select c.reltuples from pg_class c where c.oid = 'embeddings'::regclass)::bigint)
-        * (2 * large.dimensions + 1000) / 1000
+    least(greatest(large.vectors, (select c.reltuples from pg_class c where c.oid = 'embeddings'::regclass)::bigint)
+        * (2 * large.dimensions + 1000) / 1000, greatest(pg_size_bytes(current_setting('shared_buffers')) / 1000, 1000000))
 from large
 left join existing on existing.name = large.name
 where large.vectors >= :threshold::integer and (existing.name is null or not (existing.valid or existing.building))

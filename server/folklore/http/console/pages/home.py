@@ -67,8 +67,6 @@ async def show(visit: Visit) -> Response:
 
 
 def _most_urgent(attention: Sequence[Attention]) -> Sequence[Attention]:
-    """Return the projects with most to decide."""
-
     def decisions(item: Attention) -> tuple[int, int]:
         return item.contradictions + item.similar + item.unused, item.pending_embeddings
 
