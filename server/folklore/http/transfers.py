@@ -23,14 +23,14 @@ from folklore.memory.transfer.importer import import_chunks
 _EXPORTS, _IMPORTS, _IMPORTS_OF_ONE = 2, 4, 2
 # Lines and, about, characters of a batch.
 _LINES, _CHARACTERS = 200, 200_000
-# A client may read from a pipe that seldom has something; its request is there at once, and the rest of a refused body.
+# A client may read from a pipe that seldom has something. Its request is there at once, and it learns of an error soon.
 _SILENT_SECONDS, _PATIENCE = 900.0, 30.0
 # In bytes. The first line has the ids of all sections of the pages: 400,000 at most.
 _LONGEST_LINE = 16 * 2**20
 
 
 class Exports:
-    """Exports of one worker. They end with their token, if there is a `watch`."""
+    """Exports of one worker. They end with their token."""
 
     def __init__(self, service: Service, watch: TokenWatch) -> None:
         self._service = service
@@ -90,10 +90,10 @@ class Body:
         if rest:
             yield rest
 
-    async def read(self) -> bytes:
+    async def read(self, seconds: float = _SILENT_SECONDS) -> bytes:
         """Return the next bytes, none at the end. Raises ClientDisconnect, for a silent client too."""
         try:
-            data = await asyncio.wait_for(anext(self._stream, b""), _SILENT_SECONDS)
+            data = await asyncio.wait_for(anext(self._stream, b""), seconds)
         except TimeoutError:
             raise ClientDisconnect from None
         self.is_whole = not data
@@ -121,10 +121,9 @@ class Imports:
             return JSONResponse({"result": await self._result(body.lines())})
         except FolkloreError as error:
             self._service.on_denial("import", error)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_PATIENCE):
-                    while await body.read():  # a client that still sends would not read the answer
-                        pass
+            with suppress(ClientDisconnect):
+                while await body.read(_PATIENCE):  # a client that still sends would not read the answer
+                    pass
             return failure(error)
 
     async def _result(self, lines: AsyncIterator[bytes]) -> dict[str, object]:

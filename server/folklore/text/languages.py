@@ -57,7 +57,7 @@ def detect(text: str) -> str | None:
     if len(prose) < least or len(prose) < _LEAST_PROSE * len(tokens):
         return None
     try:
-        import pycld2  # only stores need it, and not every platform has it
+        import pycld2  # not every platform has it
     except ImportError:
         return _of_frequent_words(prose)
     reliable, _, details = pycld2.detect(text, bestEffort=True)
