@@ -21,10 +21,12 @@ import pytest
 
 from folklore.app import App
 from folklore.backup.archive import Archive, archives, write_archive
+from folklore.backup.contents import read_contents
 from folklore.backup.encryption import Key, new_key
 from folklore.backup.operations import Store, back_up, latest_verified, prune, restore, verify
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
+from folklore.db.database import Moment
 from folklore.db.databases import Databases, _beginning, _named, address_of
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
 from folklore.jobs.definitions import BY_NAME
@@ -420,6 +422,20 @@ async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_writ
         await write_archive(store.new_path(), dump, None)  # type: ignore[arg-type]
 
     assert list(store.folder.iterdir()) == []
+
+
+async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY, CAT)
+    whole = await back_up(store)
+    async with (moment := Moment(store.dsn)).reading():
+        older = await read_contents(moment, whole_rows=True)
+    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+    for table, found in older.tables.items():
+        manifest["contents"]["tables"][table]["digest"] = found.digest
+
+    with pytest.raises(Conflict, match=r"rows of public\.memories"):
+        await verify(store, rewritten(whole, manifest))
+    await verify(store, rewritten(whole, manifest | {"folklore_backup": 1}))
 
 
 def test_a_padded_manifest_takes_little_memory(tmp_path: Path) -> None:

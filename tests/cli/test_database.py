@@ -25,6 +25,13 @@ async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connec
         assert await connection.fetchval(f"select count(*) from {table}") == 0
 
 
+async def test_doctor_warns_where_tokens_would_fail(folklore: CommandLine, connection: asyncpg.Connection) -> None:
+    await connection.execute("revoke insert on relations from folklore_app")
+
+    [schema] = [check for check in (await folklore.json("doctor"))["checks"] if check["name"] == "schema"]
+    assert (schema["status"], "`folklore db role`" in schema["hint"]) == ("warning", True)
+
+
 async def test_doctor_names_the_next_step_for_an_unreachable_database(folklore: CommandLine) -> None:
     ran = await folklore("--database-url", "postgresql://x:hunter2@127.0.0.1:1/none", "doctor")
 

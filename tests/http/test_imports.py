@@ -182,7 +182,6 @@ async def test_an_export_ends_with_its_token(team: Team) -> None:
             httpx.AsyncClient(base_url=team.url, headers=bearer(reader.secret)) as client,
             client.stream("POST", "/api/export", json={}) as stream,
         ):
-            assert stream.status_code == 200
             await team.revoke(reader)
             revoked = time.monotonic()
             async for _ in stream.aiter_raw(chunk_size=200_000):

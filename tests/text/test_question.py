@@ -54,7 +54,7 @@ def test_a_date_is_no_word_and_is_near_to_its_day() -> None:
 
 
 def test_parts_of_contractions_are_no_words_and_german_nouns_no_names() -> None:
-    assert without_contractions("It isn’t ours, we'll say it DON'T").split() == ["It", "ours,", "we", "say", "it"]
+    assert without_contractions("It isn’t ours, we'll say 'd' DON'T").split() == ["It", "ours,", "we", "say", "'d'"]
     german = QuestionWords.of("Warum zeigt das Display nach dem Neustart die falsche Uhrzeit an".split())  # noqa: SIM905
     assert not any(word.name for word in german.words)
 

@@ -47,14 +47,15 @@ class Contents:
         return [*results, f"{changed} of {len(self.answers)} answers"] if changed else results
 
 
-async def read_contents(moment: Moment) -> Contents:
-    """Read the contents of a database."""
+async def read_contents(moment: Moment, *, whole_rows: bool = False) -> Contents:
+    """Read the contents of a database; the digests of `whole_rows` are those of the first backups."""
     async with moment.session() as session:
         migrations = tuple(row["name"] for row in await session.rows("server/migrations"))
         tables = {}
         for table in await session.rows("backup/tables"):
             # The names come quoted from the catalogue.
-            sql = template("backup/content").replace("{table}", table["name"]).replace("{columns}", table["columns"])
+            columns = "r.*" if whole_rows else table["columns"]
+            sql = template("backup/content").replace("{table}", table["name"]).replace("{columns}", columns)
             row = await session.connection.fetchrow(sql)
             tables[table["name"]] = Table(row["rows"], row["digest"])
         answers = await session.rows("backup/answers", questions=_QUESTIONS, words=_WORDS)

@@ -160,6 +160,9 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive) ->
             # Another major version may stem words otherwise, so that questions find other memories.
             same_major, expected = major == archive.manifest.major, archive.contents(store.key)
             differences = expected.differences(actual, answers=same_major)
+            if differences and archive.manifest.folklore_backup == 1:
+                whole_rows = await read_contents(moment, whole_rows=True)
+                differences = expected.differences(whole_rows, answers=same_major)
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",

@@ -60,11 +60,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "install": ("operate.install", "install", "Install Folklore into assistants."),
         "uninstall": ("operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
         "serve": ("operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
-        "server": (
-            "operate.server",
-            "server",
-            "Your own server, which sessions and commands share: status, log, restart, stop.",
-        ),
+        "server": ("operate.server", "server", "The server of your sessions and commands: status, log, restart, stop."),
         "backup": ("operate.backup", "backup", "Back up the whole database to a file, and verify it."),
         "restore": ("operate.backup", "restore", "Replace the whole database by a backup."),
         "backups": ("operate.backup", "backups", "Backups: list, prune."),

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from folklore.errors import InvalidInput
@@ -47,7 +46,6 @@ def language(name: str, *, field: str = "language") -> str:
     return configuration
 
 
-@lru_cache(64)  # of a question it is needed twice
 def detect(text: str) -> str | None:
     """Return the configuration of the language that a text is clearly in; None for code, a few words, or a mixture."""
     tokens = _CODE.sub(" ", text[:_READ]).split()

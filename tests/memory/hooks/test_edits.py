@@ -68,8 +68,7 @@ async def test_a_word_counts_more_that_a_memory_writes_as_code_and_that_the_path
 )
 def test_a_tie_to_another_file_of_the_folder_or_to_a_folder_above_counts_as_some(path: str, worth: float) -> None:
     assert edit_worth(1.0, path, ["shop/pay.py", "setup.py", "docs"], "Retries: see api/retry.pyi.") == worth
-    named = edit_worth(1.0, path, [], f"`{path.rpartition('/')[2]}` and `other.py` are generated.")
-    assert named == 3.5
+    assert edit_worth(1.0, path, [], f"`{path.rpartition('/')[2]}` and `other.py` are generated.") == 3.5
 
 
 async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:

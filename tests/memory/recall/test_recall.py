@@ -11,7 +11,7 @@ from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
 from folklore.memory.requests import CreateNamespaceRequest, RecallRequest
-from folklore.model import Degraded, Draft, Filters, Sort
+from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
@@ -372,18 +372,6 @@ async def test_an_embedder_that_fails_degrades_the_answer_and_says_so(
     assert contents(answer) == [FACTS[5]]
     assert [item.branch for item in answer.degraded] == ["dense"]
     assert "embedding service" in answer.degraded[0].reason
-
-
-async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
-    reader: Person, connection: asyncpg.Connection
-) -> None:
-    await connection.execute("alter table postings rename to lost")
-
-    answer = await reader.recall("The cat of the office is called Turing.")
-
-    assert contents(answer)[0] == FACTS[5]
-    assert [item.branch for item in answer.degraded] == ["keyword"]
-    assert isinstance(answer.degraded[0], Degraded)
 
 
 async def test_when_every_branch_fails_that_is_an_error_and_no_empty_answer(

@@ -167,12 +167,13 @@ async def test_forgotten_and_superseded_memories_cannot_be_updated(person: Perso
 
 
 async def test_a_new_session_appends_the_memory_and_a_new_language_stems_its_words(person: Person) -> None:
-    await person.keep(Draft("a", session="s"), Draft("b", session="s"))
+    await person.keep(Draft("a", session="s"), Draft("b", session="s"), Draft("z", session="full", position=2**31 - 1))
     (id_,) = await person.keep(Draft("Die Häuser sind alt.", session="t"))
 
     memory = await person.update(id_, session="s", language="de")
 
     assert (memory.session, memory.position, memory.language) == ("s", 2, "german")
+    assert (await person.update(id_, session="full")).position == 2**31 - 1
     assert contents(await person.search("Haus")) == ["Die Häuser sind alt."]
 
 

@@ -20,6 +20,7 @@ from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
 from folklore.text.dates.date_terms import date_terms
 from folklore.text.languages import detect
+from folklore.text.query.question import without_contractions
 
 if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext
@@ -51,8 +52,11 @@ async def read_pieces(
 
 async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
-    pieces, ranking, terms = search.pieces, search.ranking, date_terms(search.query.bag)
-    budget, own = ranking.postings_budget, detect(" ".join(pieces))  # whose function words are few memories' words
+    ranking, terms, typed = search.ranking, date_terms(search.query.bag), search.pieces
+    pieces = [without_contractions(piece) for piece in typed]
+    pieces = pieces if any(pieces) else list(typed)
+    # Of the question's own language too: in others its function words are words that few memories hold.
+    budget, own = ranking.postings_budget, detect(" ".join(typed))
     languages = sorted({*search.languages, *([own] if own else ())})
     with stage("recall.words"):
         analysed, words = await read_pieces(

@@ -36,9 +36,7 @@ async def page(memory: MemoryContext, search: Search, retrieval: Retrieval, rank
     more = left_out or len(fresh) > question.limit
     ids = [id_ for result in results_within for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
     cursor = given_cursor(ids, before, search.key) if more else None
-    note = NO_FURTHER_PAGES if more and cursor is None else None
-    if not more:
-        note = _note(search, retrieval, ranked_list, results_within)
+    note = _note(search, retrieval, ranked_list, results_within) if not more else None if cursor else NO_FURTHER_PAGES
     return Answer(
         memories=tuple(results_within),
         searched=search.namespaces.names,

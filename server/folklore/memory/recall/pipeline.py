@@ -33,7 +33,6 @@ from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.text.clean import clean
 from folklore.text.query.parser import parse
-from folklore.text.query.question import without_contractions
 
 log = get_logger(__name__)
 
@@ -176,7 +175,7 @@ def search_of(
         question=question,
         text=text,
         query=query,
-        pieces=(without_contractions(query.bag).split() or query.bag.split())[:_PIECES],
+        pieces=query.bag.split()[:_PIECES],
         expression=query.is_expression and (not query.only_alternatives or (question.literal and bool(query.phrases))),
         namespaces=namespaces,
         scope=Scope(names, question.filters, context.now, few),

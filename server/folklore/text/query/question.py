@@ -25,7 +25,7 @@ _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = r"(?<![^\W_])", r"(?![^\W_])", r"[^\W_]*"
 # English contractions: negations, which are function words whole, and what is no word of its own.
-_CONTRACTION = re.compile(r"\b\w+n['\u2019]t\b|['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE)
+_CONTRACTION = re.compile(r"\b\w+n['\u2019]t\b|(?<=\w)['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE)
 # Names in code with capitals within, where their next part begins, and whether a text can have one at all.
 _CAMEL, _PART = re.compile(r"\b\w*?[a-z\d][A-Z]\w*"), re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CASES = bytes.maketrans(
