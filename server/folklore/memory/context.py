@@ -6,7 +6,7 @@ Both find the namespaces that a request names, and the memories that it names by
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
@@ -190,9 +190,7 @@ class MemoryContext:
             return cached
         requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in key))
         namespaces = await self.namespaces.find(requested or None)
-        existing = {names.key(namespace.name) for namespace in namespaces} if requested else set()
-        if missing := [name for name in requested if names.key(name) not in existing]:
-            raise await self._unknown(missing[0])
+        await self._require_all(requested, namespaces)
         if namespaces:
             await self.active_model.observe(namespaces[0].model)
         # Another process may change the list: without a token by creating one, or by a first store.
@@ -205,13 +203,21 @@ class MemoryContext:
         [namespace] = await self.find_namespaces([names.normalise(name, field=field)])
         return namespace
 
-    async def _unknown(self, name: str) -> NotFound:
-        existing = [namespace.name for namespace in await self.namespaces.find(None)]
-        near = names.nearest(name, existing) or tuple(existing[:5])
-        return NotFound(
+    async def _require_all(self, requested: Sequence[str], matches: Listed) -> None:
+        if not requested or (name := missing_name(requested, matches.names)) is None:
+            return
+        existing = (await self.namespaces.find(None)).names
+        near = names.nearest(name, existing) or existing[:5]
+        raise NotFound(
             f"There is no namespace {name!r}.",
             hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
         )
+
+
+def missing_name(requested: Iterable[str], existing: Iterable[str]) -> str | None:
+    """Return the first name that no existing namespace has, None if all exist."""
+    keys = {names.key(name) for name in existing}
+    return next((name for name in requested if names.key(name) not in keys), None)
 
 
 def _no_namespace() -> str:

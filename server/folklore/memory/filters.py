@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from math import isfinite
+from typing import TypeVar
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
@@ -22,6 +23,7 @@ from folklore.text.paths import plain_path
 MAX_VALUES = 64
 MAX_CONDITIONS = 16
 MAX_PATH = 200
+Value = TypeVar("Value")
 _FIELD = "filters.metadata"
 _FORMS = 'Write {"team": "x"}, {"ticket.id": {"in": [1, 2]}} or {"draft": {"exists": false}}.'
 _EQUAL = [name for name, field in FIELDS.items() if field.filter]
@@ -34,7 +36,6 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
             raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
     zone = context.zone if request.time_zone is None else zone_named(request.time_zone, "filters.time_zone")
     since, until = _times(request, context.now, zone)
-    equal = {name: value for name in _EQUAL if (value := getattr(request, name)) is not None}
     return Filters(
         kinds=tuple(dict.fromkeys(tag_rules.kind_of(kind, "filters.kinds") for kind in request.kinds)),
         tags=tag_rules.normalise(request.tags, field="filters.tags"),
@@ -50,7 +51,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         as_of=with_zone(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
         faded=request.faded,
-        equal={name: _text(value, name) if isinstance(value, str) else value for name, value in equal.items()},
+        equal={name: _text(value, name) for name in _EQUAL if (value := getattr(request, name)) is not None},
         time_expression=None if request.time is None else f"{request.time} {request.since} {request.until} {zone}",
     )
 
@@ -69,10 +70,10 @@ def _times(request: FiltersRequest, now: datetime, zone: tzinfo) -> tuple[dateti
     return since, until
 
 
-def _text(value: str | None, name: str) -> str | None:
-    """Clean a text. None is no filter; an empty text is an error: a shell variable may be unset."""
-    if value is None:
-        return None
+def _text(value: Value, name: str) -> Value | str:
+    """Clean a text. An empty one is an error: a shell variable may be unset. Another value, or None, stays as it is."""
+    if not isinstance(value, str):
+        return value
     cleaned = clean(value).text
     if not cleaned.strip():
         raise InvalidInput(f"filters.{name}", "is empty.", hint="Leave it out, or give a value.")

@@ -39,11 +39,10 @@ _VARIANTS = 5
 
 def answer(source: Answer, form: Format) -> JsonDict:
     """Serialize an answer; empty parts are left out."""
-    return _set(
-        memories=[recalled(source, form) for source in source.memories],
-        searched=_searched(source.searched),
-        degraded=[_fields(item, "branch reason") for item in source.degraded] or None,
-        truncated=source.truncated or None,
+    memories = [recalled(source, form) for source in source.memories]
+    return {"memories": memories, "searched": _searched(source.searched)} | _set(
+        degraded=[_fields(item, "branch reason") for item in source.degraded],
+        truncated=source.truncated,
         cursor=source.cursor,
         note=source.note,
         explain=None if source.explain is None else dict(source.explain),
@@ -94,12 +93,12 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         superseded_by=_plain(memory.superseded_by),
         # The memory that superseded it may have been erased.
         superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
-        queries=list(result.queries) or None,
+        queries=list(result.queries),
         expanded=result.expanded,
-        elsewhere=result.elsewhere or None,
+        elsewhere=result.elsewhere,
         passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
-        variants=_variants(result) or None,
-        contradicts=[str(id_) for id_ in result.contradicts] or None,
+        variants=_variants(result),
+        contradicts=list(map(str, result.contradicts)),
         stale=stale(result.stale),
         explain=None if result.explain is None else dict(result.explain),
     )
@@ -126,7 +125,7 @@ def stale(files: Sequence[Stale]) -> JsonDict | None:
         path=first.path,
         since=iso_time(first.since),
         commit=first.commit[:_COMMIT],
-        vanished=first.vanished or None,
+        vanished=first.vanished,
         moved_to=first.moved_to,
         more=len(files) - 1 or None,
     )
@@ -142,10 +141,9 @@ def _concise(memory: Memory) -> JsonDict:
 
 def record(memory: Memory) -> JsonDict:
     """Serialize a whole memory without unset values. `source` is always there."""
-    declared = {name: _plain(getattr(memory, name)) for name in VISIBLE if name != "content"}
     return _set(
         **_fields(memory, "id content namespace"),
-        **{name: value for name, value in declared.items() if value is not False and value != []},
+        **{name: _plain(getattr(memory, name)) for name in VISIBLE if name != "content"},
         **_fields(memory, "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by"),
         recall_count=memory.recall_count or None,
         revision=memory.revision,
@@ -158,9 +156,9 @@ def stored(result: StoreResult) -> JsonDict:
     for item in result.stored:
         similar = [_fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
                    for near in item.similar]  # fmt: skip
-        items.append(_fields(item, "id status") | _set(similar=similar or None))
-    refusals = [_fields(item, "index field reason") for item in result.refused] or None
-    return _set(namespace=result.namespace, stored=items, refused=refusals, note=result.note)
+        items.append(_fields(item, "id status") | _set(similar=similar))
+    refusals = [_fields(item, "index field reason") for item in result.refused]
+    return {"namespace": result.namespace, "stored": items} | _set(refused=refusals, note=result.note)
 
 
 def beginning(text: str) -> str:
@@ -170,7 +168,7 @@ def beginning(text: str) -> str:
 
 def got(result: GetResult) -> JsonDict:
     """Serialize memories that were read by id."""
-    return _set(memories=[details(item) for item in result.found], missing=[str(id_) for id_ in result.missing] or None)
+    return {"memories": list(map(details, result.found))} | _set(missing=list(map(str, result.missing)))
 
 
 def details(item: MemoryDetails) -> JsonDict:
@@ -192,10 +190,10 @@ def relation(item: Relation, seen_from: UUID | None = None) -> JsonDict:
 
 def related(result: RelateResult) -> JsonDict:
     """Serialize the outcome for relations; empty parts are left out, except `created`."""
-    return {"created": [relation(item) for item in result.created]} | _set(
-        updated=[relation(item) for item in result.updated] or None,
-        removed=[relation(item) for item in result.removed] or None,
-        failed=[relation(item.relation) | {"reason": item.reason} for item in result.failed] or None,
+    return {"created": list(map(relation, result.created))} | _set(
+        updated=list(map(relation, result.updated)),
+        removed=list(map(relation, result.removed)),
+        failed=[relation(item.relation) | {"reason": item.reason} for item in result.failed],
     )
 
 
@@ -210,13 +208,13 @@ def revision(item: Revision) -> JsonDict:
 def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
-    return _set(
-        forgotten=[_fields(item, "id namespace") for item in result.memories] if erased else _short(result.memories),
-        already_forgotten=[str(id_) for id_ in result.already] or None,
-        erased=erased or None,
-        dry_run=dry_run or None,
-        more=result.more or None,
-        restored=_short(result.restored) or None,
+    memories = [_fields(item, "id namespace") for item in result.memories] if erased else _short(result.memories)
+    return {"forgotten": memories} | _set(
+        already_forgotten=list(map(str, result.already)),
+        erased=erased,
+        dry_run=dry_run,
+        more=result.more,
+        restored=_short(result.restored),
     )
 
 
@@ -237,13 +235,15 @@ def _shared(item: Namespace | NamespaceStatus) -> str | None:
 def status(state: Status) -> JsonDict:
     """Serialize the state of the memory."""
     model = state.model
-    return _set(
-        version=state.version,
-        engine=state.engine,
-        model=model and _fields(model, "provider name dimensions"),
-        namespaces=[_fields(item, "name memories role") | _set(shared=_shared(item)) for item in state.namespaces],
-        embedding_debt=None if model is None else state.pending_embeddings,
-        degraded=[_fields(item, "branch reason") for item in state.degraded] or None,
+    namespaces = [_fields(item, "name memories role") | _set(shared=_shared(item)) for item in state.namespaces]
+    value = _fields(state, "version engine") | _set(model=model and _fields(model, "provider name dimensions"))
+    return (
+        value
+        | {"namespaces": namespaces}
+        | _set(
+            embedding_debt=None if model is None else state.pending_embeddings,
+            degraded=[_fields(item, "branch reason") for item in state.degraded],
+        )
     )
 
 
@@ -267,4 +267,5 @@ def _plain(value: object) -> object:
 
 
 def _set(**values: object) -> JsonDict:
-    return {name: value for name, value in values.items() if value is not None}
+    """Return the values that say something: no null, no False, no empty list."""
+    return {name: value for name, value in values.items() if value is not None and value is not False and value != []}

@@ -209,10 +209,10 @@ def short_text(text: str | None, field: str, limit: int) -> str | None:
     return None if text is None else _limited(clean(text).text, field, limit)
 
 
-def _limited(text: str | None, field: str, limit: int) -> str | None:
+def _limited(text: str | None, field: str, limit: int, hint: str = "Shorten it.") -> str | None:
     text = (text or "").strip()
     if len(text) > limit:
-        raise InvalidInput(field, f"must be at most {limit:,} characters, got {len(text):,}.", hint="Shorten it.")
+        raise InvalidInput(field, f"must be at most {limit:,} characters, got {len(text):,}.", hint=hint)
     return text or None
 
 
@@ -229,15 +229,9 @@ def share(value: float, field: str) -> float:
 def _text(value: str, check: _Check) -> str | None:
     if check.field.name != "content":
         return _limited(value, check.name, check.field.limit)
-    text = value.strip()
-    if not text:
+    text = _limited(value, check.name, MAX_CONTENT, hint="Split it into several memories of one fact each.")
+    if text is None:
         raise InvalidInput(check.name, "is empty.", hint="State one fact that can be understood by itself.")
-    if len(text) > MAX_CONTENT:
-        raise InvalidInput(
-            check.name,
-            f"must be at most {MAX_CONTENT:,} characters, got {len(text):,}.",
-            hint="Split it into several memories of one fact each.",
-        )
     return text
 
 

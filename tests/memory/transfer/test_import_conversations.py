@@ -289,7 +289,7 @@ def test_values_read_piece_by_piece_equal_those_of_the_whole_file(
     raw = json.dumps(items, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversations, "_CHUNK", chunk)
-        assert list(conversations._decoded(io.BytesIO(raw))) == json.loads(raw)
+        assert list(conversations._Values(io.BytesIO(raw))) == json.loads(raw)
 
 
 @given(st.binary(max_size=60), st.integers(1, 9))
@@ -298,7 +298,7 @@ def test_any_bytes_give_values_or_invalid_input(raw: bytes, chunk: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(conversations, "_CHUNK", chunk)
             try:
-                yield from conversations._decoded(io.BytesIO(raw))
+                yield from conversations._Values(io.BytesIO(raw))
             except InvalidInput:
                 return
 

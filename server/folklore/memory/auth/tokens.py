@@ -103,10 +103,9 @@ async def prepare_token(
     if "://" in name:  # as in `subject <issuer>`, the principals of an identity provider
         raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
-    grants = _parse_grants(request.grants, owner=owner)
+    by_name, patterns = _parse_grants(request.grants, owner=owner)
     expires_at = None if request.expires == requests.NO_END else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    by_name, patterns = _separated(grants)
     namespaces = [name for name, _ in by_name.values()]
     if home is not None:
         namespaces.append(home)
@@ -148,10 +147,10 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
     principal = replace(context, caller=Caller(author=identity.principal))
     try:
         name = _line(identity.principal, "principal")
-        grants = _parse_grants(() if identity.owner else _strongest(identity.grants), owner=identity.owner)
+        claims = () if identity.owner else identity.grants
+        by_name, patterns = _parse_grants(claims, owner=identity.owner, strongest=True)
     except InvalidInput as error:
         raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
-    by_name, patterns = _separated(grants)
     ids, _ = await _ensure_namespaces(principal, [name for name, _ in by_name.values()], limited=True)
     token = NewToken(
         id=new_id(),
@@ -264,20 +263,26 @@ def principal_of(name: str | None) -> str | None:
     return name
 
 
-def _parse_grants(grants: Sequence[str], *, owner: bool) -> dict[str, tuple[str, Role]]:
-    """Return name and role of each granted namespace or pattern, by the key of its name."""
+def _parse_grants(
+    grants: Sequence[str], *, owner: bool, strongest: bool = False
+) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
+    """Return name and role of each granted namespace, by the key of its name, and the grants by pattern.
+
+    With `strongest`, the strongest of several roles in one namespace holds, as the claims of an access token may give.
+    """
     parsed: dict[str, tuple[str, Role]] = {}
     for text in grants:
         name, role = parse_grant(text)
         key = names.key(name)
-        if key in parsed:
+        if key in parsed and not strongest:
             raise InvalidInput("grant", f"{name} is given twice.", hint="One role for each namespace.")
-        parsed[key] = name, role
+        if key not in parsed or stronger(role, parsed[key][1]):
+            parsed[key] = name, role
     if owner and parsed:
         raise InvalidInput("owner", "has every grant already.", hint="Leave out --grant.")
     if not owner and not parsed:
         raise InvalidInput("grant", "is missing: the token could read nothing.", hint="--grant payments:writer")
-    return parsed
+    return _separated(parsed)
 
 
 def _separated(grants: Mapping[str, tuple[str, Role]]) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
@@ -285,18 +290,6 @@ def _separated(grants: Mapping[str, tuple[str, Role]]) -> tuple[dict[str, tuple[
     by_name = {key: grant for key, grant in grants.items() if not key.endswith("*")}
     patterns = [PatternGrant(key[:-1], role) for key, (_, role) in grants.items() if key.endswith("*")]
     return by_name, patterns
-
-
-def _strongest(grants: Sequence[str]) -> list[str]:
-    """Keep the strongest role where the claims of an access token give several in one namespace."""
-    best: dict[str, str] = {}
-    for text in grants:
-        name, role = parse_grant(text)
-        key = names.key(name)
-        current = best.get(key)
-        if current is None or stronger(role, parse_grant(current)[1]):
-            best[key] = text
-    return list(best.values())
 
 
 async def _ensure_namespaces(

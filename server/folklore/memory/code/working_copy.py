@@ -13,10 +13,11 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 
@@ -35,7 +36,7 @@ _LARGEST = 16 * 1024 * 1024  # bytes of a file that is hashed
 _ROUNDS = 4
 _CACHED = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_HEAD, _NONE = "HEAD^{commit}", ("", "")
+_NONE = ("", "")
 # A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
 _REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
 
@@ -55,6 +56,16 @@ class Anchor:
         """Return the code that a memory is about."""
         return cls(memory.namespace, memory.paths, memory.commit, memory.blobs, memory.updated_at)
 
+    @property
+    def revision(self) -> str:
+        """The commit if it is a hash, else an empty text, which names no object."""
+        return self.commit if self.commit and _COMMIT.fullmatch(self.commit) else ""
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """The ids of the contents by path."""
+        return {path: id_ for id_, _, path in (blob.partition(" ") for blob in self.blobs)}
+
 
 @dataclass(frozen=True, slots=True)
 class Tied:
@@ -63,6 +74,11 @@ class Tied:
     paths: tuple[str, ...]
     commit: str | None = None
     blobs: tuple[str, ...] = ()
+
+    @property
+    def revision(self) -> str:
+        """The commit as a caller stated it, if git may read it, else an empty text."""
+        return self.commit if self.commit and _REVISION.fullmatch(self.commit) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,10 @@ class _Suspect:
     is_missing: bool
     commit: str
     at: int
+
+    def is_changed_by(self, change: Change) -> bool:
+        """Return True for a change of this file, or of one in this folder."""
+        return f"{change.path}/".startswith(f"{self.path}/")
 
 
 class WorkingCopy:
@@ -120,31 +140,13 @@ class WorkingCopy:
         plain = plain_path(path)
         if self._place is None:
             return (plain,)
-        root, prefix, _ = self._place
-        if plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute():
-            return (self._below_root(plain) or plain,)
+        root, prefix, directory = self._place
+        if (below := _below_root(plain, root, prefix, directory)) is not None:
+            return (below,)
         here = plain_path(f"{prefix}/{plain}")
         if not prefix or not (is_inside(plain) and is_inside(here)):
             return (plain,)
         return (plain, here) if _exists(root, plain) and not _exists(root, here) else (here, plain)
-
-    def _below_root(self, plain: str) -> str | None:
-        """Return an absolute path, or one that goes upwards from this directory, relative to the root if it is below.
-
-        Git names the root by its real path; the caller may name it by symbolic links.
-        """
-        assert self._place is not None
-        root, prefix, directory = self._place
-        try:
-            path = directory / Path(plain).expanduser()
-            above = directory.parents[prefix.count("/")] if prefix else directory
-            for base, candidate in ((root, path), (above, path), (root, _real_folder(path))):
-                relative = plain_path(os.path.relpath(candidate, base))
-                if is_inside(relative):
-                    return relative
-        except (OSError, ValueError, RuntimeError):  # another drive, no file name, a loop of links, no home
-            pass
-        return None
 
     def tie(self, items: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
         """Return paths and commits as memories store them that are stored now; the present commit where none is given.
@@ -156,39 +158,12 @@ class WorkingCopy:
         ]
         if self._place is None:
             return tied
+        root, _, _ = self._place
         try:
-            return self._anchored(self._place[0], tied)
+            objects = _Objects(root, Git(root, monotonic() + 4 * _SECONDS), tied)
         except GitFailed:
             return tied
-
-    def _anchored(self, root: Path, items: Sequence[Tied]) -> list[Tied]:
-        names = [_HEAD]
-        for item in items:
-            for revision in [*_revision(item), "HEAD"]:
-                names += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
-        objects = Git(root, monotonic() + 4 * _SECONDS).objects(names)
-        head = objects.get(_HEAD, _NONE)[0]
-        contents: dict[str, str] = {}
-
-        def content(path: str, revision: str | None) -> str:
-            """Return the id of a file at a commit, else as it is now; empty for a folder and an unknown file."""
-            id_, type_ = objects.get(f"{revision or 'HEAD'}:{path}", _NONE)
-            if revision is not None or type_ == "tree":
-                return id_ if type_ == "blob" else ""
-            if path not in contents:
-                ids = _content_ids(root, path, len(head) or 40)
-                contents[path] = id_ if id_ in ids or not ids else ids[0]
-            return contents[path]
-
-        done = []
-        for item in items:
-            inside = [path for path in item.paths if is_inside(path)]
-            revision = next(iter(_revision(item)), "")
-            commit = objects.get(f"{revision}^{{commit}}", _NONE)[0]
-            then = revision if commit not in ("", head) else None
-            blobs = tuple(f"{id_} {path}" for path in inside if (id_ := content(path, then)))
-            done.append(replace(item, commit=commit or item.commit or (head if inside else None) or None, blobs=blobs))
-        return done
+        return [_anchored(item, objects) for item in tied]
 
     async def marks(self, anchors: Sequence[Anchor]) -> list[tuple[Stale, ...]]:
         """Return the marks of one answer, none if git fails.
@@ -222,86 +197,114 @@ class WorkingCopy:
         mine = [place for place, anchor in enumerate(anchors) if anchor.paths and self.holds(anchor.namespace)]
         if not mine or self._place is None:
             return marks
-        git = Git(self._place[0], monotonic() + seconds)
-        head, suspects = self._suspects(git, [anchors[place] for place in mine])
-        cache = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
-        new = {suspect for each in suspects for suspect in each} - cache.keys()
-        cache = dict(list(cache.items())[-_CACHED:]) | self._compared(git, head, new)
-        self._known = head, cache
-        for place, each in zip(mine, suspects, strict=True):
-            changed = [mark for suspect in each if (mark := cache.get(suspect)) is not None]
+        root, _, _ = self._place
+        git = Git(root, monotonic() + seconds)
+        objects = _Objects(root, git, [anchors[place] for place in mine])
+        suspects = {place: _suspects(anchors[place], objects) for place in mine}
+        known = self._compared(git, objects, set(chain.from_iterable(suspects.values())))
+        for place, each in suspects.items():
+            changed = filter(None, map(known.get, each))
             marks[place] = tuple(sorted(changed, key=lambda mark: (not mark.vanished, mark.since)))
         return marks
 
-    def _suspects(self, git: Git, anchors: Sequence[Anchor]) -> tuple[str, list[list[_Suspect]]]:
-        """Return the present commit, and the files of each memory that have another content there, or vanished.
-
-        A file that git does not have, and that is here, did not vanish.
-        """
-        assert self._place is not None
-        root = self._place[0]
-        names = [_HEAD]
-        for anchor in anchors:
-            names += [f"HEAD:{path}" for path in anchor.paths]
-            if commit := _hash(anchor):
-                names += [f"{commit}^{{commit}}", *(f"{commit}:{path}" for path in anchor.paths)]
-        objects = git.objects(names)
-        head = objects.get(_HEAD, _NONE)[0]
-        suspects = []
-        for anchor in anchors:
-            commit = objects.get(f"{_hash(anchor)}^{{commit}}", _NONE)[0]
-            blobs = {path: id_ for id_, _, path in (blob.partition(" ") for blob in anchor.blobs)}
-            each = []
-            for path in anchor.paths if head else ():
-                now, type_ = objects.get(f"HEAD:{path}", _NONE)
-                committed = objects.get(f"{_hash(anchor)}:{path}", _NONE)[0]
-                content = blobs.get(path) or committed
-                differs = now != content if now else not _exists(root, path)
-                if differs and is_inside(path) and path != ROOT and type_ != "tree":
-                    at = int(anchor.at.timestamp())
-                    each.append(_Suspect(path, content, content == committed != "", not now, commit, at))
-            suspects.append(each)
-        return head, suspects
-
-    def _compared(self, git: Git, head: str, suspects: Iterable[_Suspect]) -> dict[_Suspect, Stale | None]:
-        """Find the change of each file in the history, and where those that vanished were moved to."""
-        assert self._place is not None
-        root, undated = self._place[0], set(suspects)
+    def _compared(self, git: Git, objects: _Objects, suspects: Set[_Suspect]) -> Mapping[_Suspect, Stale | None]:
+        """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
+        head, root = objects.head, objects.root
+        cache = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
+        new = suspects - cache.keys()
         # As the memory is about it, and not committed yet.
-        departures: dict[_Suspect, Change | None] = {
-            suspect: None for suspect in undated if suspect.content in _content_ids(root, suspect.path, len(head))
-        }
-        undated -= departures.keys()
-        if timed := {suspect for suspect in undated if not suspect.commit}:
-            history = git.changes(head, _paths(timed), since=min(suspect.at for suspect in timed))
-            departures |= {suspect: _departure(suspect, history, whole=True) for suspect in timed}
-            undated -= timed
-        # In a history without branches, the changes since the commit of the oldest memory answer all in one round.
-        for rounds in reversed(range(_ROUNDS)):
-            if not undated:
-                break
-            oldest = min(undated, key=lambda suspect: suspect.at).commit
-            history = git.changes(head, _paths(undated), but=oldest)
-            for suspect in tuple(undated):
-                whole = suspect.commit == oldest or not rounds
-                change = _departure(suspect, history, whole=whole)
-                if change is not None or whole:
-                    departures[suspect] = change
-                    undated.discard(suspect)
-        moves = self._moves(git, [change for suspect, change in departures.items() if change and suspect.is_missing])
-        return {suspect: _mark(suspect, change, moves) if change else None for suspect, change in departures.items()}
+        uncommitted = {suspect for suspect in new if suspect.content in _content_ids(root, suspect.path, len(head))}
+        departures = dict.fromkeys(uncommitted) | _departures(git, head, new - uncommitted)
+        moves = _moves(git, root, [change for suspect, change in departures.items() if change and suspect.is_missing])
+        marks = {suspect: change and _mark(suspect, change, moves) for suspect, change in departures.items()}
+        self._known = head, dict(list(cache.items())[-_CACHED:]) | marks
+        return self._known[1]
 
-    def _moves(self, git: Git, removals: Sequence[Change]) -> dict[tuple[str, str], str]:
-        """Return by commit and path where files were moved to, if they are still there."""
-        assert self._place is not None
-        root = self._place[0]
-        if not removals:
-            return {}
-        try:
-            renames = git.renames(sorted({change.commit for change in removals}))
-        except GitFailed:  # which costs the new path alone
-            return {}
-        return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
+
+class _Objects:
+    """Commits and files of a repository at HEAD and at some revisions, read by one git call; and files as they are.
+
+    `head` is the present commit, empty before the first one.
+    """
+
+    def __init__(self, root: Path, git: Git, items: Sequence[Anchor | Tied]) -> None:
+        names = ["HEAD^{commit}"]
+        for item in items:
+            for revision in filter(None, ("HEAD", item.revision)):
+                names += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
+        self.root = root
+        self._objects = git.objects(names)
+        self._contents: dict[str, str] = {}
+        self.head = self.commit("HEAD")
+
+    def commit(self, revision: str) -> str:
+        """Return the id of a commit, empty for an unknown one."""
+        return self._objects.get(f"{revision}^{{commit}}", _NONE)[0]
+
+    def file(self, revision: str, path: str) -> tuple[str, str]:
+        """Return id and type of a file or a folder, both empty for an unknown one."""
+        return self._objects.get(f"{revision}:{path}", _NONE)
+
+    def content(self, revision: str, path: str) -> str:
+        """Return the id of a file at a commit, else as it is now; empty for a folder and an unknown file."""
+        id_, type_ = self.file(revision or "HEAD", path)
+        if revision or type_ == "tree":
+            return id_ if type_ == "blob" else ""
+        if path not in self._contents:
+            ids = _content_ids(self.root, path, len(self.head) or 40)
+            self._contents[path] = id_ if id_ in ids or not ids else ids[0]
+        return self._contents[path]
+
+
+def _anchored(item: Tied, objects: _Objects) -> Tied:
+    """Return paths with the full hash of their commit, the present one if none is stated, and their contents there."""
+    inside = [path for path in item.paths if is_inside(path)]
+    head, commit = objects.head, objects.commit(item.revision)
+    then = item.revision if commit not in ("", head) else ""
+    blobs = tuple(f"{id_} {path}" for path in inside if (id_ := objects.content(then, path)))
+    return replace(item, commit=commit or item.commit or (head if inside else None) or None, blobs=blobs)
+
+
+def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
+    """Return the files of a memory that have another content now, or vanished.
+
+    A file that git does not have, and that is here, did not vanish.
+    """
+    suspects, contents, commit = [], anchor.contents, objects.commit(anchor.revision)
+    for path in anchor.paths if objects.head else ():
+        now, type_ = objects.file("HEAD", path)
+        committed, _ = objects.file(anchor.revision, path)
+        content = contents.get(path) or committed
+        differs = now != content if now else not _exists(objects.root, path)
+        if differs and is_inside(path) and path != ROOT and type_ != "tree":
+            clean, at = content == committed != "", int(anchor.at.timestamp())
+            suspects.append(_Suspect(path, content, clean, not now, commit, at))
+    return suspects
+
+
+def _departures(git: Git, head: str, suspects: Set[_Suspect]) -> dict[_Suspect, Change | None]:
+    """Return the change of each file in the history, if there is any."""
+    timed = {suspect for suspect in suspects if not suspect.commit}
+    departures = _departures_since(git, head, timed) if timed else {}
+    # In a history without branches, the changes since the commit of the oldest memory answer all in one round.
+    for rounds in reversed(range(_ROUNDS)):
+        undated = suspects - departures.keys()
+        if not undated:
+            break
+        oldest = min(undated, key=lambda suspect: suspect.at).commit
+        history = git.changes(head, _paths(undated), but=oldest)
+        for suspect in undated:
+            whole = suspect.commit == oldest or not rounds
+            change = _departure(suspect, history, whole=whole)
+            if change is not None or whole:
+                departures[suspect] = change
+    return departures
+
+
+def _departures_since(git: Git, head: str, suspects: Set[_Suspect]) -> dict[_Suspect, Change | None]:
+    """Return the change of each file since the time of its memory."""
+    history = git.changes(head, _paths(suspects), since=min(suspect.at for suspect in suspects))
+    return {suspect: _departure(suspect, history, whole=True) for suspect in suspects}
 
 
 def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:
@@ -309,19 +312,37 @@ def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> 
 
     With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
     """
-    below = f"{suspect.path}/"
-    path_changes = [change for change in history if change.path == suspect.path or change.path.startswith(below)]
-    later = [change for change in path_changes if change.at > suspect.at]
-    since = path_changes if suspect.commit else later  # a change that a pull brought may be older than the memory
+    changes = list(filter(suspect.is_changed_by, history))
+    later = [change for change in changes if change.at > suspect.at]
+    since = changes if suspect.commit else later  # a change that a pull brought may be older than the memory
     if suspect.is_missing:
-        return next((change for change in since if change.kind == "D"), None) if whole or suspect.clean else None
+        return _first(since, lambda change: change.kind == "D") if whole or suspect.clean else None
+    departure = _first(changes, lambda change: change.old == suspect.content)
+    return _likely_departure(suspect, later, since) if departure is None and whole else departure
+
+
+def _likely_departure(suspect: _Suspect, later: Sequence[Change], since: Sequence[Change]) -> Change | None:
+    """Return the change that counts, if none replaced the content itself: it is not known, or was never committed."""
     if not suspect.content:
-        return next((change for change in reversed(later) if change.kind != "A"), None) if whole else None
-    departure = next((change for change in path_changes if change.old == suspect.content), None)
-    # If that content was never committed, the first change counts as the commit of the work on it, which went on
-    # between the store and the commit.
-    followed = whole and len(changes := later or since) > 1
-    return departure or (changes[-2] if followed else None)
+        return _first(reversed(later), lambda change: change.kind != "A")
+    # The first one counts as the commit of the work on it, which went on between the store and the commit.
+    changes = later or since
+    return changes[-2] if len(changes) > 1 else None
+
+
+def _first(changes: Iterable[Change], condition: Callable[[Change], bool]) -> Change | None:
+    return next(filter(condition, changes), None)
+
+
+def _moves(git: Git, root: Path, removals: Sequence[Change]) -> dict[tuple[str, str], str]:
+    """Return by commit and path where files were moved to, if they are still there."""
+    if not removals:
+        return {}
+    try:
+        renames = git.renames(sorted({change.commit for change in removals}))
+    except GitFailed:  # which costs the new path alone
+        return {}
+    return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
 
 
 def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:
@@ -332,18 +353,27 @@ def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str
     return Stale(suspect.path, datetime.fromtimestamp(change.at, UTC), change.commit, suspect.is_missing, to)
 
 
-def _paths(suspects: Iterable[_Suspect]) -> list[str]:
+def _paths(suspects: Set[_Suspect]) -> list[str]:
     return sorted({suspect.path for suspect in suspects})
 
 
-def _hash(anchor: Anchor) -> str:
-    """Return the commit of a memory if it is a hash, else an empty text, which names no object."""
-    return anchor.commit if anchor.commit and _COMMIT.fullmatch(anchor.commit) else ""
+def _below_root(plain: str, root: Path, prefix: str, directory: Path) -> str | None:
+    """Return an absolute path, or one that goes upwards from this directory, relative to the root if it is below.
 
-
-def _revision(item: Tied) -> list[str]:
-    """Return the revision that a caller gave, if git may read it."""
-    return [item.commit] if item.commit and _REVISION.fullmatch(item.commit) else []
+    Git names the root by its real path; the caller may name it by symbolic links.
+    """
+    if not (plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute()):
+        return None
+    try:
+        path = directory / Path(plain).expanduser()
+        above = directory.parents[prefix.count("/")] if prefix else directory
+        for base, candidate in ((root, path), (above, path), (root, _real_folder(path))):
+            relative = plain_path(os.path.relpath(candidate, base))
+            if is_inside(relative):
+                return relative
+    except (OSError, ValueError, RuntimeError):  # another drive, no file name, a loop of links, no home
+        pass
+    return None
 
 
 def _exists(root: Path, path: str) -> bool:

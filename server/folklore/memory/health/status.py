@@ -28,12 +28,7 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
 
     If the table of embeddings is locked or damaged, another one without it.
     """
-    model: KnownModel | Model | None
-    reason = None
-    model = None if request.check_model else await context.memory.active_model.known()
-    if model is None:
-        model, reason = await _active_model(context.memory)
-        reason = reason or await _failure(context.memory)
+    model, reason = await _model(context.memory, check=request.check_model)
     try:
         holdings = await context.memory.namespaces.status(None if model is None else model.id)
     except Unavailable as error:
@@ -111,6 +106,14 @@ async def read_embeddings(context: RequestContext, _request: requests.Embeddings
         models=tuple(model if context.caller.access is None else replace(model, url=None) for model in models),
         namespaces=tuple(namespaces),
     )
+
+
+async def _model(memory: MemoryContext, *, check: bool) -> tuple[KnownModel | Model | None, str | None]:
+    """Return the active model, and the reason why it embeds nothing now; unless `check`, a known model is not asked."""
+    if not check and (known := await memory.active_model.known()) is not None:
+        return known, None
+    model, reason = await _active_model(memory)
+    return model, reason or await _failure(memory)
 
 
 async def _failure(memory: MemoryContext) -> str | None:

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.events.injections import Note, PastInjection
+from folklore.db.stores.events.injections import Injections, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
@@ -15,7 +16,7 @@ from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval
 from folklore.model import Recalled
-from folklore.ranking.injection import IGNORED, forms
+from folklore.ranking.injection import IGNORED, Form, forms
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
@@ -95,16 +96,7 @@ async def recalled(
 async def inject(context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]) -> str:
     """Return the text that gives matches to the session, those that it has not; record it before. Empty for silence."""
     assert scope.ledger is not None
-    if not matches:
-        return ""
-    ids = [match.id for match in matches]
-    previous = await scope.ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=context.now)
-    if previous.tokens >= _SESSION_TOKENS:
-        return ""
-    history = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [match for match in matches if not history[match.id].given]
-    shapes = forms([match.confidence for match in new], [history[match.id].ignored for match in new])
-    selection = [(match, form) for match, form in zip(new, shapes, strict=True) if form is not None]
+    selection = await _selection(scope, scope.ledger, matches, context.now) if matches else []
     if not selection:
         return ""
     marked = await _marked(context, [match for match, _ in selection])
@@ -116,6 +108,20 @@ async def inject(context: RequestContext, scope: HookScope, event: str, matches:
     fresh = await scope.ledger.claim(new_id(), scope.session, event, context.now, HEADING, notes)
     lines = [note.note for note in notes if note.memory in fresh]
     return block(HEADING, lines) if lines else ""
+
+
+async def _selection(
+    scope: HookScope, ledger: Injections, matches: Sequence[Match], now: datetime
+) -> list[tuple[Match, Form]]:
+    """Return the matches that the session has not, as far as they are worth their tokens, each with its form."""
+    ids = [match.id for match in matches]
+    previous = await ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=now)
+    if previous.tokens >= _SESSION_TOKENS:
+        return []
+    history = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
+    new = [match for match in matches if not history[match.id].given]
+    shapes = forms([match.confidence for match in new], [history[match.id].ignored for match in new])
+    return [(match, form) for match, form in zip(new, shapes, strict=True) if form is not None]
 
 
 async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:

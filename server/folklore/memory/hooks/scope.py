@@ -60,12 +60,7 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
 
     A session without a name is that of the day, so that its client gets a note at most once a day. Two statements.
     """
-    if request.directory and context.project_at is not None:
-        project: str | None = await context.project_at(request.directory)
-    else:
-        project = context.project()
-    if project is not None and role_in(context.caller, names.normalise(project)) is None:
-        project = None
+    project = await _project_of(context, request)
     key = None if project is None else names.key(names.normalise(project))
     namespaces = await context.memory.find_namespaces(())
     name = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
@@ -78,3 +73,13 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
         ledger=ledger if context.caller.may_write else None,
         paused=await ledger.paused(**session.columns, now=context.now) is not None,
     )
+
+
+async def _project_of(context: RequestContext, request: HookRequest) -> str | None:
+    if request.directory and context.project_at is not None:
+        project: str | None = await context.project_at(request.directory)
+    else:
+        project = context.project()
+    if project is None or role_in(context.caller, names.normalise(project)) is None:
+        return None
+    return project

@@ -1,6 +1,6 @@
 """Statements of a person, recorded until a memory that says the same is written, and notes that a text repeats."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -49,15 +49,18 @@ def _stored(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> lis
     settled: list[OpenStatement] = []
     others = list(writings)
     for one in stated:
-        if same := [text for text in writings if text.at >= one.said_at and say_the_same(text.content, one.sentence)]:
+        if same := [text for text in _since(one.said_at, writings) if say_the_same(text.content, one.sentence)]:
             settled.append(one)
             others = [text for text in others if text not in same]
     for one in stated:
-        answer = next((text for text in others if one.asked_at is not None and text.at >= one.asked_at), None)
-        if one not in settled and answer is not None:
+        if one not in settled and (answer := next(_since(one.asked_at, others), None)) is not None:
             settled.append(one)
             others.remove(answer)
     return settled
+
+
+def _since(at: datetime | None, writings: Sequence[Writing]) -> Iterator[Writing]:
+    return (text for text in writings if at is not None and text.at >= at)
 
 
 def say_the_same(text: str, other: str) -> bool:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
+from uuid import UUID
 
+from folklore.db.stores.embeddings import Embeddings
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import NotFound
 from folklore.lazy import NDArray, numpy as np
@@ -83,12 +85,7 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
     if active is None or memory.embedder is None:
         raise NotFound("There is no active model to compare with.", hint="Store something first.")
     namespaces = await namespace_ids(memory)
-    each = -(-request.sample // max(len(namespaces), 1))
-    sample = partial(embeddings.sample, one=active.id, other=active.id, most=each)
-    rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
-    items = [(text, item) for _, text in rows[: request.sample] if (item := known_item(text)) is not None]
-    if not items:
-        raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
+    items = await _known_items(embeddings, namespaces, active.id, request.sample)
     other = await chosen_target(context, {"provider": "bundled" if active.provider == "minilm" else "minilm"})
     try:
         trials = _Trial(Target(active, memory.embedder)), _Trial(other)
@@ -107,6 +104,19 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
         pending * characters * per_character,
         round(pending * vectors * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)),
     )
+
+
+async def _known_items(
+    embeddings: Embeddings, namespaces: Sequence[UUID], model: UUID, most: int
+) -> list[tuple[str, tuple[str, str]]]:
+    """Return texts of a sample of memories, each with its question and the rest. Raises NotFound if there is none."""
+    each = -(-most // max(len(namespaces), 1))
+    sample = partial(embeddings.sample, one=model, other=model, most=each)
+    rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
+    items = [(text, item) for _, text in rows[:most] if (item := known_item(text)) is not None]
+    if not items:
+        raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
+    return items
 
 
 async def _embedded(trials: Sequence[_Trial], items: Sequence[tuple[str, str]], seconds: float, report: Advance) -> int:

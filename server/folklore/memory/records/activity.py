@@ -1,22 +1,31 @@
-"""Activity: writes and recalls as events, page by page or as a feed, and the uses of one memory."""
+"""Activity: writes and recalls as events, page by page, as a feed or as a log, and the uses of one memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import get_args
 from uuid import UUID
 
 from folklore.db.rows import made
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
+from folklore.db.stores.events.audit import Write
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import Feed, feed_cursor, feed_of, place_cursor, place_of
-from folklore.memory.records.log import event_of, visible_memories
-from folklore.memory.requests import ActivityRequest, FiltersRequest, UsesRequest
-from folklore.memory.results import Action, Activity, Use
+from folklore.memory.records.get import visible_memories
+from folklore.memory.requests import ActivityRequest, FiltersRequest, LogRequest, UsesRequest
+from folklore.memory.results import Action, Activity, Event, Use
+from folklore.model import Filters, Memory
 
+# Writes of the text or the fields of memories. Erased memories leave no trace here.
+WRITES: tuple[Write, ...] = (
+    "store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo",
+)  # fmt: skip
+# Writes of which a log with kinds or tags has the matching ones, and memories of one write that are read.
+_MOST, _READ = 1_000, 20
 # An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
 # after its answer. An import bears the time of its beginning; what it commits later than this is on the pages alone.
 _LATE = timedelta(minutes=10)
@@ -50,16 +59,66 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     else:
         end = None if request.before is None else place_of(request.before, question)
         read = await log.earlier(end, request.limit, context.now)
-    ids = (id_ for event in read.events for id_ in event.memories)
-    visible = await visible_memories(context, list(names), ids)
-    events = (event_of(event, names[event.namespace], visible) for event in read.events)
     further = read.events and request.after is None
     return Activity(
-        events=tuple(event for event in events if event.memories or event.action == "import"),
+        events=tuple(await _visible_events(context, names, read.events)),
         after=None if read.feed is None else feed_cursor(read.feed, question),
         before=place_cursor(read.events[-1].place, question) if further else None,
         more=read.more,
     )
+
+
+async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event, ...]:
+    """Return the latest writes of memories that the caller may read, newest first. Three statements.
+
+    With `kinds` or `tags`, among the latest 1,000 writes. Raises InvalidInput, NotFound.
+    """
+    filters = resolve_filters(
+        FiltersRequest(kinds=request.kinds, tags=request.tags, author=request.author, time=request.time), context
+    )
+    memory = context.memory
+    names = names_by_id(await memory.find_namespaces(request.namespaces))
+    filtered = bool(filters.kinds or filters.tags)
+    events = await ActivityStatements(memory.root.database).changes(
+        namespaces=list(names),
+        actions=WRITES,
+        fetch=_MOST if filtered else request.limit,
+        principal=context.caller.author if request.mine else filters.author,
+        since=filters.since,
+        until=filters.until,
+    )
+    logged = await _visible_events(context, names, events, partial(_matches, filters), mine=request.mine)
+    return tuple(event for event in logged if event.memories or not filtered)[: request.limit]
+
+
+def _matches(filters: Filters, memory: Memory) -> bool:
+    """Return True for a memory of one of the kinds, and with one of the tags or one below it."""
+    tagged = any(tag == of or tag.startswith(f"{of}/") for tag in memory.tags for of in filters.tags)
+    return (not filters.kinds or memory.kind in filters.kinds) and (not filters.tags or tagged)
+
+
+async def _visible_events(
+    context: RequestContext,
+    names: Mapping[UUID, str],
+    events: Sequence[ActivityEvent],
+    matches: Callable[[Memory], bool] = lambda _: True,
+    *,
+    mine: bool = False,
+) -> list[Event]:
+    """Return events with those of their first memories that the caller may see and that match. One statement.
+
+    Of events without such a memory imports alone are left. Those of the caller's own writes have all ids.
+    """
+    ids = (id_ for event in events for id_ in event.memories[:_READ])
+    visible = await visible_memories(context, list(names), ids)
+    items = []
+    for event in events:
+        memories = (visible.get((event.namespace, id_)) for id_ in event.memories[:_READ])
+        matching = tuple(filter(matches, filter(None, memories)))
+        if matching or event.action == "import":
+            values = event.id, event.at, event.author, event.action, event.amount, names[event.namespace]
+            items.append(Event(*values, matching, event.agent, event.memories if mine else ()))
+    return items
 
 
 async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
@@ -53,6 +54,18 @@ def _differs(name: str, new: object, old: object) -> bool:
     if isinstance(new, float) and isinstance(old, float):
         return round(new, 6) != round(old, 6)  # as exact as the database stores them
     return new != old
+
+
+def require_revision(
+    id_: UUID,
+    revision: int,
+    expected: int | None,
+    *,
+    hint: str = "Read it again with memory_get and repeat the change.",
+) -> None:
+    """Check that a memory is at the revision that its reader saw, if any is expected. Raises Conflict."""
+    if expected not in (None, revision):
+        raise Conflict(f"The memory {id_} is at revision {revision}, not {expected}.", hint=hint)
 
 
 def require_in_force(state: State) -> None:

@@ -49,17 +49,24 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
             earlier += old
             if targets:
                 memories += await change.read(targets)
-                hidden = await _hidden(change, targets, filters)
-                if not request.dry_run:
-                    undoes = dict.fromkeys(targets, 0) if request.undoes_store else None
-                    await _write(change, targets, hidden, erase=request.erase, undoes=undoes)
-                restored += await change.read(list(hidden))
+                restored += await _forget(change, targets, filters, request)
     if not request.dry_run and memories:
         context.memory.changed()
         if request.erase:
             context.memory.namespaces.known.clear()  # one may be empty now
             await refresh_planner_samples(context.memory)
     return ForgetResult(tuple(memories), tuple(earlier), more, tuple(restored))
+
+
+async def _forget(
+    change: NamespaceTransaction, ids: Sequence[UUID], filters: Filters | None, request: ForgetRequest
+) -> list[Memory]:
+    """Forget memories, unless the run is dry, and return those that are in force again."""
+    hidden = await _hidden(change, ids, filters)
+    if not request.dry_run:
+        undoes = dict.fromkeys(ids, 0) if request.undoes_store else None
+        await _write(change, ids, hidden, erase=request.erase, undoes=undoes)
+    return await change.read(list(hidden))
 
 
 async def forget_again(change: NamespaceTransaction, id_: UUID, undone: Revision) -> None:

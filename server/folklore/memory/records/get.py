@@ -1,6 +1,8 @@
 """Reads of whole memories by id."""
 
 import re
+from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
@@ -25,21 +27,16 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     requested = list(dict.fromkeys(request.ids))
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
-    read = await memory.memories.get(readable, requested)
-    visible = [
-        (place, item)
-        for place, item in read
-        if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
-    ]
+    visible = await visible_memories(context, readable, requested, forgotten=request.forgotten)
     if not visible:
         raise unknown_memories(requested)
-    ids = list(dict.fromkeys(item.id for _, item in visible))
+    ids = list(dict.fromkeys(id_ for _, id_ in visible))
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
     details = []
-    for place, item in visible:  # an id in several namespaces has other relations in each
-        own = [one for where, one in relations if where == place and item.id in (one.from_id, one.to_id)]
-        details.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, item.id), 0)))
+    for (place, id_), item in visible.items():  # an id in several namespaces has other relations in each
+        own = [one for where, one in relations if where == place and id_ in (one.from_id, one.to_id)]
+        details.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, id_), 0)))
     return GetResult(tuple(details), tuple(id_ for id_ in requested if id_ not in ids))
 
 
@@ -57,14 +54,38 @@ async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple
     # As the owner within readable namespaces: row-level security would keep an expression out of the index conditions.
     limit = _READ * len(request.endings)
     matches = await memory.root.memories.ending(readable, request.endings, limit=limit)
-    read = await memory.memories.get(readable, sorted({id_ for ids in matches.values() for id_ in ids}))
-    visible = {item.id: item for _, item in read if item.forgotten_at is None or may_read_forgotten(context, item)}
+    read = await visible_memories(context, readable, (id_ for ids in matches.values() for id_ in ids))
+    visible = {id_: item for (_, id_), item in read.items()}
     return tuple(
         ResolvedId(ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES])
         for ending, ids in matches.items()
     )
 
 
-def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:
-    """Return True if the caller could restore the memory."""
-    return context.caller.access is None or role_in(context.caller, memory.namespace) != "reader"
+async def visible_memories(
+    context: RequestContext, namespaces: Sequence[UUID], ids: Iterable[UUID], *, forgotten: bool = True
+) -> dict[tuple[UUID, UUID], Memory]:
+    """Read the memories that the caller may see, by the id of their namespace and their own. One statement.
+
+    With `forgotten`, those too that the caller could restore.
+    """
+    read = await context.memory.memories.get(namespaces, list(dict.fromkeys(ids)))
+    return {
+        (place, item.id): item
+        for place, item in read
+        if item.forgotten_at is None or (forgotten and is_visible(context, item))
+    }
+
+
+def is_visible(context: RequestContext, memory: Memory) -> bool:
+    """Return True for a memory that is not forgotten, or that the caller could restore."""
+    caller = context.caller
+    return memory.forgotten_at is None or caller.access is None or role_in(caller, memory.namespace) != "reader"
+
+
+async def read_memories(context: RequestContext, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Read memories of one namespace by id, forgotten ones too. Raises NotFound."""
+    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace], ids)}
+    if missing := [id_ for id_ in ids if id_ not in read]:
+        raise unknown_memories(missing)
+    return read

@@ -13,9 +13,17 @@ from folklore.db.stores.memories import Vectors
 from folklore.db.stores.merging import MERGED
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
-from folklore.memory.context import RequestContext, locate, unknown_memories
+from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require
-from folklore.memory.records.fields import differing, require_in_force, revised, text_in_use, write_fields
+from folklore.memory.records.fields import (
+    differing,
+    require_in_force,
+    require_revision,
+    revised,
+    text_in_use,
+    write_fields,
+)
+from folklore.memory.records.get import read_memories
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import Replacement, is_done, refusal, write_replacements
 from folklore.memory.requests import UpdateRequest
@@ -41,9 +49,9 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
         raise InvalidInput("merge", "names the memory itself.", hint="Leave it out: id is the one that remains.")
     namespace = await _namespace(context, request, others)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same states
-        read = dict(await _read(context, namespace, [request.id, *others]))
+        read = await read_memories(context, namespace.id, [request.id, *others])
         sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
-        fields = _united(read[request.id], sources, values) if sources else values
+        fields = _united(read[request.id], sources, values)
         content = fields.get("content", read[request.id].content)
         vectors = None if content == read[request.id].content else await embed(context.memory, [content])
         async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
@@ -98,16 +106,10 @@ async def _namespace(context: RequestContext, request: UpdateRequest, others: Se
     return target
 
 
-async def _read(context: RequestContext, namespace: NamespaceInfo, ids: Sequence[UUID]) -> list[tuple[UUID, Memory]]:
-    rows = await context.memory.memories.get([namespace.id], ids)
-    read = [(memory.id, memory) for _, memory in rows]
-    if missing := [id_ for id_ in ids if id_ not in dict(read)]:
-        raise unknown_memories(missing)
-    return read
-
-
 def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
+    if not others:
+        return values
     everyone = [target, *others]
     newest = max(everyone, key=attrgetter("age"))
     united = Draft(
@@ -134,8 +136,7 @@ async def _write(
 ) -> None:
     target = states[request.id]
     require_in_force(target)
-    if request.if_revision not in (None, target.revision):
-        raise wrong_revision(target, request.if_revision)
+    require_revision(target.id, target.revision, request.if_revision)
     replacements = [Replacement(id_, target.id, f"merge[{place}]", MERGED) for place, id_ in enumerate(sources)]
     for replacement in replacements:
         if (error := refusal(replacement, states)) is not None and not is_done(replacement, states):
@@ -144,14 +145,6 @@ async def _write(
     if not replacements and not changed:
         return
     await change.record([target.id], MERGE if replacements else "update", revised(changed), undoes=undoes)
-    await write_replacements(change, replacements, now=change.now)
+    await write_replacements(change, replacements)
     await change.copy_relations(sources, target.id)
     await write_fields(change, target, changed, vectors)
-
-
-def wrong_revision(state: State, expected: int | None) -> Conflict:
-    """Make the error for a memory that changed since its reader saw it."""
-    return Conflict(
-        f"The memory {state.id} is at revision {state.revision}, not {expected}.",
-        hint="Read it again with memory_get and repeat the change.",
-    )

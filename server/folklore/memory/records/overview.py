@@ -9,7 +9,7 @@ from uuid import UUID
 from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, DayWrites
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.memory.context import RequestContext
-from folklore.memory.records.log import ACTIONS
+from folklore.memory.records.activity import WRITES
 from folklore.memory.records.review import CONTRADICTS, NEAREST, SETTLED, comparing_model
 from folklore.memory.requests import DISTINCT, REVIEWED, OverviewRequest, ReviewRequest
 from folklore.memory.results import Attention, AuthorChanges, DayCounts, Overview
@@ -36,7 +36,7 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     starts = [datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past]
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
-    activity = await logs.written(namespaces=namespaces, actions=ACTIONS, starts=starts)
+    activity = await logs.written(namespaces=namespaces, actions=WRITES, starts=starts)
     recalled = dict(await logs.recalled(namespaces=namespaces, starts=starts))
     counts: Counter[int] = Counter()
     for item in activity:

@@ -41,11 +41,7 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
         require(context.caller, name, "writer")
     for namespace, group in sorted(_by_namespace(changes, located, result).items()):
         async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
-            await _remove(transaction, [change.relation for change in group if change.remove], result)
-            relations = [change.relation for change in group if not change.remove]
-            superseding = [relation for relation in relations if relation.type == SUPERSEDES]
-            await _supersede(transaction, superseding, result, context)
-            await _add(transaction, [relation for relation in relations if relation.type != SUPERSEDES], result)
+            await _write(transaction, group, result)
     return result
 
 
@@ -99,6 +95,13 @@ def _by_namespace(
     return grouped
 
 
+async def _write(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
+    await _remove(transaction, [change.relation for change in changes if change.remove], result)
+    relations = [change.relation for change in changes if not change.remove]
+    await _supersede(transaction, [relation for relation in relations if relation.type == SUPERSEDES], result)
+    await _add(transaction, [relation for relation in relations if relation.type != SUPERSEDES], result)
+
+
 async def _remove(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
     if not relations:
         return
@@ -121,9 +124,7 @@ async def _add(transaction: NamespaceTransaction, relations: Sequence[Relation],
             (result.created if new[_key(relation)] else result.updated).append(relation)
 
 
-async def _supersede(
-    transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult, context: RequestContext
-) -> None:
+async def _supersede(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
     if not relations:
         return
     states = await transaction.states([id_ for relation in relations for id_ in (relation.from_id, relation.to_id)])
@@ -140,4 +141,4 @@ async def _supersede(
         else:
             replacements[item.old] = item
             result.created.append(relation)
-    await write_replacements(transaction, list(replacements.values()), now=context.now)
+    await write_replacements(transaction, list(replacements.values()))

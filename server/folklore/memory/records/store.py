@@ -42,7 +42,7 @@ _NEWEST = 3_000
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
-# Characters from which a batch is checked in a thread, while other calls go on.
+# Characters from which a batch is checked in a thread.
 _LARGE = 10_000
 
 
@@ -116,12 +116,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
         await require_new_namespace(memory.root.namespaces, context.caller.author, context.now)
-    drafts = memory.recalled.unquoted(name, request.memories)
-    check = partial(
-        check_batch, drafts, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
-    )
-    size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
-    valid = check() if size < _LARGE else await asyncio.to_thread(check)
+    valid = await _checked(context, name, request)
     batch = _Batch.of(valid, single=request.single)
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
@@ -134,13 +129,27 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
     similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
-    outcomes: list[StoreItem] = []
-    for place, item in outcome.items():
-        supersedes = batch.memories[place].draft.supersedes is not None
-        status: StoreStatus = "superseded_old" if supersedes else "stored" if item.new else "duplicate"
-        outcomes.append(StoreItem(item.id, status, similar.get(item.id, ()) if item.new else ()))
+    outcomes = (_store_item(item, batch.memories[place].draft, similar) for place, item in outcome.items())
     refusals = tuple(RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors))
     return StoreResult(name, tuple(outcomes), _note(valid.notes, notes, len(refusals), len(request.memories)), refusals)
+
+
+async def _checked(context: RequestContext, name: str, request: StoreRequest) -> ValidBatch:
+    """Check a batch, a large one in a thread, while other calls go on."""
+    memory = context.memory
+    drafts = memory.recalled.unquoted(name, request.memories)
+    check = partial(
+        check_batch, drafts, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
+    )
+    size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
+    return check() if size < _LARGE else await asyncio.to_thread(check)
+
+
+def _store_item(item: Inserted, draft: Draft, similar: Mapping[UUID, tuple[Similar, ...]]) -> StoreItem:
+    status: StoreStatus = "stored" if item.new else "duplicate"
+    if draft.supersedes is not None:
+        status = "superseded_old"
+    return StoreItem(item.id, status, similar.get(item.id, ()) if item.new else ())
 
 
 def _note(of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int) -> str | None:
@@ -188,7 +197,7 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
         )
         outcome = _answered(batch, answers)
         inserted_items = await _insert(change, batch, outcome)
-        errors = await supersede(change, _replacements(batch, inserted_items), now=context.now)
+        errors = await supersede(change, _replacements(batch, inserted_items))
         if errors := errors | await _relate(change, batch, inserted_items):
             raise _RefusedItems(errors)
         outcome |= inserted_items
@@ -346,6 +355,10 @@ async def find_similar(
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
         return {}, [f"{_UNKNOWN} {error.message}"]
+    return _shown(neighbours)
+
+
+def _shown(neighbours: Mapping[UUID, Sequence[Similar]]) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
     pairs = [(rank, id_, near) for id_, others in neighbours.items() for rank, near in enumerate(others)]
     nearest: dict[UUID, tuple[Similar, ...]] = {}
     for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_MOST_SIMILAR]:

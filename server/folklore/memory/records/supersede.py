@@ -4,7 +4,6 @@ newer one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction, Patch, State
@@ -26,10 +25,11 @@ class Replacement:
 
 def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreError | None:
     """Return the error that forbids a replacement, or None."""
-    field, old, new = replacement.field, states.get(replacement.old), states.get(replacement.new)
-    if old is None or new is None:
-        missing = replacement.old if old is None else replacement.new
-        return NotFound(f"{field}: there is no memory {missing} in this namespace.", hint="Recall it to see its id.")
+    field = replacement.field
+    for id_ in (replacement.old, replacement.new):
+        if id_ not in states:
+            return NotFound(f"{field}: there is no memory {id_} in this namespace.", hint="Recall it to see its id.")
+    old, new = states[replacement.old], states[replacement.new]
     if old.id == new.id:
         return InvalidInput(field, "names the memory itself.", hint="The text is known already: leave this out.")
     if old.forgotten_at is not None:
@@ -49,16 +49,14 @@ def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
     return states[replacement.old].superseded_by == replacement.new
 
 
-async def supersede(
-    change: NamespaceTransaction, replacements: Mapping[int, Replacement], *, now: datetime
-) -> dict[int, FolkloreError]:
+async def supersede(change: NamespaceTransaction, replacements: Mapping[int, Replacement]) -> dict[int, FolkloreError]:
     """Supersede memories. A constant number of statements. Returns the errors of replacements that are not possible."""
     if not replacements:
         return {}
     states = await change.states([id_ for item in replacements.values() for id_ in (item.old, item.new)])
     if errors := _errors(replacements, states):
         return errors
-    await write_replacements(change, [item for item in replacements.values() if not is_done(item, states)], now=now)
+    await write_replacements(change, [item for item in replacements.values() if not is_done(item, states)])
     return {}
 
 
@@ -77,9 +75,7 @@ def _errors(replacements: Mapping[int, Replacement], states: Mapping[UUID, State
     return errors
 
 
-async def write_replacements(
-    change: NamespaceTransaction, replacements: Sequence[Replacement], *, now: datetime
-) -> None:
+async def write_replacements(change: NamespaceTransaction, replacements: Sequence[Replacement]) -> None:
     """Write replacements that were checked. Five statements with the audit lines."""
     by_old = {item.old: item for item in replacements}
     if not by_old:
@@ -87,7 +83,7 @@ async def write_replacements(
     reasons = {item.old: item.reason for item in by_old.values() if item.reason is not None}
     await change.record(list(by_old), "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
     await change.close(
-        closings=[Closing(item.old, superseded_at=now, superseded_by=item.new) for item in by_old.values()]
+        closings=[Closing(item.old, superseded_at=change.now, superseded_by=item.new) for item in by_old.values()]
     )
     await change.relate([Relation(item.new, SUPERSEDES, item.old) for item in by_old.values()])
 

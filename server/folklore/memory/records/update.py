@@ -11,10 +11,10 @@ from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
-from folklore.memory.records.fields import differing, require_in_force, revised, write_fields
+from folklore.memory.records.fields import differing, require_in_force, require_revision, revised, write_fields
 from folklore.memory.records.forget import forget_again
-from folklore.memory.records.get import may_read_forgotten
-from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge, wrong_revision
+from folklore.memory.records.get import is_visible, read_memories
+from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
 from folklore.memory.requests import CHANGEABLE, HistoryRequest, UndoRequest, UpdateRequest
@@ -26,6 +26,7 @@ from folklore.text.languages import detect
 
 CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated]
 _TRIES = 5
+_CHANGED = "It was changed since, or this undo was done already; `folklore history` shows it."
 
 
 async def update(context: RequestContext, request: UpdateRequest) -> Memory:
@@ -46,8 +47,7 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
         if state is None:
             raise unknown_memories([request.id])
         require_in_force(state)
-        if request.if_revision not in (None, state.revision):
-            raise wrong_revision(state, request.if_revision)
+        require_revision(state.id, state.revision, request.if_revision)
         changed = differing(values, state)
         changed |= _detected(changed, state)
         if changed:
@@ -66,26 +66,17 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     """
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
     if request.revision is not None:
-        _require_revision(request, (await _read(context, namespace, request.id)).revision)
-    changes = context.memory.changes
+        present = await _read(context, namespace, request.id)
+        require_revision(request.id, present.revision, request.revision, hint=_CHANGED)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same last change
-        last = await changes.last_revision(namespace=namespace.id, id=request.id, redo=request.redo)
-        if last is None:
-            raise await _nothing_to_undo(context, namespace, request)
-        if last.action == "forget" and last.changed_at < context.now - context.retention:
-            days = context.retention.days
-            raise Conflict(f"The memory {request.id} was forgotten over {days} days ago.", hint="Store it again.")
+        last, undone = await _last_change(context, namespace, request)
         text = last.before.get("content")
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
-        undone = None
-        if last.action == "undo":
-            history = await changes.history(namespace=namespace.id, id=request.id)
-            undone = next((item for item in history if item.revision == last.undoes), None)
-        async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+        async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
             if await change.last_revision(id=request.id, redo=request.redo) != last:
                 continue
             state = (await change.states([request.id], whole=True))[request.id]
-            _require_revision(request, state.revision)
+            require_revision(request.id, state.revision, request.revision, hint=_CHANGED)
             if undone is None:
                 await _take_back(change, state, last, vectors)
             else:
@@ -97,11 +88,29 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
+async def _last_change(
+    context: RequestContext, namespace: NamespaceInfo, request: UndoRequest
+) -> tuple[Revision, Revision | None]:
+    """Return the change to take back, and if that is an undo, the change that it took back.
+
+    Raises NotFound, and Conflict if the retention time is over.
+    """
+    changes = context.memory.changes
+    last = await changes.last_revision(namespace=namespace.id, id=request.id, redo=request.redo)
+    if last is None:
+        raise await _nothing_to_undo(context, namespace, request)
+    if last.action == "forget" and last.changed_at < context.now - context.retention:
+        days = context.retention.days
+        raise Conflict(f"The memory {request.id} was forgotten over {days} days ago.", hint="Store it again.")
+    history = await changes.history(namespace=namespace.id, id=request.id) if last.action == "undo" else ()
+    return last, next((item for item in history if item.revision == last.undoes), None)
+
+
 async def read_history(context: RequestContext, request: HistoryRequest) -> History:
     """Read a memory and its changes, the last one first. Raises NotFound."""
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
     memory = await _read(context, namespace, request.id)
-    if memory.forgotten_at is not None and not may_read_forgotten(context, memory):
+    if not is_visible(context, memory):
         raise unknown_memories([request.id])
     return History(memory, tuple(await context.memory.changes.history(namespace=namespace.id, id=request.id)))
 
@@ -139,14 +148,6 @@ async def _supersede_again(change: NamespaceTransaction, revision: Revision) -> 
     for item in restored:
         await _take_back(change, states[item.memory_id], item)
     return tuple(item.memory_id for item in restored)
-
-
-def _require_revision(request: UndoRequest, revision: int) -> None:
-    if request.revision not in (None, revision):
-        raise Conflict(
-            f"The memory {request.id} is at revision {revision}, not {request.revision}.",
-            hint="It was changed since, or this undo was done already; `folklore history` shows it.",
-        )
 
 
 async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, request: UndoRequest) -> NotFound:
@@ -213,8 +214,4 @@ def _check_clear(clear: Sequence[str], values: Mapping[str, Any]) -> None:
 
 
 async def _read(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> Memory:
-    rows = await context.memory.memories.get([namespace.id], [id_])
-    if not rows:
-        raise unknown_memories([id_])
-    [(_, memory)] = rows
-    return memory
+    return (await read_memories(context, namespace.id, [id_]))[id_]

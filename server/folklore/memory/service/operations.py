@@ -13,10 +13,10 @@ from folklore.memory.auth import audit, caller, console_sessions, invitations, t
 from folklore.memory.context import RequestContext
 from folklore.memory.health import checkup, status
 from folklore.memory.hooks import events, injected, stated
-from folklore.memory.models import operations as models, recommend
+from folklore.memory.models import recommend, switch
 from folklore.memory.namespaces import administration, merge
 from folklore.memory.recall import pipeline, presets, trace
-from folklore.memory.records import activity, forget, get, listing, log, overview, relate, retag, review, store, update
+from folklore.memory.records import activity, forget, get, listing, overview, relate, retag, review, store, update
 from folklore.memory.results import GetResult, StoreResult
 from folklore.model import Answer, Draft, Memory
 
@@ -109,15 +109,15 @@ _ALL: tuple[Operation[Any], ...] = (
     Operation(of.JobsRequest, lambda: status.read_jobs),
     Operation(of.RunJobsRequest, lambda: status.run_jobs),
     Operation(of.EmbeddingsRequest, lambda: status.read_embeddings),
-    Operation(of.BackfillRequest, lambda: models.backfill),
-    Operation(of.SwitchModelRequest, lambda: models.switch_model),
-    Operation(of.RestoreModelRequest, lambda: models.restore_model),
-    Operation(of.DropModelRequest, lambda: models.drop_model),
+    Operation(of.BackfillRequest, lambda: switch.backfill),
+    Operation(of.SwitchModelRequest, lambda: switch.switch_model),
+    Operation(of.RestoreModelRequest, lambda: switch.restore_model),
+    Operation(of.DropModelRequest, lambda: switch.drop_model),
     Operation(of.RecommendModelRequest, lambda: recommend.recommend_model),
     Operation(of.ListTokensRequest, lambda: tokens.list_tokens),
     Operation(of.RevokeTokensRequest, lambda: tokens.revoke_tokens),
     Operation(of.AuditRequest, lambda: audit.read_audit),
-    Operation(of.LogRequest, lambda: log.read_log),
+    Operation(of.LogRequest, lambda: activity.read_log),
     Operation(of.OverviewRequest, lambda: overview.read_overview),
     Operation(of.ActivityRequest, lambda: activity.read_activity),
     Operation(of.UsesRequest, lambda: activity.read_uses),

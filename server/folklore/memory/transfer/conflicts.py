@@ -110,15 +110,17 @@ def resolve(
             _replace(memory, existing, present.get(memory.id), resolution, released)
         elif exists or holder is not None:
             if policy == "fail":
-                raise Conflict(
-                    f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
-                    hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
-                )
+                raise _exists(memory, holder)
             resolution.duplicates.append(memory)
         else:
             resolution.new.append(memory)
             existing.add(memory, memory)
     return resolution
+
+
+def _exists(line: TransferredMemory, holder: UUID | None) -> Conflict:
+    hint = "Nothing of its batch was written; --on-conflict skip or overwrite goes on."
+    return Conflict(f"Line {line.line} exists already, as the memory {holder or line.id}.", hint=hint)
 
 
 def _replace(

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from folklore.db.stores.transfer import Snapshot, TransferredNamespace, Transfers
 from folklore.errors import NotFound
-from folklore.memory.context import RequestContext
+from folklore.memory.context import RequestContext, missing_name
 from folklore.memory.requests import ExportRequest
 from folklore.memory.transfer.json_lines import header_line, link_line, memory_line
 from folklore.text import names
@@ -32,7 +32,6 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
 async def _namespaces(snapshot: Snapshot, request: ExportRequest) -> list[TransferredNamespace]:
     requested = [names.normalise(name) for name in request.namespaces]
     namespaces = await snapshot.namespaces(requested or None)
-    existing = {names.key(namespace.name) for namespace in namespaces}
-    if unknown := [name for name in requested if names.key(name) not in existing]:
-        raise NotFound(f"There is no namespace {unknown[0]!r}.", hint="`folklore namespaces list` shows them.")
+    if (unknown := missing_name(requested, (namespace.name for namespace in namespaces))) is not None:
+        raise NotFound(f"There is no namespace {unknown!r}.", hint="`folklore namespaces list` shows them.")
     return namespaces

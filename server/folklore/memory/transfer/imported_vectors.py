@@ -58,14 +58,18 @@ class ImportedVectors:
         Embeds only the texts of memories without a vector, and none if that would take long.
         """
         without = [memory for memory in batch if memory.vector is None]
-        later = self._memory.embeds_later or not without
-        computed = None if later else await embed(self._memory, [memory.draft.content for memory in without])
-        pending = frozenset[UUID]() if computed is not None else frozenset(memory.id for memory in without)
+        computed = await self._embedded(without)
+        pending = frozenset(memory.id for memory in without if computed is None)
         if self._model is None or len(without) == len(batch):
             return computed, pending
         if computed is not None and computed.model != self._model.id:  # another model became active meanwhile
             return await self.vectors([replace(memory, vector=None) for memory in batch])
         return Vectors(self._model, _merge(batch, computed)), pending
+
+    async def _embedded(self, memories: Sequence[TransferredMemory]) -> Vectors | None:
+        if self._memory.embeds_later or not memories:
+            return None
+        return await embed(self._memory, [memory.draft.content for memory in memories])
 
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:
@@ -95,28 +99,26 @@ def _all_of(item: ModelVector) -> list[bytes]:
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:
-    vectors = {
-        memory.line: _all_of(vector)
-        for memory in batch
-        if (vector := memory.vector) is not None
-        and _identity(vector) == _identity(model)
-        and all(len(row) == model.dimensions * HALF_BYTES for row in _all_of(vector))
-        and _ranges_fit(vector, memory.draft.content, model)
-    }
-    if not vectors:
+    rows = [(memory.line, row) for memory in batch for row in _fitting(memory, model)]
+    if not rows:
         return frozenset()
-    lines = [line for line, rows in vectors.items() for _ in rows]
+    lines, vectors = zip(*rows, strict=True)
     with np.errstate(invalid="ignore"):  # a vector with NaN or infinity has no length near 1 either
-        lengths = np.linalg.norm(_rows([row for rows in vectors.values() for row in rows]), axis=1)
+        lengths = np.linalg.norm(_rows(vectors), axis=1)
     wrong = {line for line, length in zip(lines, lengths, strict=True) if not abs(length - 1) <= _TOLERANCE}
-    return frozenset(vectors) - wrong
+    return frozenset(lines) - wrong
 
 
-def _ranges_fit(item: ModelVector, content: str, model: KnownModel) -> bool:
-    """Return True if the passages are ranges of this text, and a text has some if the model needs them."""
+def _fitting(memory: TransferredMemory, model: KnownModel) -> list[bytes]:
+    """Return the vectors of a memory if they are of this model, and of the passages that it makes of the text."""
+    item, content = memory.vector, memory.draft.content
+    if item is None or _identity(item) != _identity(model):
+        return []
+    fits = all(begin < end <= len(content) for begin, end, _ in item.passages)
     if not item.passages:
-        return not passages(content, *passage_rule(model.name, len(content)))
-    return all(begin < end <= len(content) for begin, end, _ in item.passages)
+        fits = not passages(content, *passage_rule(model.name, len(content)))
+    vectors = _all_of(item)
+    return vectors if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors) else []
 
 
 def _identity(item: ModelVector | KnownModel) -> list[object]:

@@ -21,7 +21,7 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Line, LineValue, cleaned, read_line
+from folklore.memory.transfer.json_lines import Header, Line, LineValue, cleaned, read_line
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
 from folklore.text import names
@@ -135,14 +135,18 @@ class _Importer:
         if line is None or isinstance(line.value, str):
             return
         if isinstance(line.value, tuple):
-            for named in () if self.request.namespace or self.request.dry_run else line.value:
-                await self.transfers.create_namespace(named)
+            await self._create_namespaces(line.value)
             return
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
         if sum(namespace.characters for namespace in self._namespaces.values()) >= _WAITING_CHARACTERS:
             for namespace in self._namespaces.values():
                 await namespace.write()
+
+    async def _create_namespaces(self, header: Header) -> None:
+        if not (self.request.namespace or self.request.dry_run):
+            for namespace in header:
+                await self.transfers.create_namespace(namespace)
 
     async def finish(self) -> None:
         """Write the rest."""

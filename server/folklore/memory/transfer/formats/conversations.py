@@ -9,7 +9,7 @@ has a list of conversations. Those of Claude have {"uuid", "name", "chat_message
 "parts"}, "create_time", "recipient", "metadata"}}}}: a tree, since answers are made again and questions edited. The
 branch that the person saw last is imported.
 
-The files are one line of up to gigabytes. `_decoded` needs memory for one conversation: the standard library's decoder
+The files are one line of up to gigabytes. `_Values` needs memory for one conversation: the standard library's decoder
 reads a value from the beginning of a text, so no library that reads JSON piece by piece is needed.
 """
 
@@ -18,8 +18,8 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, is_zipfile
@@ -55,6 +55,16 @@ class _Turn(NamedTuple):
 _Message = _Turn | str
 
 
+class _Conversation(NamedTuple):
+    """A conversation: the system that it was with, its id, title, beginning, and messages."""
+
+    system: str
+    id: object
+    title: object
+    began: object
+    messages: Iterator[_Message]
+
+
 def is_conversations(path: Path) -> bool:
     """Return True if a path is an export of conversations, by its names and the beginning of its content."""
     if path.is_dir():
@@ -75,83 +85,91 @@ def is_conversations(path: Path) -> bool:
 def conversation_lines(path: Path) -> Lines:
     """Yield the turns of an export, those of each conversation in order. Raises InvalidInput."""
     number = 0
-    with ExitStack() as stack:
-        try:
-            for name, source in _sources(path, stack):
-                for place, value in enumerate(_conversations(source), start=1):
-                    for raw in [value] if isinstance(value, InvalidInput) else _lines_of(value):
-                        number += 1
-                        yield SourceLine(number, raw, f"{name}, conversation {place:,}")
-        except _UNREADABLE as error:
-            raise InvalidInput("FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT) from error
+    try:
+        for name, source in _sources(path):
+            for place, value in enumerate(_Values(source), start=1):
+                for raw in _lines_of(value):
+                    number += 1
+                    yield SourceLine(number, raw, f"{name}, conversation {place:,}")
+    except _UNREADABLE as error:
+        raise InvalidInput("FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT) from error
 
 
-def _sources(path: Path, stack: ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
-    if path.is_dir():
-        for file in sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name)):
-            with file.open("rb") as source:
-                yield file.name, source
-    elif is_zipfile(path):
-        archive = stack.enter_context(ZipFile(path))
-        for name in _members(archive):
-            with archive.open(name) as member:
-                yield name, member
-    else:
-        with path.open("rb") as source:
-            yield path.name, source
+def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            for name in _members(archive):
+                with archive.open(name) as member:
+                    yield name, member
+        return
+    files = sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name)) if path.is_dir() else [path]
+    for file in files:
+        with file.open("rb") as source:
+            yield file.name, source
 
 
 def _members(archive: ZipFile) -> list[str]:
     return sorted(name for name in archive.namelist() if _FILE.fullmatch(name.rpartition("/")[2]))
 
 
-def _conversations(source: IO[bytes]) -> Iterator[dict[str, Any] | InvalidInput]:
-    """Yield the objects of a list, one after the other, or the object that a file consists of."""
-    for value in _decoded(source):
-        if isinstance(value, dict | InvalidInput):
-            yield value
-        else:
-            yield InvalidInput("conversation", "is not a JSON object.")
-
-
-def _decoded(source: IO[bytes]) -> Iterator[Any]:
-    """Yield the values of a JSON list, or one value, with memory for one of them.
+class _Values:
+    """The values of a JSON list, or one value, read with memory for one of them.
 
     The text grows to twice its length until a value in it is whole, so each is parsed about twice at most.
     """
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    text, at, at_end, listed = "", 0, False, False
-    while True:
-        match = _NOT_SPACE.search(text, at)
-        at = len(text) if match is None else match.start()
-        if not listed and text[at : at + 1] == "[":
-            listed, at = True, at + 1
-            continue
-        if text[at : at + 1] == "]":
-            return
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+        self._text, self._at, self._at_end = "", 0, False
+
+    def __iter__(self) -> Iterator[Any]:
+        listed = False
+        while True:
+            first = self._first()
+            if first == "]" or (self._at_end and not first):
+                return
+            if first == "[" and not listed:
+                self._at += 1
+                listed = True
+            elif value := self._value():
+                yield from value
+                listed = True
+            else:
+                self._read()
+
+    def _first(self) -> str:
+        """Return the next character that begins or ends a value, empty if none was read yet."""
+        match = _NOT_SPACE.search(self._text, self._at)
+        self._at = len(self._text) if match is None else match.start()
+        return self._text[self._at : self._at + 1]
+
+    def _value(self) -> tuple[Any, ...]:
+        """Return the next value, nothing if the text may end within it."""
+        start, length = self._at, len(self._text)
         try:
-            value, end = _decode(text, at)
-            # A number may go on in the next piece, after `.` or `e+`.
-            if at_end or isinstance(value, dict | list | str) or end + 2 < len(text):
-                broken = _BROKEN.search(text, at, end)
-                yield InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value
-                at, listed = end, True
-                continue
+            value, end = _decode(self._text, start)
         except RecursionError:
             raise InvalidInput("conversation", "is nested too deep to be read.", hint=_HINT) from None
         except ValueError as error:
-            if at_end and at == len(text):
-                return
-            if at_end or not _is_cut(error, len(text)):
+            if self._at_end or not _is_cut(error, length):
                 problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
                 raise InvalidInput("FILE", problem, hint=_HINT) from None
-        text, at = text[at:], 0
+            return ()
+        # A number may go on in the next piece, after `.` or `e+`.
+        if not (self._at_end or isinstance(value, dict | list | str) or end + 2 < length):
+            return ()
+        self._at = end
+        broken = _BROKEN.search(self._text, start, end)
+        return (InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value,)
+
+    def _read(self) -> None:
+        text = self._text[self._at :]
         if len(text) > _CONVERSATION_CHARACTERS:
             problem = f"has a conversation of more than {_CONVERSATION_CHARACTERS:,} characters, or is not JSON."
             raise InvalidInput("FILE", problem, hint=_HINT)
-        piece = source.read(max(_CHUNK, len(text)))
-        at_end = not piece
-        text += decoder.decode(piece, final=at_end)
+        piece = self._source.read(max(_CHUNK, len(text)))
+        self._text, self._at, self._at_end = text + self._decoder.decode(piece, final=not piece), 0, not piece
 
 
 def _is_cut(error: ValueError, length: int) -> bool:
@@ -161,17 +179,26 @@ def _is_cut(error: ValueError, length: int) -> bool:
     return error.msg.startswith("Unterminated") or error.pos >= length - _LITERAL_CHARACTERS
 
 
-def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
-    if isinstance(conversation.get("mapping"), dict):
-        system, messages = "ChatGPT", _chatgpt_messages(conversation)
-        id_, title = conversation.get("conversation_id") or conversation.get("id"), conversation.get("title")
-        began = conversation.get("create_time")
-    elif isinstance(conversation.get("chat_messages"), list):
-        system, messages = "Claude", _claude_messages(conversation)
-        id_, title, began = (conversation.get(name) for name in ("uuid", "name", "created_at"))
-    else:
-        yield InvalidInput("conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT).")
+def _conversation(value: Any) -> _Conversation | InvalidInput:
+    if isinstance(value, InvalidInput):
+        return value
+    if not isinstance(value, dict):
+        return InvalidInput("conversation", "is not a JSON object.")
+    get = value.get
+    if isinstance(get("mapping"), dict):
+        id_ = get("conversation_id") or get("id")
+        return _Conversation("ChatGPT", id_, get("title"), get("create_time"), _chatgpt_messages(value))
+    if isinstance(get("chat_messages"), list):
+        return _Conversation("Claude", get("uuid"), get("name"), get("created_at"), _claude_messages(value))
+    return InvalidInput("conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT).")
+
+
+def _lines_of(value: Any) -> Iterator[Raw]:
+    conversation = _conversation(value)
+    if isinstance(conversation, InvalidInput):
+        yield conversation
         return
+    system, id_, title, began, messages = conversation
     source = f"{system}: {' '.join(title.split())}" if isinstance(title, str) and title.strip() else system
     shared = {"source": source[:1000], "tags": ["conversation", system.lower()]}
     session = id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
@@ -201,8 +228,7 @@ def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
     """Yield the messages of Claude's export, of a tree those of the branch that was seen last."""
     every = [message for message in conversation["chat_messages"] if isinstance(message, dict)]
     messages = _claude_branch(every, conversation.get("current_leaf_message_uuid"))
-    for _ in range(len(every) - len(messages)):
-        yield "turn of another branch"
+    yield from repeat("turn of another branch", len(every) - len(messages))
     for place, message in enumerate(messages):
         if message.get("sender") not in ("human", "assistant"):
             yield "message of the system or a tool"
@@ -219,8 +245,7 @@ def _claude_branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[st
     parents = {id_: message.get("parent_message_uuid") for id_, message in by_id.items()}
     if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
         return messages
-    last = leaf if isinstance(leaf, str) and leaf in by_id else next(reversed(by_id))
-    return [by_id[id_] for id_ in _branch(parents, last)]
+    return [by_id[id_] for id_ in _branch(parents, leaf)]
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
@@ -237,18 +262,12 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
     """Yield the messages of ChatGPT's export on the branch that ends with the current node."""
     mapping: dict[str, Any] = {id_: node for id_, node in conversation["mapping"].items() if isinstance(node, dict)}
     parents = {id_: node.get("parent") for id_, node in mapping.items()}
-    current = conversation.get("current_node")
-    branch = _branch(
-        parents, current if isinstance(current, str) and current in mapping else next(reversed(mapping), None)
-    )
-    on_branch = frozenset(branch)
+    branch = dict.fromkeys(_branch(parents, conversation.get("current_node")))
+    messages = {id_: node["message"] for id_, node in mapping.items() if isinstance(node.get("message"), dict)}
     for id_ in branch:
-        message = mapping[id_].get("message")
-        if isinstance(message, dict):  # the root has none
-            yield _chatgpt_message(id_, message)
-    for id_, node in mapping.items():
-        if id_ not in on_branch and isinstance(node.get("message"), dict):
-            yield "turn of another branch"
+        if id_ in messages:  # the root has none
+            yield _chatgpt_message(id_, messages[id_])
+    yield from repeat("turn of another branch", len(messages.keys() - branch.keys()))
 
 
 def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
@@ -258,23 +277,28 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
         return "message of the system or a tool"
     if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _VISIBLE_TYPES:
         return "message that is not shown"
-    parts = content.get("parts")
-    # The text of a part was written, or spoken and transcribed; images and sounds have none.
-    pieces = parts if isinstance(parts, list) else [content]
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in pieces]
-    text = _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
+    text = _chatgpt_text(content)
     if not text.strip():
         return "turn without text"
     return _Turn(id_, text, message.get("create_time"), "ChatGPT" if role == "assistant" else None)
+
+
+def _chatgpt_text(content: Mapping[str, Any]) -> str:
+    """Return the text of a message that was written, or spoken and transcribed; images and sounds have none."""
+    parts = content.get("parts")
+    pieces = parts if isinstance(parts, list) else [content]
+    texts = [part.get("text") if isinstance(part, Mapping) else part for part in pieces]
+    return _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
 
 
 # The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
 _VISIBLE_TYPES = frozenset({"text", "multimodal_text", None})
 
 
-def _branch(parents: Mapping[str, object], last: object) -> list[str]:
-    """Return the ids from the root to `last`. A circle ends where it would begin again."""
+def _branch(parents: dict[str, Any], leaf: object) -> list[str]:
+    """Return the ids from the root to `leaf`, or to the last one. A circle ends where it would begin again."""
     path: dict[str, None] = {}
+    last = leaf if isinstance(leaf, str) and leaf in parents else next(reversed(parents), None)
     while isinstance(last, str) and last in parents and last not in path:
         path[last] = None
         last = parents[last]

@@ -23,15 +23,18 @@ DECISION_FOLDERS = ("docs/adr", "docs/decisions", "docs/architecture/decisions",
 PERSONAL_RULES = "CLAUDE.local.md"
 
 
-def markdown_files(root: Path, base: Path) -> Iterator[PageFile]:
-    """Yield a file, or the Markdown files below a folder but the user's own; names are relative to `base`."""
+def markdown_files(root: Path, base: Path, *, personal: bool = False) -> Iterator[PageFile]:
+    """Yield a file, or the Markdown files below a folder, the user's own only if `personal`.
+
+    Names are relative to `base`.
+    """
     if not root.is_dir():
         return iter([PageFile(root, _name(root, base))])
 
     def chosen(path: Path) -> bool:
-        return path.name.lower().endswith(MARKDOWN) and path.name != PERSONAL_RULES
+        return path.name.lower().endswith(MARKDOWN) and (personal or path.name != PERSONAL_RULES)
 
-    return _walk(root, base, chosen, lambda _: False)
+    return _walk(root, base, chosen)
 
 
 def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
@@ -47,7 +50,7 @@ def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
         hidden = (".claude", ".cursor", ".github")
         return (path.name in hidden or not path.name.startswith(".")) and not (path / ".git").exists()
 
-    return _walk(root, root, chosen, entered, every=True)
+    return _walk(root, root, chosen, entered)
 
 
 def is_rule_file(path: Path) -> bool:
@@ -73,29 +76,24 @@ def contributing_files(root: Path) -> list[PageFile]:
 
 def claude_files(folder: Path, base: Path) -> Iterator[PageFile]:
     """Yield the notes that Claude Code keeps below a folder; names are relative to `base`."""
-    if not folder.is_dir():
-        return iter([PageFile(folder, _name(folder, base))])
-    return _walk(folder, base, lambda path: path.name.lower().endswith(MARKDOWN), lambda _: False)
+    return markdown_files(folder, base, personal=True)
 
 
 def _walk(
-    root: Path, base: Path, accepts: Callable[[Path], bool], entered: Callable[[Path], bool], *, every: bool = False
+    root: Path,
+    base: Path,
+    accepts: Callable[[Path], bool],
+    entered: Callable[[Path], bool] = lambda folder: not folder.name.startswith("."),
 ) -> Iterator[PageFile]:
-    """Yield the chosen files in the order of their paths; folders that are hidden only if `entered`.
+    """Yield the chosen files in the order of their paths, of the folders that are `entered`.
 
-    With `every`, `entered` decides about all folders. A file that several links name is read once.
+    A file that several links name is read once.
     """
     real, visited = root.resolve(), set[Path]()
     for folder, folders, files in os.walk(root):
         below = Path(folder)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name not in _SKIPPED_FOLDERS and (entered(below / name) or not (every or name.startswith(".")))
-        )
-        for path in sorted(below / name for name in files):
-            if not accepts(path):
-                continue
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and entered(below / name))
+        for path in filter(accepts, sorted(below / name for name in files)):
             target = Path(os.path.realpath(path))
             reason = _reason(path, target, real)
             if not reason and target in visited:

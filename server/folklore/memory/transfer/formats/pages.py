@@ -40,6 +40,10 @@ _CLAUDE_KINDS = {"user": "identity", "feedback": "procedural", "project": "seman
 _SOURCES = {"kind": ("kind", "type"), "tags": ("tags",), "occurred_at": ("date", "created")}
 # Conditions of rules: the files that they apply to.
 _CONDITIONS = {"globs", "alwaysApply", "applyTo", "paths"}
+# Other fields that are used, or Claude Code's own, and the kind of a page that names none, by format.
+_USED = {"claude-memory": {"name", "metadata"}, "rules": _CONDITIONS}
+_KINDS = {"rules": "procedural", "decisions": "decision"}
+_MOST_TAGS = 64
 _FIELD = re.compile(r"[A-Za-z][\w-]*")
 # The file of Claude Code that lists the other notes of its folder, and the lines that it does so with.
 _INDEX = "memory.md"
@@ -167,13 +171,13 @@ def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Ite
     """Yield the sections of a page: id, line of the page, and line of the import; without id what is left out."""
     shared = _shared(page, form)
     shared["metadata"] = {**shared.get("metadata", {}), "document": page.name, "import": origin}
-    title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
+    title = _title(page.front, form)[:_HEADING_CHARACTERS]
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     counts: dict[str, int] = {}
     for section in _sections(page.text):
         where = " > ".join(section.headings)
         counts[where] = counts.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
-        heading = where or title[:_HEADING_CHARACTERS]
+        heading = where or title
         begins = page.lines_before + section.line
         if index and _only_links(section.text, folder):
             yield None, begins, skipped_line("index of other files")
@@ -206,25 +210,35 @@ def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     """Return the fields that all lines of a page have, with the unused front matter among them."""
     front = page.front
     values: dict[str, Any] = {"kind": _kind(front, form), "tags": _tags(front), "occurred_at": _time(front)}
-    used = {"title", "description"}
+    used = {"title", "description", *_USED.get(form, ())}
     used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
-    tags = values["tags"] or []
-    if form == "claude-memory":
-        used |= {"name", "metadata"}  # metadata is Claude Code's own
-        parts = page.name.split("/")
-        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
-        values["tags"] = [*tags, "claude-memory", *project][-64:]
-    elif form == "rules":
-        values["kind"] = values["kind"] or "procedural"
-        values["tags"] = [*tags, "rules"][-64:]
-        values["metadata"] = {name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))}
-        used |= _CONDITIONS
-    elif form == "decisions":
-        values |= {"kind": values["kind"] or "decision", "paths": [page.name]}
+    values["kind"] = values["kind"] or _KINDS.get(form)
+    values["tags"] = [*(values["tags"] or ()), *_tags_of_format(page.name, form)][-_MOST_TAGS:]
     values["summary"] = _text(front.get("description"))[:2000]
-    unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
-    fields = (name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in unused)
-    return values | dict.fromkeys(fields, True)
+    if form == "rules":
+        values["metadata"] = {name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))}
+    if form == "decisions":
+        values["paths"] = [page.name]
+    return values | dict.fromkeys(_unused(front, used), True)
+
+
+def _tags_of_format(name: str, form: PageFormat) -> list[str]:
+    """Return the tags of all pages of a format; notes of Claude Code have that of their project."""
+    if form == "claude-memory":
+        parts = name.split("/")
+        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
+        return [form, *project]
+    return ["rules"] if form == "rules" else []
+
+
+def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
+    """Return the names of other fields with a value, as the report counts them."""
+    names = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
+    return [name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in names]
+
+
+def _title(front: dict[str, Any], form: PageFormat) -> str:
+    return _text(front.get("title")) or (_text(front.get("name")) if form == "claude-memory" else "")
 
 
 def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
@@ -251,7 +265,7 @@ def _tags(front: dict[str, Any]) -> list[str] | None:
     tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags
     if not isinstance(tags, list):
         return None
-    return [text.strip().lstrip("#")[:100] for tag in tags if (text := _text(tag)).strip("# ")][:64]
+    return [text.strip().lstrip("#")[:100] for tag in tags if (text := _text(tag)).strip("# ")][:_MOST_TAGS]
 
 
 def _time(front: dict[str, Any]) -> str | None:

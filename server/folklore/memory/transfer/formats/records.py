@@ -8,7 +8,7 @@ seconds since 1970. A document is read whole: the exports of both systems fit in
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -21,12 +21,16 @@ _decode = json.JSONDecoder().raw_decode
 
 def mem0_lines(source: BinaryIO) -> Lines:
     """Yield the memories of a mem0 export."""
-    return numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
+    return _converted(_mem0, records_of(source, ("results", "memories", "records")))
 
 
 def service_lines(source: BinaryIO) -> Lines:
     """Yield the memories of an mcp-memory-service export."""
-    return numbered(map(_service, records_of(source, ("memories",))))
+    return _converted(_service, records_of(source, ("memories",)))
+
+
+def _converted(convert: Callable[[Any], Raw], records: Iterator[dict[str, Any] | InvalidInput]) -> Lines:
+    return numbered(record if isinstance(record, InvalidInput) else convert(record) for record in records)
 
 
 def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
@@ -60,8 +64,6 @@ def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
 
 
 def _mem0(record: Any) -> Raw:
-    if isinstance(record, InvalidInput):
-        return record
     content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
     if content is None:
         return InvalidInput("memory", "is missing.")
@@ -81,8 +83,6 @@ def _mem0(record: Any) -> Raw:
 
 
 def _service(record: Any) -> Raw:
-    if isinstance(record, InvalidInput):
-        return record
     if not _is_text(record, "content"):
         return InvalidInput("content", "is missing.")
     tags, hash_ = record.get("tags"), str(record.get("content_hash") or "")
