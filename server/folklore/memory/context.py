@@ -24,11 +24,10 @@ from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.active_model import ActiveModel, Build
+from folklore.memory.caches import RecalledTexts, StatisticsCache
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
-from folklore.memory.recalled_texts import RecalledTexts
 from folklore.memory.results import BackupInfo, RunReport
-from folklore.memory.statistics_cache import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.phases import Advance
 from folklore.ranking.weights import PRESETS, Ranking
@@ -208,10 +207,8 @@ class MemoryContext:
             return
         existing = (await self.namespaces.find(None)).names
         near = names.nearest(name, existing) or existing[:5]
-        raise NotFound(
-            f"There is no namespace {name!r}.",
-            hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
-        )
+        hint = f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet."
+        raise NotFound(f"There is no namespace {name!r}.", hint=hint)
 
 
 def missing_name(requested: Iterable[str], existing: Iterable[str]) -> str | None:

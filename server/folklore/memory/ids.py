@@ -33,10 +33,8 @@ class Ids:
                 self._tail += 1 + int.from_bytes(os.urandom(5), "big")
             else:
                 # The highest bit stays free for further ids of the same millisecond.
-                self._milliseconds, self._tail = (
-                    milliseconds,
-                    int.from_bytes(os.urandom(10), "big") >> 80 - _TAIL_BITS + 1,
-                )
+                self._milliseconds = milliseconds
+                self._tail = int.from_bytes(os.urandom(10), "big") >> 80 - _TAIL_BITS + 1
             value = (self._milliseconds & 0xFFFFFFFFFFFF) << 80
             value |= 0x7 << 76 | (self._tail >> 62 & 0xFFF) << 64
             value |= 0b10 << 62 | self._tail & 0x3FFFFFFFFFFFFFFF

@@ -39,15 +39,11 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
     if granted is None:
         namespaces = granted_names(caller.access, role)
         near = names.nearest(namespace, namespaces) or tuple(namespaces[:5])
-        raise NotFound(
-            f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
-            hint=f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none.",
-        )
+        hint = f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none."
+        raise NotFound(f"There is no namespace {namespace!r} that you may {_ACTION[role]}.", hint=hint)
     if stronger(role, granted):
-        raise Refused(
-            f"Your token has the role {granted} in {namespace}; this needs {role}.",
-            hint="Ask the owner of the server for another token (`folklore tokens create`).",
-        )
+        hint = "Ask the owner of the server for another token (`folklore tokens create`)."
+        raise Refused(f"Your token has the role {granted} in {namespace}; this needs {role}.", hint=hint)
 
 
 def opens(caller: Caller, namespace: str) -> bool:
@@ -77,10 +73,8 @@ def require_owner(caller: Caller, *, dry_run: bool = False) -> None:
 async def require_new_namespace(namespaces: Namespaces, principal: str, now: datetime) -> None:
     """Check that a principal who is not the owner may create a namespace now. One statement. Raises RateLimited."""
     if await namespaces.created(author=principal, since=now - timedelta(hours=1)) >= MAX_NEW:
-        raise RateLimited(
-            f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.",
-            hint="Store into one of them, or wait; the owner of the server may create more.",
-        )
+        hint = "Store into one of them, or wait; the owner of the server may create more."
+        raise RateLimited(f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.", hint=hint)
 
 
 def may_write_somewhere(caller: Caller) -> bool:

@@ -116,6 +116,7 @@ def _between(least: int, most: int) -> AfterValidator:
     return AfterValidator(check)
 
 
+UseFlag = Annotated[bool, Field(description="count the answer as a use of its memories")]
 UpTo100 = Annotated[Whole, _between(1, 100)]
 UpTo200 = Annotated[Whole, _between(1, 200)]
 UpTo1000 = Annotated[Whole, _between(1, 1_000)]
@@ -280,7 +281,7 @@ class RecallRequest(Request, Returns[Answer]):
     max_tokens: Whole | None = None
     explain: bool = False
     cursor: str | None = None
-    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
+    counted: UseFlag = True
 
     @property
     def questions(self) -> Words:
@@ -297,7 +298,7 @@ class SearchRequest(Request, Returns[Answer]):
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     max_tokens: Whole | None = None
     cursor: str | None = None
-    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
+    counted: UseFlag = True
 
     @property
     def questions(self) -> Words:

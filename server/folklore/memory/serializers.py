@@ -42,9 +42,7 @@ def answer(source: Answer, form: Format) -> JsonDict:
     memories = [recalled(source, form) for source in source.memories]
     return {"memories": memories, "searched": _searched(source.searched)} | _set(
         degraded=[_fields(item, "branch reason") for item in source.degraded],
-        truncated=source.truncated,
-        cursor=source.cursor,
-        note=source.note,
+        **_fields(source, "truncated cursor note"),
         explain=None if source.explain is None else dict(source.explain),
     )
 
@@ -88,14 +86,11 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = record(result.memory)
     memory = result.memory
     return value | _set(
-        score=result.score,
-        match=result.match,
+        **_fields(result, "score match"),
         superseded_by=_plain(memory.superseded_by),
         # The memory that superseded it may have been erased.
         superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
-        queries=list(result.queries),
-        expanded=result.expanded,
-        elsewhere=result.elsewhere,
+        **_fields(result, "queries expanded elsewhere"),
         passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
         variants=_variants(result),
         contradicts=list(map(str, result.contradicts)),

@@ -33,7 +33,12 @@ _WITH_TEXT = [
     "idempotency_key",
     "supersede_reason",
 ]
-# Notes of one kind that an answer shows.
+# What a check changes in texts, as an answer notes it, and notes of one kind that it shows.
+_CHANGES = (
+    "Secrets were replaced by a marker",
+    "Invisible characters were removed",
+    "Notes that Folklore had injected were removed",
+)
 _NOTES = 10
 
 
@@ -75,9 +80,8 @@ def check_batch(
         raise InvalidInput("memories", problem, hint="Split them over several calls.")
     checked: dict[int, Draft] = {}
     errors: dict[int, FolkloreError] = {}
-    removed: list[str] = []
-    redacted: list[str] = []
-    injected: list[str] = []
+    notes: dict[str, list[str]] = {text: [] for text in _CHANGES}
+    redacted, removed, injected = notes.values()
     for place, item in enumerate(drafts):
         prefix = prefix_of(place, single=single)
         try:
@@ -95,15 +99,7 @@ def check_batch(
             injected += [] if cleaned is stated else [f"{prefix}content"]
     if not checked:
         raise errors[min(errors)]
-    return ValidBatch(
-        checked,
-        errors,
-        [
-            *_note("Secrets were replaced by a marker before storing", redacted),
-            *_note("Invisible characters were removed before storing", removed),
-            *_note("Notes that Folklore had injected were removed before storing", injected),
-        ],
-    )
+    return ValidBatch(checked, errors, [_note(text, items) for text, items in notes.items() if items])
 
 
 def prefix_of(place: int, *, single: bool) -> str:
@@ -184,11 +180,9 @@ def detected_language(draft: Draft) -> str | None:
     return None if draft.language else detect(draft.content)
 
 
-def _note(text: str, items: Sequence[str]) -> list[str]:
-    if not items:
-        return []
+def _note(text: str, items: Sequence[str]) -> str:
     more = f"; and {len(items) - _NOTES} more" if len(items) > _NOTES else ""
-    return [f"{text} ({'; '.join(items[:_NOTES])}{more})."]
+    return f"{text} before storing ({'; '.join(items[:_NOTES])}{more})."
 
 
 def relation_type(name: str, field: str) -> str:

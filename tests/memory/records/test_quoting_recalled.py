@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.memory.recalled_texts import RecalledTexts
+from folklore.memory.caches import RecalledTexts
 from folklore.model import Draft
 from tests.person import NOON, Person
 

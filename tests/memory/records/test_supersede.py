@@ -226,7 +226,7 @@ async def test_forgotten_superseded_and_foreign_memories_are_no_near_duplicates(
 async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.records.store._NEWEST", 5)
+    monkeypatch.setattr("folklore.memory.records.store.NEWEST", 5)
     (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
     await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
     [namespace] = await person.library.find_namespaces(["notes"])

@@ -93,11 +93,8 @@ class TokenAuthenticator:
     async def _admit(self, token: str | None, address: str | None) -> Caller:
         if token is None:
             if await self.demands_token():
-                raise Unauthenticated(
-                    "missing",
-                    "This server needs a token.",
-                    hint=f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one.",
-                )
+                hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one."
+                raise Unauthenticated("missing", "This server needs a token.", hint=hint)
             return replace(self.local(), anonymous=True)
         principals = Principals((await self.memory()).database)
         if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self.issuer is None:

@@ -117,10 +117,8 @@ def form_token(secret: str) -> str:
 
 def _require_sessions(caller: Caller) -> None:
     if not caller.may_write:
-        raise Refused(
-            "This server is read-only, and the console cannot record a session.",
-            hint="Sign in at a server without read_only, with a token that may only read.",
-        )
+        hint = "Sign in at a server without read_only, with a token that may only read."
+        raise Refused("This server is read-only, and the console cannot record a session.", hint=hint)
 
 
 def _new_session(caller: Caller, secret: str, expires_at: datetime) -> NewSession:

@@ -112,17 +112,9 @@ async def prepare_token(
         if not owner:
             _require_writer(home, by_name, patterns)
     ids, created = await _ensure_namespaces(context, namespaces)
-    token = NewToken(
-        id=new_id(),
-        principal=name,
-        digest=digest,
-        grants=[(ids[key], role) for key, (_, role) in by_name.items()],
-        patterns=patterns,
-        owner=owner,
-        home=None if home is None else ids[names.key(home)],
-        agent=agent,
-        expires_at=expires_at,
-    )
+    home_id = None if home is None else ids[names.key(home)]
+    grants = [(ids[key], role) for key, (_, role) in by_name.items()]
+    token = NewToken(new_id(), name, digest, grants, patterns, owner, home_id, agent, expires_at=expires_at)
     return token, created
 
 
@@ -152,26 +144,17 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
     except InvalidInput as error:
         raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
     ids, _ = await _ensure_namespaces(principal, [name for name, _ in by_name.values()], limited=True)
-    token = NewToken(
-        id=new_id(),
-        principal=name,
-        digest=digest_of(key),
-        grants=[(ids[name], role) for name, (_, role) in by_name.items()],
-        patterns=patterns,
-        owner=identity.owner,
-        issuer=identity.issuer,
-        expires_at=identity.expires_at,
-    )
+    grants = [(ids[name], role) for name, (_, role) in by_name.items()]
+    issuer, end = identity.issuer, identity.expires_at
+    token = NewToken(new_id(), name, digest_of(key), grants, patterns, identity.owner, issuer=issuer, expires_at=end)
     await Principals(memory.database).create(token, principal_id=new_id(), caller=context.caller, now=now)
 
 
 async def list_tokens(context: RequestContext, request: requests.ListTokensRequest) -> tuple[Token, ...]:
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
-    principals = Principals(context.memory.database)
-    return tuple(
-        await principals.list_tokens(now=context.now, principal=principal_of(request.principal), every=request.all)
-    )
+    principals, principal = Principals(context.memory.database), principal_of(request.principal)
+    return tuple(await principals.list_tokens(now=context.now, principal=principal, every=request.all))
 
 
 async def revoke_tokens(context: RequestContext, request: requests.RevokeTokensRequest) -> tuple[RevokedToken, ...]:

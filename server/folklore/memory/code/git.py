@@ -130,9 +130,7 @@ class Git:
         output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--").decode(errors="replace")
         records = [record.split("\x02") for record in output.split("\x01")]
         return [
-            Commit(
-                id_, int(at), author, subject, body, tuple(path for path in paths.lstrip("\0\n").split("\0") if path)
-            )
+            Commit(id_, int(at), author, subject, body, tuple(filter(None, paths.lstrip("\0\n").split("\0"))))
             for id_, at, author, subject, body, paths in (record for record in records if len(record) == _COMMIT_PARTS)
         ]
 

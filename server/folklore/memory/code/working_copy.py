@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -316,22 +316,19 @@ def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> 
     later = [change for change in changes if change.at > suspect.at]
     since = changes if suspect.commit else later  # a change that a pull brought may be older than the memory
     if suspect.is_missing:
-        return _first(since, lambda change: change.kind == "D") if whole or suspect.clean else None
-    departure = _first(changes, lambda change: change.old == suspect.content)
+        removal = next(filter(lambda change: change.kind == "D", since), None)
+        return removal if whole or suspect.clean else None
+    departure = next(filter(lambda change: change.old == suspect.content, changes), None)
     return _likely_departure(suspect, later, since) if departure is None and whole else departure
 
 
 def _likely_departure(suspect: _Suspect, later: Sequence[Change], since: Sequence[Change]) -> Change | None:
     """Return the change that counts, if none replaced the content itself: it is not known, or was never committed."""
     if not suspect.content:
-        return _first(reversed(later), lambda change: change.kind != "A")
+        return next(filter(lambda change: change.kind != "A", reversed(later)), None)
     # The first one counts as the commit of the work on it, which went on between the store and the commit.
     changes = later or since
     return changes[-2] if len(changes) > 1 else None
-
-
-def _first(changes: Iterable[Change], condition: Callable[[Change], bool]) -> Change | None:
-    return next(filter(condition, changes), None)
 
 
 def _moves(git: Git, root: Path, removals: Sequence[Change]) -> dict[tuple[str, str], str]:

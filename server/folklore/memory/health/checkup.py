@@ -54,10 +54,8 @@ async def _tokens(context: RequestContext) -> str:
     soon = [token for token in tokens if token.issuer is None and _ends_soon(token.expires_at, context.now)]
     if soon:
         principals = ", ".join(dict.fromkeys(token.principal for token in soon[:_GRANTS]))
-        raise Doubt(
-            f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {principals}.",
-            hint="Invite these people again, or create new tokens for their programs.",
-        )
+        hint = "Invite these people again, or create new tokens for their programs."
+        raise Doubt(f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {principals}.", hint=hint)
     return f"{len(tokens):,} valid" if tokens else "none"
 
 
@@ -89,10 +87,8 @@ async def _embeddings(status: Status) -> str:
         return "none: memories are found by keyword only"
     if not (pending := status.pending_embeddings):
         return f"complete in {status.model.provider}/{status.model.name}"
-    raise Doubt(
-        f"{pending:,} memories are found by keyword only: their embeddings are pending.",
-        hint="The job `embeddings` makes them within an hour; `folklore embeddings backfill` makes them now.",
-    )
+    hint = "The job `embeddings` makes them within an hour; `folklore embeddings backfill` makes them now."
+    raise Doubt(f"{pending:,} memories are found by keyword only: their embeddings are pending.", hint=hint)
 
 
 async def _jobs(jobs: JobsInfo) -> str:
@@ -101,10 +97,8 @@ async def _jobs(jobs: JobsInfo) -> str:
         return f"{', '.join(jobs.scheduled)}" if jobs.scheduled else "none runs at this server"
     row = jobs.row(wrong[0])
     reason = row.error if row is not None and row.error else "its process ended before it"
-    raise Doubt(
-        f"The last run of {', '.join(wrong)} failed: {reason}",
-        hint=f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it now.",
-    )
+    hint = f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it now."
+    raise Doubt(f"The last run of {', '.join(wrong)} failed: {reason}", hint=hint)
 
 
 async def _backup(context: RequestContext, backups: tuple[BackupInfo, ...]) -> str:

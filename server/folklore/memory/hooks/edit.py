@@ -25,15 +25,12 @@ async def notes_for_edit(context: RequestContext, scope: HookScope, request: Hoo
     edit = edit_of(request.path, request.text or request.content, request.command)
     if edit is None or scope.ledger is None or not context.edit_notes:
         return HookAnswer()
-    edit = replace(edit, path=await _relative(context, edit.path, request.directory))
-    return HookAnswer(await inject(context, scope, request.event, await _matches(context, scope, edit)))
-
-
-async def _relative(context: RequestContext, path: str, directory: str) -> str:
-    """Return a path as memories have it: relative to the root of the repository, or to the session's directory."""
+    path = edit.path
     if context.copy is not None:
         path = (await asyncio.to_thread(context.copy.spellings, path))[0]
-    return plain_path(path).removeprefix(f"{plain_path(directory)}/")
+    # As memories have it: relative to the root of the repository, or to the session's directory.
+    edit = replace(edit, path=plain_path(path).removeprefix(f"{plain_path(request.directory)}/"))
+    return HookAnswer(await inject(context, scope, request.event, await _matches(context, scope, edit)))
 
 
 async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:

@@ -23,11 +23,9 @@ async def read_injected(context: RequestContext, request: InjectedRequest) -> tu
     if request.everyone:
         require_owner(context.caller, dry_run=True)
     namespaces = [namespace.id for namespace in await context.memory.find_namespaces(request.namespaces)]
+    caller = None if request.everyone else context.caller.author
     rows = await Injections(context.memory.root.database).read(
-        namespaces=namespaces,
-        caller=None if request.everyone else context.caller.author,
-        session=request.session,
-        fetch=request.limit * _NOTES,
+        namespaces=namespaces, caller=caller, session=request.session, fetch=request.limit * _NOTES
     )
     texts = [_text(list(notes)) for _, notes in groupby(rows, key=lambda row: row.injection)]
     return tuple(texts[: request.limit])
@@ -36,15 +34,6 @@ async def read_injected(context: RequestContext, request: InjectedRequest) -> tu
 def _text(notes: Sequence[InjectedNote]) -> InjectedText:
     first = notes[0]
     text = block(first.heading, [note.note for note in notes])
-    return InjectedText(
-        id=first.injection,
-        at=first.injected_at,
-        session=first.session,
-        author=first.caller,
-        event=first.event,
-        text=text,
-        tokens=tokens.estimate(text),
-        memories=tuple(
-            InjectedMemory(note.memory, note.namespace, note.tokens, note.used, note.used_at) for note in notes
-        ),
-    )
+    memories = (InjectedMemory(note.memory, note.namespace, note.tokens, note.used, note.used_at) for note in notes)
+    injected = first.injection, first.injected_at, first.session, first.caller, first.event
+    return InjectedText(*injected, text, tokens.estimate(text), tuple(memories))

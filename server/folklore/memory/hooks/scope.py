@@ -76,10 +76,7 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
 
 
 async def _project_of(context: RequestContext, request: HookRequest) -> str | None:
-    if request.directory and context.project_at is not None:
-        project: str | None = await context.project_at(request.directory)
-    else:
-        project = context.project()
-    if project is None or role_in(context.caller, names.normalise(project)) is None:
-        return None
-    return project
+    project_at = context.project_at if request.directory else None
+    project = context.project() if project_at is None else await project_at(request.directory)
+    allowed = project is not None and role_in(context.caller, names.normalise(project)) is not None
+    return project if allowed else None

@@ -58,8 +58,6 @@ async def notes_for_start(context: RequestContext, scope: HookScope, request: Ho
 
 
 async def _last_session(context: RequestContext, scope: HookScope) -> datetime | None:
-    if scope.space is None:
-        return None
     today = datetime.combine(context.now.astimezone(context.zone).date(), time(), context.zone)
     root = Injections(context.memory.root.database)
     last = await root.last_session(**scope.place.columns, caller=context.caller.author, before=today)

@@ -109,7 +109,7 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
 async def _known_items(
     embeddings: Embeddings, namespaces: Sequence[UUID], model: UUID, most: int
 ) -> list[tuple[str, tuple[str, str]]]:
-    """Return texts of a sample of memories, each with its question and the rest. Raises NotFound if there is none."""
+    """Return the texts of sampled memories, each with its known item. Raises NotFound without one."""
     each = -(-most // max(len(namespaces), 1))
     sample = partial(embeddings.sample, one=model, other=model, most=each)
     rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]

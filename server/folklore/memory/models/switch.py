@@ -25,20 +25,11 @@ from folklore.db.stores.recall import visits
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
 from folklore.log import get_logger
+from folklore.memory import requests, results
 from folklore.memory.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill, Pace, Report
 from folklore.memory.permissions import require_owner
-from folklore.memory.requests import BackfillRequest, DropModelRequest, RestoreModelRequest, SwitchModelRequest
-from folklore.memory.results import (
-    SMALLEST_SAMPLE,
-    BackfillResult,
-    DropResult,
-    ModelCoverage,
-    NamespaceCoverage,
-    SwitchResult,
-    Validation,
-)
 from folklore.ranking.numbers import LEAST_FETCHED
 
 log = get_logger(__name__)
@@ -74,7 +65,7 @@ class ModelSwitch:
         self._models = Models(self._context.database)
         self._pace = pace
 
-    async def to(self, target: Target, *, force: bool = False) -> SwitchResult:
+    async def to(self, target: Target, *, force: bool = False) -> results.SwitchResult:
         """Switch to a model; `force` switches even if the validation fails.
 
         Raises Conflict while another switch is under way, FolkloreError if the validation fails, EmbedderUnavailable
@@ -83,7 +74,7 @@ class ModelSwitch:
         role = await self._models.begin(target.model, now=self._now())
         count = await self._fill(target)
         if role == "active":
-            return SwitchResult(None, target.model.label, count, None)
+            return results.SwitchResult(None, target.model.label, count, None)
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
@@ -98,7 +89,7 @@ class ModelSwitch:
                 )
         return await self._activate(old, target, count, validation)
 
-    async def back(self, build: Build, *, at_once: bool = False) -> SwitchResult:
+    async def back(self, build: Build, *, at_once: bool = False) -> results.SwitchResult:
         """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
 
         Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
@@ -110,7 +101,12 @@ class ModelSwitch:
         try:
             count = 0
             if not at_once:
-                await self._require_same_model(target)
+                actual = await model_of(target.embedder)
+                if actual.id != target.model.id or not _same(target.model, actual):
+                    raise FolkloreError(
+                        f"The model behind {target.model.label} is not the one that made its embeddings.",
+                        hint="Make them again with `folklore embeddings switch`.",
+                    )
                 count = await self._fill(target)
             return await self._activate(old, target, count, None)
         finally:
@@ -132,23 +128,15 @@ class ModelSwitch:
         return dropped
 
     async def _activate(
-        self, old: KnownModel | None, target: Target, count: int, validation: Validation | None
-    ) -> SwitchResult:
+        self, old: KnownModel | None, target: Target, count: int, validation: results.Validation | None
+    ) -> results.SwitchResult:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
         label = None if old is None else old.label
-        return SwitchResult(label, target.model.label, count + await self._sweep(target), validation)
+        return results.SwitchResult(label, target.model.label, count + await self._sweep(target), validation)
 
     async def _with_role(self, role: str) -> KnownModel | None:
         return next((model for model in await self._models.read() if model.role == role), None)
-
-    async def _require_same_model(self, target: Target) -> None:
-        actual = await model_of(target.embedder)
-        if actual.id != target.model.id or not _same(target.model, actual):
-            raise FolkloreError(
-                f"The model behind {target.model.label} is not the one that made its embeddings.",
-                hint="Make them again with `folklore embeddings switch`.",
-            )
 
     async def _fill(self, target: Target) -> int:
         pending = await pending_embeddings(self._context, target.model)
@@ -180,7 +168,7 @@ class ModelSwitch:
         return Backfill(embeddings, target.embedder, model, now=self._now, pace=self._pace, report=report)
 
 
-async def backfill(context: RequestContext, request: BackfillRequest) -> BackfillResult:
+async def backfill(context: RequestContext, request: requests.BackfillRequest) -> results.BackfillResult:
     """Make the pending embeddings in the active model. Raises Refused, InvalidInput, EmbedderUnavailable."""
     require_owner(context.caller)
     memory, pace = context.memory, Pace(per_second=request.rate)
@@ -192,10 +180,10 @@ async def backfill(context: RequestContext, request: BackfillRequest) -> Backfil
     work = Backfill(memory.embeddings, embedder, model.id, now=context.clock, pace=pace)
     work.report = lambda done: context.report(done, pending)
     filled = await work.fill(await namespace_ids(memory))
-    return BackfillResult(model.label, filled.embeddings, filled.wordless)
+    return results.BackfillResult(model.label, filled.embeddings, filled.wordless)
 
 
-async def switch_model(context: RequestContext, request: SwitchModelRequest) -> SwitchResult:
+async def switch_model(context: RequestContext, request: requests.SwitchModelRequest) -> results.SwitchResult:
     """Switch to the model of the settings with these properties. Raises Refused, InvalidInput, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -206,7 +194,7 @@ async def switch_model(context: RequestContext, request: SwitchModelRequest) -> 
         await target.embedder.close()
 
 
-async def restore_model(context: RequestContext, request: RestoreModelRequest) -> SwitchResult:
+async def restore_model(context: RequestContext, request: requests.RestoreModelRequest) -> results.SwitchResult:
     """Switch back to the previous model. Raises Refused, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -214,7 +202,7 @@ async def restore_model(context: RequestContext, request: RestoreModelRequest) -
     return await ModelSwitch(context, Pace(per_second=request.rate)).back(build, at_once=request.at_once)
 
 
-async def drop_model(context: RequestContext, request: DropModelRequest) -> DropResult:
+async def drop_model(context: RequestContext, request: requests.DropModelRequest) -> results.DropResult:
     """Delete the embeddings of a model, given by its name, its id or its role. Raises Refused, NotFound, Conflict."""
     require_owner(context.caller)
     models, role = await Models(context.memory.database).read(), request.role
@@ -224,7 +212,7 @@ async def drop_model(context: RequestContext, request: DropModelRequest) -> Drop
             "Several models have this name; give the id." if matches else "There is no such model.",
             hint="`folklore embeddings status --json` lists them.",
         )
-    return DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))
+    return results.DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))
 
 
 async def namespace_ids(context: MemoryContext) -> list[UUID]:
@@ -238,9 +226,9 @@ async def pending_embeddings(context: MemoryContext, model: KnownModel) -> int:
     return sum(item.pending for item in coverage.values())
 
 
-async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target) -> Validation:
+async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target) -> results.Validation:
     """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
-    each = max(SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
+    each = max(results.SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
         rows = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
@@ -251,9 +239,9 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
     try:
         found_old = await _nearest(embeddings, sample, old)
     except EmbedderUnavailable:
-        return Validation(len(sample), number_new, None, None)
+        return results.Validation(len(sample), number_new, None, None)
     shared = [len(one & other) / max(len(other), 1) for one, other in zip(found_new, found_old, strict=True)]
-    return Validation(len(sample), number_new, _hits(sample, found_old), sum(shared) / max(len(shared), 1))
+    return results.Validation(len(sample), number_new, _hits(sample, found_old), sum(shared) / max(len(shared), 1))
 
 
 async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Target) -> list[frozenset[UUID]]:
@@ -303,7 +291,7 @@ def _same(one: KnownModel, other: KnownModel) -> bool:
     return one.probe is None or other.probe is None or fingerprint_cosine(one.probe, other.probe) >= SAME_MODEL
 
 
-async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], list[NamespaceCoverage]]:
+async def model_coverage(context: MemoryContext) -> tuple[list[results.ModelCoverage], list[results.NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
     models, spaces = [], []
@@ -316,13 +304,12 @@ async def model_coverage(context: MemoryContext) -> tuple[list[ModelCoverage], l
             covered = coverage.get(namespace.id, Coverage(0, 0))
             if model.role is None and not covered.embedded:
                 continue
-            by_index = visits(indexed, covered.embedded, LEAST_FETCHED)
+            path = "hnsw" if visits(indexed, covered.embedded, LEAST_FETCHED) else "exact"
             counts = covered.memories, covered.embedded, covered.pending
-            spaces.append(NamespaceCoverage(namespace.name, *properties, *counts, "hnsw" if by_index else "exact"))
+            spaces.append(results.NamespaceCoverage(namespace.name, *properties, *counts, path))
             embedded, pending = embedded + covered.embedded, pending + covered.pending
+        role, size = model.role, model.dimensions
         models.append(
-            ModelCoverage(
-                model.label, model.id, model.role, model.dimensions, embedded, pending, model.url, model.since
-            )
+            results.ModelCoverage(model.label, model.id, role, size, embedded, pending, model.url, model.since)
         )
     return models, spaces

@@ -1,6 +1,5 @@
 """Operations on namespaces: list, create, rename, describe, share, delete, erase, restore."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from folklore.db.stores.namespaces import Change, NamespaceInfo
@@ -32,15 +31,10 @@ async def create_namespace(context: RequestContext, request: requests.CreateName
     guard_fields({"namespace": request.name, "description": request.description}, memory.secrets)
     name = names.normalise(request.name)
     language = DEFAULT_LANGUAGE if request.language is None else language_of(request.language, field="language")
-    created = await memory.namespaces.create(
-        new_id(),
-        name,
-        language=language,
-        description=short_text(request.description, "description", MAX_DESCRIPTION),
-        caller=context.caller,
-        now=context.now,
-    )
-    if not created:
+    description = short_text(request.description, "description", MAX_DESCRIPTION)
+    if not await memory.namespaces.create(
+        new_id(), name, language=language, description=description, caller=context.caller, now=context.now
+    ):
         raise Conflict(f"There is a namespace {name!r} already.")
     return name
 
@@ -99,22 +93,16 @@ async def erase_namespace(context: RequestContext, request: requests.EraseNamesp
         await administered(context, request.name)  # raises NotFound with similar names
     ids = tuple(item.id for item in targets)
     if request.only is not None and set(request.only) != set(ids):
-        raise Conflict(
-            f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
-            hint="Run the command again to see it.",
-        )
+        hint = "Run the command again to see it."
+        raise Conflict(f"Another namespace has the name {name!r} since you confirmed; nothing was erased.", hint=hint)
     statistics = await store.stats(namespaces=ids, model=None)
     if not request.dry_run:
-        await _erase(context, ids)
+        for id_ in ids:
+            await store.erase(id_, caller=context.caller, now=context.now)
+        context.memory.changed()
+        await refresh_planner_samples(context.memory)
     memories = sum(item.memories + item.forgotten for item in statistics)
     return ErasedNamespaces(targets[0].name, memories, len(deleted) if in_use else 0, ids)
-
-
-async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:
-    for id_ in ids:
-        await context.memory.namespaces.erase(id_, caller=context.caller, now=context.now)
-    context.memory.changed()
-    await refresh_planner_samples(context.memory)
 
 
 async def restore_namespace(context: RequestContext, request: requests.RestoreNamespaceRequest) -> str:

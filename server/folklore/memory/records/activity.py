@@ -9,7 +9,6 @@ from uuid import UUID
 
 from folklore.db.rows import made
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
-from folklore.db.stores.events.audit import Write
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
@@ -21,9 +20,7 @@ from folklore.memory.results import Action, Activity, Event, Use
 from folklore.model import Filters, Memory
 
 # Writes of the text or the fields of memories. Erased memories leave no trace here.
-WRITES: tuple[Write, ...] = (
-    "store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo",
-)  # fmt: skip
+WRITES = [action for action in get_args(Action) if action != "recall"]
 # Writes of which a log with kinds or tags has the matching ones, and memories of one write that are read.
 _MOST, _READ = 1_000, 20
 # An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
@@ -172,13 +169,9 @@ class _Log:
     async def earlier(self, end: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
         at, id_, namespace = end or _END
-        rows = await self.statements.events(
-            **self._question(limit + 1),
-            before_at=at,
-            before_id=id_,
-            before_namespace=namespace,
-            recalled_since=_BEGINNING if self.author is None else now - _RECALLED,
-        )
+        recalled = _BEGINNING if self.author is None else now - _RECALLED
+        place = {"before_at": at, "before_id": id_, "before_namespace": namespace}
+        rows = await self.statements.events(**self._question(limit + 1), **place, recalled_since=recalled)
         events, more = rows[:limit], len(rows) > limit
         if end is not None:
             return _Read(events, None, more)

@@ -41,17 +41,11 @@ async def list_page(
     """
     names = names_by_id(namespaces)
     question = (page.requested, without_clock(filters), page.sort)
+    order, cursor = ListingOrder.of(page.sort), page_of(page.cursor, question)
     listing = await context.memory.memories.list(
-        names,
-        filters,
-        limit=page.limit,
-        now=context.now,
-        order=ListingOrder.of(page.sort),
-        cursor=page_of(page.cursor, question),
+        names, filters, limit=page.limit, now=context.now, order=order, cursor=cursor
     )
-    results, left_out = [Recalled(memory) for memory in listing.memories], False
-    if page.max_tokens is not None:
-        results, left_out = budget.within_budget(results, page.max_tokens)
+    results, left_out = budget.within_budget(list(map(Recalled, listing.memories)), page.max_tokens)
     more = listing.more or left_out
     return Answer(
         memories=tuple(results),

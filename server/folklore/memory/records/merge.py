@@ -99,10 +99,8 @@ async def _namespace(context: RequestContext, request: UpdateRequest, others: Se
     require(context.caller, target.name, "writer")
     for id_, namespace in located.items():
         if namespace.id != target.id:
-            raise Conflict(
-                f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.",
-                hint="Memories are merged within one namespace; `folklore namespaces merge` joins two namespaces.",
-            )
+            hint = "Memories are merged within one namespace; `folklore namespaces merge` joins two namespaces."
+            raise Conflict(f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.", hint=hint)
     return target
 
 

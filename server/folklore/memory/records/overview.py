@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, time, timedelta
+from operator import attrgetter
 from uuid import UUID
 
 from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, DayWrites
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.memory.context import RequestContext
 from folklore.memory.records.activity import WRITES
-from folklore.memory.records.review import CONTRADICTS, NEAREST, SETTLED, comparing_model
+from folklore.memory.records.review import CONTRADICTS, SETTLED, comparing_model
+from folklore.memory.records.store import NEAREST
 from folklore.memory.requests import DISTINCT, REVIEWED, OverviewRequest, ReviewRequest
 from folklore.memory.results import Attention, AuthorChanges, DayCounts, Overview
 
@@ -20,6 +22,7 @@ _WEEK = 7
 _STORING = ("store", "import")
 # A hundred and more look alike. The newest memories are compared with so many before each: 100,000 distances.
 _MOST, _NEWEST, _COMPARED = 100, 100, 1_000
+_COUNTS = attrgetter("contradictions", "unused", "similar", "tied", "pending_embeddings")
 _UNUSED = timedelta(days=ReviewRequest.model_fields["unused_days"].default)
 
 
@@ -68,16 +71,10 @@ async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tup
     similar: dict[str, int] = {}
     if model is not None:
         numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
-        pairs = await statements.newest_similar(
-            namespaces=namespaces, model=model.id, settled=SETTLED, now=context.now, **numbers
-        )
-        similar = dict(pairs)
+        values = {"namespaces": namespaces, "model": model.id, "settled": SETTLED, "now": context.now}
+        similar = dict(await statements.newest_similar(**values, **numbers))
     items = (replace(item, similar=similar.get(item.namespace, 0)) for item in counts)
-    return tuple(
-        item
-        for item in items
-        if item.contradictions or item.unused or item.similar or item.tied or item.pending_embeddings
-    )
+    return tuple(item for item in items if any(_COUNTS(item)))
 
 
 async def _failed_jobs(context: RequestContext) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Relations between memories: written, changed and removed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.db.stores.changes import NamespaceTransaction
@@ -16,13 +15,8 @@ from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
 from folklore.model import Relation
 
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A checked relation to write, or to remove."""
-
-    relation: Relation
-    remove: bool
+# A checked relation, and True if it is to be removed.
+_Change = tuple[Relation, bool]
 
 
 async def relate(context: RequestContext, request: RelateRequest) -> RelateResult:
@@ -34,7 +28,7 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     require_writable(context.caller)
     memory, result = context.memory, RelateResult()
     changes = _checked(request.relations, result)
-    ends = [id_ for change in changes for id_ in (change.relation.from_id, change.relation.to_id)]
+    ends = [id_ for relation, _ in changes for id_ in (relation.from_id, relation.to_id)]
     guard_fields({"relation": [change.type for change in request.relations]}, memory.secrets)
     located = await locate(memory, list(dict.fromkeys(ends)), namespaces=request.namespaces, unforgotten=True)
     for name in sorted({namespace.name for namespace in located.values()}):
@@ -61,9 +55,8 @@ def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[
         except InvalidInput as error:
             _fail(result, Relation(item.from_id, item.type, item.to_id, item.strength), error)
             continue
-        if checked.setdefault(_key(change.relation), change) is not change:
-            repeated = InvalidInput("relations", "hold this relation twice; the first one applies.")
-            _fail(result, change.relation, repeated)
+        if checked.setdefault(_key(change[0]), change) is not change:
+            _fail(result, change[0], InvalidInput("relations", "hold this relation twice; the first one applies."))
     return list(checked.values())
 
 
@@ -73,15 +66,14 @@ def _check(item: RelationChange) -> _Change:
         raise InvalidInput("to", "is the memory itself.")
     if item.remove and type_ == SUPERSEDES:
         raise InvalidInput("remove", f"`folklore undo {item.to_id}` restores a superseded memory.")
-    return _Change(Relation(item.from_id, type_, item.to_id, strength), item.remove)
+    return Relation(item.from_id, type_, item.to_id, strength), item.remove
 
 
 def _by_namespace(
     changes: Sequence[_Change], located: Mapping[UUID, NamespaceInfo], result: RelateResult
 ) -> dict[UUID, list[_Change]]:
     grouped: dict[UUID, list[_Change]] = {}
-    for change in changes:
-        relation = change.relation
+    for relation, remove in changes:
         ends = (relation.from_id, relation.to_id)
         if missing := [id_ for id_ in ends if id_ not in located]:
             _fail(result, relation, NotFound(f"There is no memory {missing[0]}."))
@@ -91,13 +83,13 @@ def _by_namespace(
             error = Conflict(f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one.")
             _fail(result, relation, error)
         else:
-            grouped.setdefault(one.id, []).append(change)
+            grouped.setdefault(one.id, []).append((relation, remove))
     return grouped
 
 
 async def _write(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
-    await _remove(transaction, [change.relation for change in changes if change.remove], result)
-    relations = [change.relation for change in changes if not change.remove]
+    await _remove(transaction, [relation for relation, remove in changes if remove], result)
+    relations = [relation for relation, remove in changes if not remove]
     await _supersede(transaction, [relation for relation in relations if relation.type == SUPERSEDES], result)
     await _add(transaction, [relation for relation in relations if relation.type != SUPERSEDES], result)
 

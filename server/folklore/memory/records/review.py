@@ -5,7 +5,6 @@ day in its metadata. Both are plain values that the whole team sees, and that an
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from operator import attrgetter
 from uuid import UUID
@@ -14,16 +13,17 @@ from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
 from folklore.embedding.protocol import Model
 from folklore.memory.context import RequestContext
+from folklore.memory.records.store import NEAREST, NEWEST
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
 from folklore.memory.results import Review, ReviewItem, ReviewReason
 
 CONTRADICTS = "contradicts"
 # Relations of near-duplicates that were decided on.
 SETTLED = (DISTINCT, CONTRADICTS)
-# As a store looks for similar memories: this near, among the newest ones, and among older ones that share a rare word.
-NEAREST, _NEWEST = 0.92, 3_000
 # Memories whose near-duplicates one call looks for: 1.5 million distances, about 0.3 s, at most.
 _PAGE = 500
+# Memories alone or in pairs, with their similarity, and the memory to continue after.
+_Groups = tuple[Mapping[frozenset[UUID], float | None], UUID | None]
 
 
 async def read_review(context: RequestContext, request: ReviewRequest) -> Review:
@@ -33,23 +33,15 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
     with its square. Raises InvalidInput, NotFound.
     """
     namespace = await context.memory.find_namespace(request.namespace or context.namespace())
-    groups = await _FINDERS[request.reason](context, namespace.id, request)
-    ids = dict.fromkeys(id_ for group in groups.groups for id_ in group)
+    groups, cursor = await _FINDERS[request.reason](context, namespace.id, request)
+    ids = dict.fromkeys(id_ for group in groups for id_ in group)
     read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(ids))}
     items = [
         ReviewItem(request.reason, tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))), similarity)
-        for group, similarity in groups.groups.items()
-        if read.keys() >= set(group)
+        for group, similarity in groups.items()
+        if read.keys() >= group
     ]
-    return Review(namespace.name, tuple(items), groups.cursor)
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Memories alone or in pairs, with their similarity, and the memory to continue after."""
-
-    groups: Mapping[frozenset[UUID], float | None]
-    cursor: UUID | None = None
+    return Review(namespace.name, tuple(items), cursor)
 
 
 async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
@@ -61,14 +53,14 @@ async def _near_duplicates(context: RequestContext, namespace: UUID, request: Re
         for pair in await statements.settled(namespace=namespace, ids=both, types=SETTLED):
             pairs.pop(frozenset(pair), None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
-    return _Groups({pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
+    return {pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None
 
 
 async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
     pairs = await ReviewStatements(context.memory.database).contradictions(
         namespace=namespace, contradicts=CONTRADICTS, kept=DISTINCT, most=request.limit
     )
-    return _Groups({frozenset(pair): None for pair in pairs})
+    return dict.fromkeys(map(frozenset, pairs)), None
 
 
 async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
@@ -81,7 +73,7 @@ async def _unused(context: RequestContext, namespace: UUID, request: ReviewReque
         most=request.limit,
         now=context.now,
     )
-    return _Groups({frozenset((id_,)): None for id_ in ids})
+    return {frozenset((id_,)): None for id_ in ids}, None
 
 
 _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Groups]]] = {
@@ -95,7 +87,7 @@ async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) ->
     if model is None or not ids:
         return {}
     neighbours = await context.memory.embeddings.similar(
-        namespace, ids, model.id, nearest=NEAREST, newest=_NEWEST, now=context.now
+        namespace, ids, model.id, nearest=NEAREST, newest=NEWEST, now=context.now
     )
     return {frozenset((id_, near.id)): near.similarity for id_, others in neighbours.items() for near in others}
 

@@ -35,10 +35,10 @@ from folklore.text.clean import digest
 log = get_logger(__name__)
 
 # Least cosine of two similar texts. A cosine does not distinguish agreement from contradiction.
-_NEAREST = 0.92
+NEAREST = 0.92
 # The newest memories of the namespace that a batch is compared with: 1.5 million distances at 256 dimensions take about
 # 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
-_NEWEST = 3_000
+NEWEST = 3_000
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
@@ -70,9 +70,8 @@ class _Batch:
         first: dict[str, bytes] = {}
         for place, draft in valid.drafts.items():
             text = digest(draft.content)
-            item = PreparedMemory(
-                draft.id or new_id(), draft, text, _request_digest(draft, text), detected_language(draft)
-            )
+            request = _request_digest(draft, text)
+            item = PreparedMemory(draft.id or new_id(), draft, text, request, detected_language(draft))
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
                 batch.errors[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
@@ -192,9 +191,8 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
     async with context.memory.changes.storing(
         namespace_for(name, batch.memories.values()), caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:
-        answers = dict(
-            zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
-        )
+        keys = [draft.idempotency_key for draft in drafts]
+        answers = dict(zip(batch.memories, await change.key_answers(keys), strict=True))
         outcome = _answered(batch, answers)
         inserted_items = await _insert(change, batch, outcome)
         errors = await supersede(change, _replacements(batch, inserted_items))
@@ -350,7 +348,7 @@ async def find_similar(
         return {}, [f"{_UNKNOWN} {reason}."]
     try:
         neighbours = await memory.embeddings.similar(
-            namespace, ids, model, nearest=_NEAREST, newest=_NEWEST, now=context.now
+            namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now
         )
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)

@@ -157,10 +157,8 @@ async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, re
             f"The memory {id_} has no undo that could be redone.", hint="A change after the undo ends that."
         )
     if any(change.action != "move" for change in await context.memory.changes.history(namespace=namespace.id, id=id_)):
-        return NotFound(
-            f"Every change of the memory {id_} was undone already.",
-            hint=f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one.",
-        )
+        hint = f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one."
+        return NotFound(f"Every change of the memory {id_} was undone already.", hint=hint)
     return NotFound(f"The memory {id_} was never changed.", hint="There is nothing to undo.")
 
 

@@ -99,19 +99,15 @@ async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple
 
 async def _stored(copy: WorkingCopy, request: requests.StoreRequest) -> requests.StoreRequest:
     about: list[JsonDict] = [
-        {"paths": list(item.paths), "commit": item.commit, "blobs": list(item.blobs)} if isinstance(item, Draft) else {}
+        {"paths": item.paths, "commit": item.commit, "blobs": item.blobs} if isinstance(item, Draft) else {}
         for item in request.memories
     ]
     tied = await _tied_each(copy, about, request.namespace)
     if tied == about:
         return request
     items = zip(request.memories, tied, strict=True)
-    memories = tuple(replace(item, **_tuples(code)) if isinstance(item, Draft) else item for item, code in items)
+    memories = tuple(replace(item, **code) if isinstance(item, Draft) else item for item, code in items)
     return request.model_copy(update={"memories": memories})
-
-
-def _tuples(code: Mapping[str, Any]) -> JsonDict:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in code.items()}
 
 
 async def _updated(copy: WorkingCopy, request: requests.UpdateRequest, call: Call) -> requests.UpdateRequest:
@@ -120,9 +116,8 @@ async def _updated(copy: WorkingCopy, request: requests.UpdateRequest, call: Cal
             return Anchor.of((await call(requests.GetRequest(ids=(request.id,)))).found[0].memory)
         return None
 
-    stated = {name: list(value) if isinstance(value, tuple) else value for name, value in request.changes}
-    code = await _present_code(copy, requests.without_nulls(stated), request.clear, anchor)
-    changes = request.changes.model_copy(update=_tuples(code))
+    code = await _present_code(copy, requests.without_nulls(dict(request.changes)), request.clear, anchor)
+    changes = request.changes.model_copy(update=code)
     return request.model_copy(update={"changes": changes}) if code else request
 
 
@@ -138,7 +133,7 @@ async def _present_code(
     about = await anchor()
     if about is None:
         return {}
-    code = {"paths": stated.get("paths", list(about.paths)), "commit": stated.get("commit")}
+    code = {"paths": stated.get("paths", about.paths), "commit": stated.get("commit")}
     [tied] = await _tied_each(copy, [code], about.namespace)
     present = {"paths": tied["paths"]} if "paths" in stated else {}
     return present | {name: tied[name] for name in ("commit", "blobs") if tied.get(name) and name not in clear}
@@ -203,7 +198,7 @@ async def tied_json(
     filters = arguments.get("filters")
     if isinstance(filters, dict) and _texts(filters.get("paths")):
         paths = await asyncio.to_thread(_every_spelling, copy, filters["paths"])
-        arguments = arguments | {"filters": filters | {"paths": list(paths)}}
+        arguments = arguments | {"filters": filters | {"paths": paths}}
     if tool == "memory_store" and isinstance(memories := arguments.get("memories"), list):
         namespace = arguments.get("namespace") or None
         if isinstance(namespace, str | None):
@@ -225,25 +220,24 @@ async def _tied_each(copy: WorkingCopy, memories: Sequence[Any], namespace: str 
     about = {place: code for place, memory in enumerate(memories) if (code := _stated_code(memory)) is not None}
     if not about or not copy.holds(namespace):
         return list(memories)
-    tied = dict(zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True))
-    return [
-        memory | _set(paths=list(tied[place].paths), commit=tied[place].commit, blobs=list(tied[place].blobs))
-        if place in tied
-        else memory
-        for place, memory in enumerate(memories)
-    ]
+    tied = list(memories)
+    for place, present in zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True):
+        tied[place] = memories[place] | _set(paths=present.paths, commit=present.commit, blobs=present.blobs)
+    return tied
 
 
 def _stated_code(memory: object) -> tuple[Sequence[str], str | None] | None:
     if not isinstance(memory, dict) or memory.get("blobs"):
         return None
-    paths, commit = memory.get("paths") or [], memory.get("commit") or None
-    stated = (paths or commit) and isinstance(commit, str | None) and _texts(paths or [""])
+    paths, commit = memory.get("paths") or (), memory.get("commit") or None
+    stated = (paths or commit) and isinstance(commit, str | None) and _texts(paths or ("",))
     return (paths, commit) if stated else None
 
 
 def _texts(value: object) -> bool:
-    return isinstance(value, list) and 0 < len(value) <= MAX_PATHS and all(isinstance(entry, str) for entry in value)
+    if not isinstance(value, list | tuple):
+        return False
+    return 0 < len(value) <= MAX_PATHS and all(isinstance(entry, str) for entry in value)
 
 
 def _set(**values: Any) -> Mapping[str, Any]:

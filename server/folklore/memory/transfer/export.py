@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from folklore.db.stores.transfer import Snapshot, TransferredNamespace, Transfers
+from folklore.db.stores.transfer import Transfers
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext, missing_name
 from folklore.memory.requests import ExportRequest
@@ -17,7 +17,10 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
     its header. Raises NotFound for an unknown namespace.
     """
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        namespaces = await _namespaces(snapshot, request)
+        requested = [names.normalise(name) for name in request.namespaces]
+        namespaces = await snapshot.namespaces(requested or None)
+        if (unknown := missing_name(requested, (namespace.name for namespace in namespaces))) is not None:
+            raise NotFound(f"There is no namespace {unknown!r}.", hint="`folklore namespaces list` shows them.")
         model = await snapshot.active_model() if request.embeddings else None
         yield header_line(context.now, namespaces)
         for namespace in namespaces:
@@ -27,11 +30,3 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
                 yield link_line(namespace.name, relation)
             async for revision in snapshot.revisions(namespace.id):
                 yield link_line(namespace.name, revision)
-
-
-async def _namespaces(snapshot: Snapshot, request: ExportRequest) -> list[TransferredNamespace]:
-    requested = [names.normalise(name) for name in request.namespaces]
-    namespaces = await snapshot.namespaces(requested or None)
-    if (unknown := missing_name(requested, (namespace.name for namespace in namespaces))) is not None:
-        raise NotFound(f"There is no namespace {unknown!r}.", hint="`folklore namespaces list` shows them.")
-    return namespaces

@@ -302,10 +302,8 @@ class _NamespaceImport:
                 return resolution, {memory.id for memory in memories}
             with suppress(ConcurrentChange):
                 return resolution, await self._write(resolution, memories)
-        raise ConcurrentChange(
-            "Other requests keep changing the memories that this import writes.",
-            hint="Import it again: memories that exist are not stored twice.",
-        )
+        hint = "Import it again: memories that exist are not stored twice."
+        raise ConcurrentChange("Other requests keep changing the memories that this import writes.", hint=hint)
 
     async def _resolve(self, batch: Sequence[TransferredMemory]) -> Resolution:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""

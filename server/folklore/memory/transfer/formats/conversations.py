@@ -55,14 +55,8 @@ class _Turn(NamedTuple):
 _Message = _Turn | str
 
 
-class _Conversation(NamedTuple):
-    """A conversation: the system that it was with, its id, title, beginning, and messages."""
-
-    system: str
-    id: object
-    title: object
-    began: object
-    messages: Iterator[_Message]
+# A conversation: the system that it was with, its id, title and beginning, and its messages.
+_Conversation = tuple[str, object, object, object, Iterator[_Message]]
 
 
 def is_conversations(path: Path) -> bool:
@@ -187,9 +181,9 @@ def _conversation(value: Any) -> _Conversation | InvalidInput:
     get = value.get
     if isinstance(get("mapping"), dict):
         id_ = get("conversation_id") or get("id")
-        return _Conversation("ChatGPT", id_, get("title"), get("create_time"), _chatgpt_messages(value))
+        return "ChatGPT", id_, get("title"), get("create_time"), _chatgpt_messages(value)
     if isinstance(get("chat_messages"), list):
-        return _Conversation("Claude", get("uuid"), get("name"), get("created_at"), _claude_messages(value))
+        return "Claude", get("uuid"), get("name"), get("created_at"), _claude_messages(value)
     return InvalidInput("conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT).")
 
 
@@ -271,7 +265,9 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
 
 
 def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
-    author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
+    author, content, metadata = (
+        value if isinstance(value, dict) else {} for value in map(message.get, ("author", "content", "metadata"))
+    )
     role, recipient = author.get("role"), message.get("recipient")
     if role not in ("user", "assistant") or recipient not in (None, "all"):
         return "message of the system or a tool"
@@ -314,10 +310,6 @@ def _time(value: object) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _is_text(record: Mapping[str, Any], name: str) -> bool:

@@ -5,7 +5,6 @@ only the edited sections. The front matter (YAML) gives all sections tags, kind,
 reported.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, skipped_line, valid_kind
+from folklore.memory.transfer.formats.line import (
+    Lines,
+    SourceLine,
+    decoded,
+    encoded,
+    id_of,
+    line_of,
+    skipped_line,
+    valid_kind,
+)
 
 PageFormat = Literal["markdown", "rules", "claude-memory", "decisions", "web"]
 
@@ -102,10 +110,8 @@ class Pages:
         """Yield the sections of all pages, after the errors."""
         yield from self._errors
         self._lines.seek(0)
-        for number, line in enumerate(self._lines, start=len(self._errors) + 1):
-            place, raw = line.split(b"\t", 1)
-            file, begins = json.loads(place)
-            yield SourceLine(number, raw, file, begins)
+        for number, line in enumerate(map(decoded, self._lines), start=len(self._errors) + 1):
+            yield line._replace(number=number)
 
     def _read(self, file: PageFile) -> None:
         if file.skipped:
@@ -125,7 +131,7 @@ class Pages:
             self._write(page.name, begins, raw)
 
     def _write(self, name: str, begins: int, raw: bytes) -> None:
-        self._lines.write(json.dumps([name, begins]).encode() + b"\t" + raw + b"\n")
+        self._lines.write(encoded([SourceLine(0, raw, name, begins)]))
 
 
 def _page(file: PageFile, form: PageFormat) -> _Page:

@@ -1,22 +1,51 @@
-"""Texts recalled in this process: an assistant that stores one again, in quotation marks, confirms it."""
+"""Caches of one process, the same in every view of the memory: statistics of recalls, and recalled texts."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from folklore.model import Answer, Draft, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
 
+if TYPE_CHECKING:  # imports numpy
+    from folklore.db.stores.recall_words import Analysed
+
+_SECONDS, _SCOPES = 60.0, 64
+# Words of fresh memories are packed at most once in so many seconds.
+_PACKED_EVERY = 10.0
+_PIECES = 20_000
+
 # Texts, and their greatest length: a longer one would delay the answer.
 _TEXTS = 2_000
 _LONGEST = 4_000
 
+# A piece of a question, and the languages in which it is read.
+ReadPiece = tuple[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsCache:
+    """Lexemes of pieces of questions, which depend on nothing else, and for a minute what searches of vectors need.
+
+    `totals` are the memories of recent scopes. `vectors` has, by scope and model, about how many vectors the HNSW index
+    has and how many of them are in scope.
+    """
+
+    packed: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(1, _PACKED_EVERY))
+    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
+    totals: TTLCache[object, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    vectors: TTLCache[tuple[object, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+
 
 class RecalledTexts:
-    """Namespaces and digests of the latest recalled texts."""
+    """Namespaces and digests of the texts recalled last: an assistant that stores one again, in quotes, confirms it."""
 
     def __init__(self, texts: int = _TEXTS) -> None:
         self._latest: LRUCache[tuple[str, bytes], bool] = LRUCache(texts)
