@@ -42,7 +42,7 @@ WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", 
 MARK = re.compile(r"(?:nb|mk)(\d+)x(?:[0-9a-f]{10}|[0-9a-f]{6})(?![0-9a-z])")
 CURSOR = re.compile(r'cursor\\?": ?\\?"([\w-]+)')
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_PAGES = [page.path for page in PAGES if page.method == "GET"]
+_PAGES = [page.path for page in PAGES if page.get]
 HEADERS = {
     "Accept": "application/json, text/event-stream",
     "Content-Type": "application/json",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from folklore.backup import archive as archive_files, encryption, operations, upgrade
 from folklore.config import Settings
@@ -53,8 +53,7 @@ class Runtime:
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
-        options = settings.database
-        if options.read_url is not None and settings.database_url is None:
+        if settings.database.read_url is not None and settings.database_url is None:
             raise ConfigInvalid("database.read_url", "needs database_url, the address of the primary.")
         choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
@@ -62,19 +61,11 @@ class Runtime:
         # In the background: an unreachable service must not delay what works without it.
         auto = settings.embedding.provider == "auto"
         late = auto and choice is not None and choice.provider == "minilm"  # which a database may not have
-        warming = asyncio.create_task(_warm(None if brief or late else embedder), name="folklore-warm")
+        warming = asyncio.create_task(_warm(embedder, skip=brief or late), name="folklore-warm")
         dsn, where = await database_address(settings)
         await migrate(dsn)
-        limits = PoolLimits(0 if brief else 2, options.pool_max, statement_cache=options.statement_cache)
-        login = options.login_url
-        login_dsn = None if login is None else login.get_secret_value()
-        if where == "embedded":
-            guard = DataGuard(EnginePaths(settings.home).data)
-            revive, space = partial(_revive, settings, guard), partial(require_space, settings.home)
-            database = Database(dsn, limits, log_query, revive, login_dsn, space, guard.require)
-        else:
-            database = Database(dsn, limits, log_query, login_dsn=login_dsn)
-        standby = await _standby(database, settings, log_query, login_dsn)
+        database = _primary(settings, dsn, where, log_query, brief)
+        standby = await _standby(database, settings, log_query)
         await database.open()
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
         if not brief:
@@ -117,28 +108,41 @@ def model_of(settings: Settings, properties: Mapping[str, str], remote: bool) ->
     return configured_choice(changed, settings.home), build
 
 
-async def _standby(
-    primary: Database, settings: Settings, log_query: QueryLogger | None, login_dsn: str | None
-) -> Standby | None:
+def _primary(settings: Settings, dsn: str, where: str, log_query: QueryLogger | None, brief: bool) -> Database:
+    new = partial(Database, dsn, _limits(settings, 0 if brief else 2), log_query, login_dsn=_login_dsn(settings))
+    if where != "embedded":
+        return new()
+    guard = DataGuard(EnginePaths(settings.home).data)
+    revive, space = partial(_revive, settings, guard), partial(require_space, settings.home)
+    return new(revive=revive, require_space=space, require_data=guard.require)
+
+
+async def _standby(primary: Database, settings: Settings, log_query: QueryLogger | None) -> Standby | None:
     """Return the standby of the settings; it connects when it is asked."""
-    options = settings.database
-    if options.read_url is None:
+    if settings.database.read_url is None:
         return None
-    address = options.read_url.get_secret_value()
+    address, login_dsn = settings.database.read_url.get_secret_value(), _login_dsn(settings)
     if login_dsn is not None:  # the same user, on the standby
-        parts, user = urlsplit(address), urlsplit(login_dsn).netloc.rpartition("@")[0]
-        login_dsn = urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
-    limits = PoolLimits(0, options.pool_max, statement_cache=options.statement_cache)
-    database = Database(address, limits, log_query, login_dsn=login_dsn, name="standby")
+        hosts, user = urlsplit(address).netloc, urlsplit(login_dsn).netloc.rpartition("@")[0]
+        login_dsn = address.replace(f"//{hosts}", f"//{user}@{hosts.rpartition('@')[2]}", 1)
+    database = Database(address, _limits(settings, 0), log_query, login_dsn=login_dsn, name="standby")
     await database.open()
     return Standby(primary, database)
+
+
+def _limits(settings: Settings, minimum: int) -> PoolLimits:
+    return PoolLimits(minimum, settings.database.pool_max, statement_cache=settings.database.statement_cache)
+
+
+def _login_dsn(settings: Settings) -> str | None:
+    return None if settings.database.login_url is None else settings.database.login_url.get_secret_value()
 
 
 @asynccontextmanager
 async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tuple[Database, MemoryContext]]:
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
     await database_address(settings, may_create=False)  # starts the embedded engine, which stops when it is idle
-    limits = PoolLimits(minimum=0, maximum=_JOB_CONNECTIONS, statement_cache=settings.database.statement_cache)
+    limits = replace(_limits(settings, 0), maximum=_JOB_CONNECTIONS)
     async with runtime.database.beside(limits) as database:
         yield database, MemoryContext.of(database, runtime.memory.embedder)
 
@@ -207,7 +211,7 @@ async def _revive(settings: Settings, guard: DataGuard) -> None:
     guard.note()
 
 
-async def _warm(embedder: Embedder | None) -> None:
-    if embedder is not None:
+async def _warm(embedder: Embedder | None, *, skip: bool = False) -> None:
+    if embedder is not None and not skip:
         with suppress(EmbedderUnavailable):  # recall degrades, and the embeddings of stores are pending
             await embedder.probe()

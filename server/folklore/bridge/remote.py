@@ -103,10 +103,8 @@ class Remote:
                     with suppress(OSError):
                         await asyncio.to_thread(self._local.replace_stuck)
                     began = time.monotonic()
-                # If it was away already, the caller has waited before.
-                may_repeat = self._away_since is None and (repeatable or not lost.sent)
                 pause = next(pauses, _PAUSES[-1])
-                if may_repeat and time.monotonic() + pause < began + patience.retries:
+                if self._may_repeat(lost, repeatable) and time.monotonic() + pause < began + patience.retries:
                     await asyncio.sleep(pause)
                     continue
                 self._away_since = time.monotonic()
@@ -120,6 +118,10 @@ class Remote:
                 continue
             self._away_since = None
             return answer
+
+    def _may_repeat(self, loss: NoAnswer, repeatable: bool) -> bool:
+        # If it was away already, the caller has waited before.
+        return self._away_since is None and (repeatable or not loss.sent)
 
     async def _ready(self, began: float, patience: Patience) -> Access:
         """Return token and headers. Raises Unavailable if reading them takes too long, and the errors of reading."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
 from folklore.clients.whole_file import replace_file
@@ -65,17 +65,17 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Chang
             f"{path} has an entry {NAME} that is not Folklore's; nothing was changed.",
             hint="Rename that entry, or replace it with --force.",
         )
-    if present is not None and is_ours(present):
+    if is_ours(present):
         entry = merged(present, entry)
         if entry == present:
             return Change(path, "unchanged", previous, previous)
     _check_writable(path)
     with _errors_of(path):
         content = section.put(text, entry).encode()
-    if present is not None and is_ours(present):  # the backup of the installation stays
+    if is_ours(present):  # the backup of the installation stays
         return Change(path, "updated", previous, content, _existing(_backup(path)))
-    action: Action = "added" if present is None else "updated"
     saves = previous is not None
+    action: Action = "added" if present is None else "updated"
     return Change(path, action, previous, content, _backup(path) if saves else None, saves)
 
 
@@ -89,7 +89,7 @@ def uninstall(path: Path, section: Section) -> Change:
     previous, text = _read(path)
     with _errors_of(path):
         entry = section.find(text)
-    if entry is None or not is_ours(entry):
+    if not is_ours(entry):
         return Change(path, "absent" if entry is None else "foreign", previous, previous)
     _check_writable(path)
     backup = _backup(path)
@@ -114,17 +114,15 @@ def write(change: Change) -> None:
     target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
     if read_bytes(target) != change.previous:
         raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
-    mode = stat.S_IMODE(target.stat().st_mode) if change.previous is not None else None
-    if change.action == "restored":
-        mode = stat.S_IMODE(backup.stat().st_mode)
+    model = backup if change.action == "restored" else target
+    mode = stat.S_IMODE(model.stat().st_mode) if change.previous is not None else None
     if change.saves and change.previous is not None:
         replace_file(backup, change.previous, mode)
     if change.content is None:
         target.unlink()
-        home = Path.home()
         with suppress(OSError):  # not empty
             for folder in change.path.parents:
-                if folder == home or folder in home.parents:
+                if Path.home().is_relative_to(folder):
                     break
                 folder.rmdir()
     else:
@@ -134,8 +132,10 @@ def write(change: Change) -> None:
         backup.unlink()
 
 
-def is_ours(entry: Entry) -> bool:
+def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
     """Return whether an entry starts Folklore, or is of the form that an installation over HTTP writes."""
+    if entry is None:
+        return False
     command, arguments = entry.get("command"), entry.get("args")
     if command:
         words = command if isinstance(command, list) else [command]

@@ -403,11 +403,10 @@ def _without_hooks(document: dict[str, Any], result: Mapping[str, Any]) -> dict[
     ours = _our_hooks(document)
     if not ours:
         return document
-    hooks = dict(document[HOOKS])
-    for event, groups in ours.items():
-        others = [group for group in hooks[event] if group not in groups]
-        hooks = {**hooks, event: others} if others else {key: one for key, one in hooks.items() if key != event}
-    rest = {key: value for key, value in document.items() if key != HOOKS}
+    left = {event: [group for group in document[HOOKS][event] if group not in groups] for event, groups in ours.items()}
+    hooks = {event: groups for event, groups in {**document[HOOKS], **left}.items() if event not in ours or groups}
+    rest = dict(document)
+    del rest[HOOKS]
     return {**rest, HOOKS: hooks} if hooks or HOOKS in result else rest
 
 

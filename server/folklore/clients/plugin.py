@@ -8,7 +8,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,22 +59,16 @@ def install_folder(
     for a folder that Folklore did not make, without `force`.
     """
     record = _record(path)
-    if record is None and not force:
-        _check_empty(path)
-    digests = record or {}
-    texts = dict(files)
-    if server_in is not None:
-        texts[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
-    changed = [] if force else [name for name in texts if name != server_in and _is_changed(path, name, texts, digests)]
+    if not force:
+        _require_ours(path, record)
+    digests, texts = record or {}, _with_server(path, files, server_in, former)
+    changed = {} if force else _changed(path, texts, digests, server_in)
     changes = [_change(path / name, content) for name, content in texts.items() if name not in changed]
-    changes += [_removal(path / name) for name in digests.keys() - files.keys() if _is_as_recorded(path, name, digests)]
-    new_record = {name: _digest(content) for name, content in texts.items()} | {
-        name: digests.get(name, "") for name in changed
-    }
-    changes.append(_change(path / _RECORD, f"{json.dumps(new_record, indent=2)}\n".encode()))
-    action: Action = "added" if record is None else "updated"
-    writes = any(one.writes for one in changes)
-    return FolderChange(path, action if writes else "unchanged", changes, [path / name for name in changed])
+    changes += [_removal(path / name) for name in _as_recorded(path, digests) - files.keys()]
+    new_record = {name: _digest(content) for name, content in texts.items()} | changed
+    changes.append(_change(path / _RECORD, _document(new_record)))
+    change = FolderChange(path, "added" if record is None else "updated", changes, [*map(path.joinpath, changed)])
+    return change if change.writes else replace(change, action="unchanged")
 
 
 def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
@@ -82,10 +76,11 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     record = _record(path)
     if record is None:
         return FolderChange(path, "absent", [])
-    ours = [name for name in record if name == server_in or _is_as_recorded(path, name, record)]
+    unchanged = _as_recorded(path, record)
+    ours = [name for name in record if name == server_in or name in unchanged]
     remaining = [path / name for name in record if name not in ours and (path / name).exists()]
-    changes = [_removal(path / name) for name in [*ours, _RECORD]]
-    return FolderChange(path, "removed", [one for one in changes if one.previous is not None], remaining)
+    changes = [_removal(path / name) for name in [*ours, _RECORD] if (path / name).exists()]
+    return FolderChange(path, "removed", changes, remaining)
 
 
 def is_installed(client: Client, machine: Machine) -> bool:
@@ -113,8 +108,7 @@ def _rendered(path: Path, command: Sequence[str]) -> bytes:
     if path.suffix != ".json":
         return path.read_bytes()
     text = path.read_text(encoding="utf-8")
-    document = _with_command(json.loads(text), command)
-    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+    return _document(_with_command(json.loads(text), command))
 
 
 def _with_command(value: Any, command: Sequence[str]) -> Any:
@@ -130,13 +124,21 @@ def _with_command(value: Any, command: Sequence[str]) -> Any:
     return {**value, "command": f"{shlex.join(command)} {words}"}
 
 
-def _with_server(content: bytes, previous: bytes | None, former: Mapping[str, Any]) -> bytes:
-    """Return a file with what the owner added to the server in it, or to its former entry."""
-    document = json.loads(content)
+def _with_server(
+    path: Path, files: Mapping[str, bytes], server_in: str | None, former: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """Return the files with what the owner added to the server in one of them, or to its former entry."""
+    if server_in is None:
+        return dict(files)
+    document = json.loads(files[server_in])
     with suppress(ValueError, KeyError, TypeError):
-        former = json.loads(previous or b"")[_SERVERS][NAME]
+        former = json.loads(read_bytes(path / server_in) or b"")[_SERVERS][NAME]
     document[_SERVERS][NAME] = merged(former, document[_SERVERS][NAME])
-    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+    return {**files, server_in: _document(document)}
+
+
+def _document(value: object) -> bytes:
+    return f"{json.dumps(value, ensure_ascii=False, indent=2)}\n".encode()
 
 
 def _record(path: Path) -> dict[str, str] | None:
@@ -155,8 +157,8 @@ def _record(path: Path) -> dict[str, str] | None:
     return {}
 
 
-def _check_empty(path: Path) -> None:
-    if path.exists() and any(path.iterdir()):
+def _require_ours(path: Path, record: Mapping[str, str] | None) -> None:
+    if record is None and path.exists() and any(path.iterdir()):
         hint = "Rename that folder, or use it with --force."
         raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
 
@@ -166,14 +168,21 @@ def _change(path: Path, content: bytes) -> Change:
     return Change(path, "unchanged" if previous == content else "updated" if previous else "added", previous, content)
 
 
-def _is_changed(path: Path, name: str, contents: Mapping[str, bytes], record: Mapping[str, str]) -> bool:
-    """Return whether the owner changed a file since it was installed, and not to what is wanted."""
-    present = read_bytes(path / name)
-    return present not in (None, contents[name]) and _digest(present) != record.get(name)
+def _changed(
+    path: Path, files: Mapping[str, bytes], record: Mapping[str, str], server_in: str | None
+) -> dict[str, str]:
+    """Return the recorded digests of files that their owner changed, but not to the new ones nor in the server's."""
+    present = {name: read_bytes(path / name) for name in files if name != server_in}
+    return {
+        name: record.get(name, "")
+        for name, content in present.items()
+        if content not in (None, files[name]) and _digest(content) != record.get(name)
+    }
 
 
-def _is_as_recorded(path: Path, name: str, record: Mapping[str, str]) -> bool:
-    return _digest(read_bytes(path / name)) == record[name]
+def _as_recorded(path: Path, record: Mapping[str, str]) -> set[str]:
+    """Return the files that are as they were installed."""
+    return {name for name, digest in record.items() if _digest(read_bytes(path / name)) == digest}
 
 
 def _removal(path: Path) -> Change:

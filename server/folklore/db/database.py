@@ -354,18 +354,18 @@ class Database:
 
         Its transactions begin on a full disk too: those of jobs free space.
         """
-        other = copy.copy(self)
-        other._pools = self._pools.beside(limits)
-        other.require_space = lambda: None
-        return other
+        return self._like(_pools=self._pools.beside(limits), require_space=lambda: None)
 
     def for_token(self, key: str) -> Database:
         """Return this database limited to a token, by the token's key (64 hexadecimal digits)."""
         if not _KEY.fullmatch(key):
             raise ValueError("not the key of a token")
-        limited = copy.copy(self)
-        limited.token_key = key
-        return limited
+        return self._like(token_key=key)
+
+    def _like(self, **changes: object) -> Database:
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
 
     def statistics(self) -> PoolStatistics:
         """Return how busy the pools are. No statement."""

@@ -56,21 +56,22 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
         raise Refused("This database has no extension citus.", hint="docs/how-to/citus.md says what comes before.")
     if doubts := [row["doubt"] for row in await connection.fetch(statement("distribute/doubts").sql)]:
         raise Refused(" ".join(doubts))
-
-    async def commands(name: str) -> list[str]:
-        return [row["command"] for row in await connection.fetch(statement(f"distribute/{name}").sql)]
-
     if step == "settings":
         await connection.execute("select '[1]'::halfvec")  # a role may set the settings of an extension that is loaded
-        return await commands(step)
-    tables = await commands("tables")
+        return await _commands(connection, "settings")
+    tables = await _commands(connection, "tables")
     if not tables:
         return []
     if step == "functions":
-        return [command for name in ("functions", "policies", "grants") for command in await commands(name)]
+        return await _commands(connection, "functions", "policies", "grants")
     keys = await connection.fetch(statement("distribute/keys").sql)
     sequential = "set local citus.multi_shard_modify_mode = 'sequential'"
     return [sequential, *(key["drop"] for key in keys), *tables, *(key["command"] for key in keys if key["command"])]
+
+
+async def _commands(connection: asyncpg.Connection, *names: str) -> list[str]:
+    rows = [row for name in names for row in await connection.fetch(statement(f"distribute/{name}").sql)]
+    return [row["command"] for row in rows]
 
 
 def _connected(dsn: str) -> AbstractAsyncContextManager[asyncpg.Connection]:

@@ -1,6 +1,9 @@
 """Statements on a Citus cluster: each is sent whole to the nodes of its namespaces, and their answers are merged."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -64,29 +67,18 @@ class Shards:
             return await self._rows(session, query, values)
 
     async def _rows(self, session: Any, query: Statement, values: dict[str, object]) -> list[Row]:
-        connection = session.connection
-        name = query.name.split(":")[0]
+        name, values = query.name.split(":")[0], _complete(query, values)
         namespaces = values.get("namespaces")
-        if "model" in query.parameters:
-            values = {"model": None} | values  # a variant without vectors may have the same text here
-        if name.startswith("transfer/memories") and "model" in values:
-            # Without a model Postgres removes a join, and what remains names no shard.
-            values = values | {"model": values["model"] or _NOWHERE}
-        if namespaces == []:
-            values = values | {"namespaces": [_NOWHERE]}  # no shard is an error
-        if not isinstance(namespaces, Collection) or len(namespaces) < 2 or name not in _ALONE:
-            rows = await connection.fetch(query.sql, *query.arguments(values))
-            if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
-                await connection.fetch(statement("postings/begin").sql, values["namespace"])
-                rows = await connection.fetch(query.sql, *query.arguments(values))
-            return [row[:-1] for row in rows] if name in _BY_TIME else rows
+        if name not in _ALONE or not isinstance(namespaces, Collection) or len(namespaces) < 2:
+            return await _sent_whole(session.connection, query, values)
         if name == "recall/words":
-            return [await self._words(connection, query, values)]
+            return [await self._words(session.connection, query, values)]
         if name in _AT_ONCE and "as_of" not in query.name:
             query = statement(f"{query.name}:each")
-            return merged(query.name, [await connection.fetch(query.sql, *query.arguments(values))], values)
-        parts = [{**values, "namespaces": group} for group in await self._groups(connection, list(namespaces))]
-        return merged(query.name, await _fetched(session, query.sql, [query.arguments(part) for part in parts]), values)
+            return merged(query.name, [await session.connection.fetch(query.sql, *query.arguments(values))], values)
+        groups = await self._groups(session.connection, list(namespaces))
+        commands = [query.arguments(values | {"namespaces": group}) for group in groups]
+        return merged(query.name, await _fetched(session, query.sql, commands), values)
 
     async def _words(self, connection: Any, query: Statement, values: dict[str, Any]) -> Row:
         """Return the row of recall/words. The postings of all words are read: the rarest are not known before."""
@@ -102,6 +94,26 @@ class Shards:
         for namespace in namespaces:
             groups.setdefault(self._of[namespace], []).append(namespace)
         return list(groups.values())
+
+
+def _complete(query: Statement, values: dict[str, object]) -> dict[str, object]:
+    """Return the values of a statement with those that only a cluster needs: no shard is an error there."""
+    if "model" in query.parameters:
+        values = {"model": None} | values  # a variant without vectors may have the same text here
+    if query.name.startswith("transfer/memories") and "model" in values:
+        # Without a model Postgres removes a join, and what remains names no shard.
+        values = values | {"model": values["model"] or _NOWHERE}
+    return values | {"namespaces": [_NOWHERE]} if values.get("namespaces") == [] else values
+
+
+async def _sent_whole(connection: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+    """Return the rows of a statement that one node answers, or that Citus divides itself."""
+    rows: list[Row] = await connection.fetch(query.sql, *query.arguments(values))
+    name = query.name.split(":")[0]
+    if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
+        await connection.fetch(statement("postings/begin").sql, values["namespace"])
+        rows = await connection.fetch(query.sql, *query.arguments(values))
+    return [row[:-1] for row in rows] if name in _BY_TIME else rows
 
 
 async def _fetched(session: Any, sql: str, commands: Sequence[Sequence[object]]) -> list[Any]:
@@ -135,22 +147,35 @@ def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any])
 
 def _words(parts: Sequence[Row], budget: int) -> Row:
     """Return the words of all namespaces as one row: the rarest until their postings have spent the budget."""
-    documents: dict[int, int] = {}
+    documents: Counter[int] = Counter()
     for part in parts:
-        for word, count in zip(part["words"] or (), part["documents"] or (), strict=True):
-            documents[word] = documents.get(word, 0) + int(count)
-    rarest, spent = set[int](), 0
-    for word in sorted(documents, key=lambda word: (documents[word], word)):
-        spent += documents[word]
-        if spent <= budget or not rarest:
-            rarest.add(word)
-    listed = [
-        (word, space.bytes, (len(entries) // 8).to_bytes(4, "big"), entries)
-        for part in parts
-        for space, word, entries in zip(part["spaces"] or (), part["rare"] or (), part["entries"] or (), strict=True)
-        if word in rarest
-    ]
+        for word, count in _together(part, "words", "documents"):
+            documents[word] += int(count)
     row = dict(parts[0]) | {"words": list(documents), "documents": list(documents.values())}
-    row |= zip(("rare", "spaces", "counts", "entries"), zip(*listed, strict=True) if listed else ((),) * 4, strict=True)
+    row |= _postings(parts, _rarest(documents, budget))
     row |= {name: sum(part[name] for part in parts) for name in ("total", "length")}
     return row | {name: b"".join(part[name] or b"" for part in parts) for name in row if name.startswith("fresh_")}
+
+
+def _rarest(documents: Mapping[int, int], budget: int) -> set[int]:
+    """Return the rarest words, at least one, that are in no more documents together than the budget allows."""
+    words = sorted(documents, key=lambda word: (documents[word], word))
+    spent = list(accumulate(documents[word] for word in words))
+    return set(words[: max(1, bisect_right(spent, budget))])
+
+
+def _postings(parts: Sequence[Row], words: Set[int]) -> dict[str, Sequence[object]]:
+    """Return the postings of these words as columns."""
+    rows = [
+        (word, space.bytes, (len(entries) // 8).to_bytes(4, "big"), entries)
+        for part in parts
+        for space, word, entries in _together(part, "spaces", "rare", "entries")
+        if word in words
+    ]
+    columns = zip(*rows, strict=True) if rows else ((),) * 4
+    return dict(zip(("rare", "spaces", "counts", "entries"), columns, strict=True))
+
+
+def _together(part: Row, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Return the entries of arrays of one length; null is an empty array."""
+    return zip(*(part[name] or () for name in names), strict=True)

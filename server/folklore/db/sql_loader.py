@@ -34,7 +34,7 @@ A variant, named after a colon, is the same statement with other fragments: less
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -69,7 +69,9 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "newest": {"{order}": "desc", "{beyond}": "<", "{first}": "infinity"},
     "oldest": {"{order}": "asc", "{beyond}": ">", "{first}": "-infinity"},
 }
-_GAPS = {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)}
+_GAP = re.compile("|".join(map(re.escape, {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)})))
+# The fragments that are in a variant alone.
+_ALONE: Mapping[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "left_out", "space_row"))
 # The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive", "listed_namespaces": "leading_namespaces"},
@@ -119,33 +121,56 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
-    # These are in a variant alone.
-    replaced: dict[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "left_out", "space_row"))
-    filled = {gap: variant for variant in variants for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
-    for variant in variants:
-        filled |= _TEXTS.get(variant, {})
-        if variant not in _VARIANTS and variant not in _TEXTS and variant not in filled.values():
-            raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
-        replaced |= _VARIANTS.get(variant, {})
-    distributed = sections("distributed") if "distributed" in variants else {}
-    text = distributed.get(file.replace("/", "_")) or _read(file)
-    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(text, replaced)))
-    if distributed and (bound := _BOUND.search(text)):
-        text = _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
-    if "each" in variants:
-        body = _READ.sub(r"\1 = space.namespace_id and \g<0>", text)
-        text = _COMMENT.sub("", _read("fragments/each")).replace("{statement}", body)
-    if "others" in variants:
-        meant = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
-        text = text.replace("= any(:namespaces::uuid[])", f"{meant}::uuid[])")
-    for gap, value in filled.items():
-        text = text.replace(gap, value)
-    if any(gap in text for gap in _GAPS):
-        raise KeyError(f"{file} needs a size and a model, as {file}:256:<id>, or an order, as {file}:updated:oldest")
+    own = sections("distributed").get(file.replace("/", "_")) if "distributed" in variants else None
+    replaced = {name: other for variant in variants for name, other in _VARIANTS.get(variant, {}).items()}
+    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(own or _read(file), {**_ALONE, **replaced})))
+    for variant, rewritten in _REWRITES.items():
+        text = rewritten(text) if variant in variants else text
+    filled = _filled(variants)
+    try:
+        text = _GAP.sub(lambda gap: filled[gap[0]], text)
+    except KeyError:
+        needed = f"a size and a model, as {file}:256:<id>, or an order, as {file}:updated:oldest"
+        raise KeyError(f"{file} needs {needed}") from None
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     sql = "\n".join(line for line in numbered.splitlines() if line.strip())
     return Statement(name, sql=sql, parameters=names, json=frozenset(_JSON.findall(text)))
+
+
+def _filled(variants: Iterable[str]) -> dict[str, str]:
+    """Return the texts of gaps that variants fill. Raises KeyError for an unknown variant."""
+    filled: dict[str, str] = {}
+    for variant in variants:
+        texts = _TEXTS.get(variant) or {gap: variant for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
+        if not texts and variant not in _VARIANTS:
+            raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
+        filled |= texts
+    return filled
+
+
+def _bound_by_table(text: str) -> str:
+    """Return a statement in which each joined table is bound to the namespace by itself, as Citus needs it."""
+    bound = _BOUND.search(text)
+    return _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text) if bound else text
+
+
+def _of_each(text: str) -> str:
+    """Return a statement that asks each namespace for itself."""
+    body = _READ.sub(r"\1 = space.namespace_id and \g<0>", text)
+    return template("fragments/each").replace("{statement}", body)
+
+
+def _of_others(text: str) -> str:
+    """Return a statement over the namespaces that its fragments select."""
+    meant = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
+    return text.replace("= any(:namespaces::uuid[])", f"{meant}::uuid[])")
+
+
+# What some variants do with the whole text, in this order.
+_REWRITES: Mapping[str, Callable[[str], str]] = {
+    "distributed": _bound_by_table, "each": _of_each, "others": _of_others,
+}  # fmt: skip
 
 
 @cache

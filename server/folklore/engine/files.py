@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import shutil
@@ -33,13 +32,13 @@ _OTHER_HINT = (
 class EnginePaths:
     """Paths of one engine, all absolute and derived from the home directory as a user may write it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, sockets: Path | None = None) -> None:
         self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
         self.engine = self.home / "engine"  # all files but the log
         self.data = self.engine / "data"
         self.upgraded = self.engine / "data.upgraded"  # complete data of this major version, to be put in place
-        self.sockets = self.engine / "run"  # the preferred directory of the socket
-        self._tag_ending = ""
+        self.sockets = sockets or self.engine / "run"  # the preferred directory of the socket
+        self._tag_ending = "-private" if sockets else ""
         self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
         self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
         self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
@@ -55,9 +54,7 @@ class EnginePaths:
 
     def with_private_socket(self, folder: Path) -> EnginePaths:
         """Return the same paths with the socket in a folder where no client looks for it."""
-        private = copy.copy(self)
-        private.sockets, private._tag_ending = folder / "run", "-private"
-        return private
+        return EnginePaths(self.home, folder / "run")
 
 
 @dataclass(frozen=True, slots=True)

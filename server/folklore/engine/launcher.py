@@ -243,7 +243,7 @@ class Server:
                 case State.NO_DATABASE:
                     self._create_database()
                 case State.BUSY:
-                    if not answer.recovering or recovery.is_at_work():
+                    if recovery.shows_work(answer):
                         last_sign = now
                     elif now - last_sign > _STUCK_SECONDS * (launches + 1):
                         self._pg_ctl("stop", "-m", "immediate", "-t", "10")
@@ -252,7 +252,7 @@ class Server:
                         launches, last_sign = launches + 1, time.monotonic()
                     elif now - last_sign > _UNREACHABLE_SECONDS:
                         self._evict()
-            if now - last_sign > _SILENCE_SECONDS or now - began > _RECOVERY_SECONDS:
+            if now > min(last_sign + _SILENCE_SECONDS, began + _RECOVERY_SECONDS):
                 raise engine_failure(self._reason(answer), self.paths, answer.message)
             time.sleep(pause)
             pause = min(pause * 1.3, _LONGEST_PAUSE)

@@ -127,25 +127,22 @@ class Recovery:
         self._paths = paths
         self._waits: dict[int, int] = {}
 
-    def is_at_work(self) -> bool:
-        """Return false if no process replays the log, or if none has done anything since the last look.
+    def shows_work(self, answer: Answer) -> bool:
+        """Return false if a server that recovers replays no log, or did nothing for it since the last look.
 
         A process is at work that runs, waits for the disk or has waited several times; a timer wakes an idle one, too.
         True where /proc is missing.
         """
-        if not _HAS_PROC:
+        if not _HAS_PROC or not answer.recovering:
             return True
-        processes = [pid for pid in server_processes(self._paths) if _RECOVERS.search(_command(pid))]
-        status = {pid: _read(pid, "status") for pid in processes}
-        previous, self._waits = self._waits, {pid: sum(map(int, _WAITS.findall(status[pid]))) for pid in processes}
-        return any(b" startup " in _command(pid) for pid in processes) and any(
+        commands = {pid: _read(pid, "cmdline") for pid in server_processes(self._paths)}
+        status = {pid: _read(pid, "status") for pid, command in commands.items() if _RECOVERS.search(command)}
+        previous = self._waits
+        self._waits = {pid: sum(map(int, _WAITS.findall(text))) for pid, text in status.items()}
+        return b" startup " in b"\0".join(commands.values()) and any(
             _BUSY.search(status[pid]) or count > previous.get(pid, -_TIMERS) + _TIMERS
             for pid, count in self._waits.items()
         )
-
-
-def _command(pid: int) -> bytes:
-    return _read(pid, "cmdline")
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -23,11 +23,8 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     """Return the exit code of a command; None if it has not begun: this process must carry it out itself."""
     if sys.platform != "linux" or environ.get("FOLKLORE_OWN") or "--debug" in arguments:
         return None
-    command, options = list(arguments), {"home": home_of(environ)}
-    while command[:1] in (["--home"], ["--config"]) and len(command) > 1:  # `folklore install` writes them
-        options[command[0][2:]] = os.path.abspath(command[1])
-        del command[:2]
-    if not _COMMANDS.issuperset(command[:1]) or (command[:1] == ["serve"] and len(command) > 1):
+    options = {"home": home_of(environ)}
+    if not _is_carried_out(arguments, options):
         return None
     umask = os.umask(0o077)
     os.umask(umask)
@@ -50,6 +47,15 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
         if os.getppid() != parent:
             return 1  # an assistant was killed, and what it started may keep our standard input open
     return _shown(answer.read())
+
+
+def _is_carried_out(arguments: Sequence[str], options: dict[str, str]) -> bool:
+    """Return whether forks carry out a command, and put the options before it, which `folklore install` writes."""
+    command = list(arguments)
+    while command[:1] in (["--home"], ["--config"]) and len(command) > 1:
+        options[command[0][2:]] = os.path.abspath(command[1])
+        del command[:2]
+    return _COMMANDS.issuperset(command[:1]) and (command[:1] != ["serve"] or len(command) == 1)
 
 
 def _shown(outcome: bytes) -> int:

@@ -42,18 +42,15 @@ class LocalServer:
 
     def __init__(self, home: str, environ: Mapping[str, str], **flags: str | None) -> None:
         """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`."""
-        variables = {name: value for name, value in environ.items() if not name.startswith(_OF_A_REPOSITORY)}
-        variables |= {f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}
-        file = os.path.abspath(os.path.expanduser(variables.pop("FOLKLORE_CONFIG", "") or f"{home}/config.yaml"))
+        settings, others = _divided(environ, flags)
+        file = os.path.abspath(os.path.expanduser(settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml")))
         content = b""
         with suppress(OSError), open(file, "rb") as stream:
             content = stream.read()
-            variables["FOLKLORE_CONFIG"] = file
-        settings = {name: value for name, value in variables.items() if name.startswith("FOLKLORE_") and value}
+            settings["FOLKLORE_CONFIG"] = file
         shared = sorted((name, value) for name, value in settings.items() if name not in _OF_A_SESSION)
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
         key = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        others = {name: value for name, value in variables.items() if not name.startswith("FOLKLORE_")}
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
         self.home, self.log, folder = home, f"{home}/logs/server.log", f"{home}/run"
@@ -199,6 +196,14 @@ class LocalServer:
             yield
         finally:
             os.close(file)
+
+
+def _divided(environ: Mapping[str, str], flags: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings by variable, and the other variables but those of the client's repository."""
+    stated = {**environ, **{f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}}
+    settings = {name: value for name, value in stated.items() if name.startswith("FOLKLORE_") and value}
+    ours = ("FOLKLORE_", *_OF_A_REPOSITORY)
+    return settings, {name: value for name, value in environ.items() if not name.startswith(ours)}
 
 
 def _lock(file: int, *, wait: bool = True) -> None:

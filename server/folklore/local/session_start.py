@@ -43,18 +43,23 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
     if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
         return False
-    database = environ.get("FOLKLORE_DATABASE_URL") or any(line.startswith(b"database_url") for line in lines)
-    if database or os.path.exists(f"{home}/engine/data"):  # the first server creates it, and no hook can wait for that
-        server = LocalServer(home, environ)
-        try:
-            server.connect(SECONDS).close()
-        except OSError:
-            return False  # no socket or no process can be made here: the command does without
-        signal.signal(signal.SIGALRM, _end)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        if text := _text(server, environ):
-            sys.stdout.write(printed(text, as_json=arguments[2:] != []) + "\n")
+    if not _has_database(environ, home, lines):  # the first server creates it, and no hook can wait for that
+        return True
+    server = LocalServer(home, environ)
+    try:
+        server.connect(SECONDS).close()
+    except OSError:
+        return False  # no socket or no process can be made here: the command does without
+    signal.signal(signal.SIGALRM, _end)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    if text := _text(server, environ):
+        sys.stdout.write(printed(text, as_json=arguments[2:] != []) + "\n")
     return True
+
+
+def _has_database(environ: Mapping[str, str], home: str, lines: Sequence[bytes]) -> bool:
+    stated = environ.get("FOLKLORE_DATABASE_URL") or any(line.startswith(b"database_url") for line in lines)
+    return bool(stated) or os.path.exists(f"{home}/engine/data")
 
 
 def _settings(config: str | None, home: str) -> list[bytes] | None:

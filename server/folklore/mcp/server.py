@@ -79,17 +79,10 @@ class _Handlers:
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
-        offered = {tool.name: tool for tool in self._offered()}
-        tool = offered.get(params.name) or self._hidden.get(params.name)
-        if tool is None:
-            raise MCPError(
-                types.INVALID_PARAMS, f"There is no tool {params.name[:60]!r}. There are {', '.join(offered)}."
-            )
+        tool, meta, operations = self._tool(params.name), ctx.meta or {}, _ResultKeeper(self._service)
         started, outcome = perf_counter(), "cancelled"
         try:
             arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
-            meta = ctx.meta or {}
-            operations = _ResultKeeper(self._service)
             value = await tool.run(operations if ANCHORS in meta else self._service, arguments, meta)
             outcome = "ok"
         except ValidationError as error:
@@ -105,12 +98,16 @@ class _Handlers:
         finally:
             self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
         if params.name in self._hidden:  # no content is silence
-            return types.CallToolResult(content=[types.TextContent(type="text", text=value["text"])] if value else [])
+            return types.CallToolResult(content=_text(value["text"]) if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        anchors = {ANCHORS: anchors_json(memories_of(operations.result))} if operations.result is not None else None
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)], structured_content=value, _meta=anchors
-        )
+        return types.CallToolResult(content=_text(text), structured_content=value, _meta=operations.anchors)
+
+    def _tool(self, name: str) -> ToolSpec:
+        offered = {tool.name: tool for tool in self._offered()}
+        tool = offered.get(name) or self._hidden.get(name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {name[:60]!r}. There are {', '.join(offered)}.")
+        return tool
 
     async def list_resources(self, _ctx: Context, _params: Page) -> types.ListResourcesResult:
         """List the resources."""
@@ -146,9 +143,18 @@ class _ResultKeeper:
         self.result = result
         return result
 
+    @property
+    def anchors(self) -> dict[str, object] | None:
+        """The part of an answer with the anchors of its memories, if it was kept."""
+        return None if self.result is None else {ANCHORS: anchors_json(memories_of(self.result))}
+
+
+def _text(text: str) -> list[types.ContentBlock]:
+    return [types.TextContent(type="text", text=text)]
+
 
 def _error(message: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
+    return types.CallToolResult(content=_text(message), is_error=True)
 
 
 def _parsed(tool: ToolSpec, raw: Mapping[str, Any]) -> dict[str, Any]:

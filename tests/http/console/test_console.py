@@ -16,7 +16,7 @@ from tests.servers import on_http, on_stdio, watched
 from tests.team import Team
 from tests.visitor import texts, visiting
 
-PAGES = ("/", *sorted({page.path for page in routes.PAGES if page.method == "GET"} - {"/"}))
+PAGES = ("/", *sorted({page.path for page in routes.PAGES if page.get} - {"/"}))
 SECRET_TEXT = "The mole is closed in November."
 
 

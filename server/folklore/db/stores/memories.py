@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import memory_of, seen
 from folklore.db.stores.models import KnownModel, register
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
@@ -96,6 +96,11 @@ class ListingOrder:
     by: Literal["happened", "updated", "trending"] = "happened"
     ascending: bool = False
 
+    @property
+    def variants(self) -> str:
+        """The variants of the statement."""
+        return f"{self.by}:{'oldest' if self.ascending else 'newest'}"
+
     @classmethod
     def of(cls, sort: Sort) -> ListingOrder:
         """Return the order for the argument `sort`."""
@@ -150,18 +155,13 @@ class Memories:
 
         The tags, sessions and sources of several namespaces are looked up at once, in indexes of their own.
         """
-        name = f"memories/list:{order.by}:{'oldest' if order.ascending else 'newest'}"
-        statement, values = seen(name, filters, now)
+        statement, values = seen(f"memories/list:{order.variants}", filters, now)
         together = filters.tags or filters.source_prefix or filters.equal.get("session")
         of = ":one" if len(namespaces) == 1 else ":together" if together else ""
+        plans: Plans = "kept" if filters.empty else "fresh"
+        after = {"after_time": cursor and cursor.time, "after_id": cursor and cursor.id}
         rows = await self._database.rows(
-            f"{statement}{of}",
-            "kept" if filters.empty else "fresh",
-            namespaces=list(namespaces),
-            after_time=None if cursor is None else cursor.time,
-            after_id=None if cursor is None else cursor.id,
-            fetch=limit + 1,
-            **values,
+            f"{statement}{of}", plans, namespaces=list(namespaces), fetch=limit + 1, **after, **values
         )
         page = rows[:limit]
         return Listing(

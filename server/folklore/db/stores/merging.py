@@ -63,18 +63,14 @@ class Merge(Transaction):
         await self._close_duplicates(list(plan.duplicates))
         for language in self._from.languages:
             await self.target.add_language(language=language)
-        sessions = await self.rows("merging/sessions")
-        shared, positions = [row["session"] for row in sessions], [row["position"] for row in sessions]
+        rows = await self.rows("merging/sessions")
+        sessions = {"sessions": [row["session"] for row in rows], "positions": [row["position"] for row in rows]}
         batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
         for number, batch in enumerate(batches):
             advance(number, len(batches))
             await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, reason_of(self._from.name)))
             duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
-            texts = {"duplicates": duplicates.keys(), "of": duplicates.values()}
-            await self.rows("merging/memories", ids=batch, **texts, sessions=shared, positions=positions)
-            await self.rows("postings/insert", namespace=self._into.id, ids=batch)
-            for part in ("embeddings", "revisions", "keys", "usage", "injections"):
-                await self.rows(f"merging/{part}", ids=batch)
+            await self._insert(batch, duplicates=duplicates.keys(), of=duplicates.values(), **sessions)
         for batch in batches:  # a relation needs both of its memories
             await self.rows("merging/relations", ids=batch)
         await self.rows("merging/clear_successors", namespace=self._into.id)
@@ -83,6 +79,13 @@ class Merge(Transaction):
             await self.rows("postings/delete", ids=batch)
             await self.rows("memories/delete", ids=batch)
         await self.target.audit("namespace_merge", amount=len(plan.moved), detail=self._from.name)
+
+    async def _insert(self, batch: Sequence[UUID], **values: object) -> None:
+        """Insert memories into the target, with the rows that belong to each alone."""
+        await self.rows("merging/memories", ids=batch, **values)
+        await self.rows("postings/insert", namespace=self._into.id, ids=batch)
+        for part in ("embeddings", "revisions", "keys", "usage", "injections"):
+            await self.rows(f"merging/{part}", ids=batch)
 
     async def delete_source(self) -> None:
         """Hide the source with what stayed behind, but for its audit log, which moves. Three statements."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 from uuid import UUID
 
 from cachetools import TTLCache
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Database, Row, Session
 from folklore.db.rows import made
 from folklore.db.store import Store, Transaction, column, many, number
 from folklore.db.stores.events.audit import log_entry
@@ -40,6 +40,11 @@ class Listed(list[NamespaceInfo]):
     """Namespaces, never changed and equal to themselves alone, so that what thousands of them make can be cached."""
 
     __hash__, __eq__ = object.__hash__, object.__eq__  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Self:
+        """Return those of the rows of namespaces/find."""
+        return cls(NamespaceInfo(id_, name, tuple(languages), *rest) for id_, name, languages, *rest, _ in rows if id_)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -90,11 +95,7 @@ class Namespaces(Store):
         rows = await self._database.rows("namespaces/find", **values)
         if cached is not None and rows[0]["state"] == state and rows[0]["id"] is None:
             return cached
-        listed = Listed(
-            NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
-            for id_, name, languages, empty, model, shared, _ in rows
-            if id_ is not None
-        )
+        listed = Listed.of(rows)
         if names is None and listed:
             self.known[None] = rows[0]["state"], listed, [space.id for space in listed if space.empty]
         return listed

@@ -129,14 +129,15 @@ class _Ending:
         """End the server if it is time."""
         for guard in self._guards:
             await guard.close_overdue()
-        if self._released is None:
-            is_removed = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
-            over = self.serving.is_stopping or is_removed or self._is_idle(self._idle_seconds)
-            if over and (is_removed or self._inode is None or self._server.release(self._inode)):
-                self._released = time.monotonic()
-                log.info("ending", told=self.serving.is_stopping, removed=is_removed)
-        elif self._is_idle(_QUIET_SECONDS) or time.monotonic() - self._released > _LAST_SECONDS:
-            self.serving.should_exit = True
+        if self._released is not None:
+            late = time.monotonic() - self._released > _LAST_SECONDS
+            self.serving.should_exit |= late or self._is_idle(_QUIET_SECONDS)
+            return
+        is_removed = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
+        over = self.serving.is_stopping or self._is_idle(self._idle_seconds)
+        if is_removed or (over and (self._inode is None or self._server.release(self._inode))):
+            self._released = time.monotonic()
+            log.info("ending", told=self.serving.is_stopping, removed=is_removed)
 
     def _is_idle(self, seconds: float) -> bool:
         return all(guard.is_idle(seconds) for guard in self._guards)

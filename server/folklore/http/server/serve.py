@@ -111,16 +111,17 @@ def bind(host: str, port: int) -> list[socket.socket]:
             sockets.append(listener)
         except OSError as error:  # e.g. `localhost` in a container without IPv6
             failed = error
-    if sockets:
-        return sockets
-    assert failed is not None
+    if failed is not None and not sockets:
+        raise _unusable(host, port, failed) from failed
+    return sockets
+
+
+def _unusable(host: str, port: int, error: OSError) -> ConfigInvalid:
+    reason = f"{host}:{port} cannot be listened on ({error.strerror or error})."
+    if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        return ConfigInvalid("http.host", reason, hint="Choose another by --host.")
     under_make = ", or `make run PORT=…`" if "MAKELEVEL" in os.environ else ""
-    wrong = "http.port" if failed.errno in (errno.EADDRINUSE, errno.EACCES) else "http.host"
-    raise ConfigInvalid(
-        wrong,
-        f"{host}:{port} cannot be listened on ({failed.strerror or failed}).",
-        hint=f"Choose another by --{wrong.removeprefix('http.')}{under_make if wrong == 'http.port' else ''}.",
-    ) from failed
+    return ConfigInvalid("http.port", reason, hint=f"Choose another by --port{under_make}.")
 
 
 def uvicorn_config(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from folklore.http.console.page_routes import get
 from folklore.http.console.pages.projects import Projects
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import FiltersRequest, ListNamespacesRequest, ListRequest, OverviewRequest
@@ -79,6 +78,3 @@ def _people(changes: Sequence[AuthorChanges]) -> Sequence[tuple[str, Sequence[st
     for change in changes:
         by_name.setdefault(change.author, []).append(f"{DONE[change.action]} {change.memories:,}")
     return list(by_name.items())[:_PEOPLE]
-
-
-ROUTES = [get("/", show)]

@@ -6,7 +6,6 @@ from itertools import groupby
 
 from starlette.responses import Response
 
-from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit, number_of
 from folklore.memory.requests import InjectedRequest
 from folklore.memory.results import InjectedText
@@ -56,6 +55,3 @@ def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
     ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
     grouped = groupby(ordered, key=lambda text: (text.author, text.session))
     return [Session(session, author, list(group)) for (author, session), group in grouped]
-
-
-ROUTES = [get("/injected", show)]

@@ -11,7 +11,6 @@ from uuid import UUID
 from starlette.responses import Response
 
 from folklore.errors import NotFound
-from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit
 from folklore.memory import serializers
 from folklore.memory.permissions import role_in
@@ -145,6 +144,3 @@ def shown_changes(history: History) -> Iterator[Change]:
                 changed.append((name.replace("_", " "), lines))
         yield Change(revision, changed)
         following |= revision.before
-
-
-ROUTES = [get("/memories/{id}", show)]

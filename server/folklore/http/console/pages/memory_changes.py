@@ -15,7 +15,6 @@ from folklore.http.console.fields import (
     stated_values,
     untouched,
 )
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit, number_of
 from folklore.memory import requests
@@ -247,26 +246,3 @@ async def _edit_form(
 
 async def _erase_form(visit: Visit, details: MemoryDetails, error: FolkloreError | None = None) -> Response:
     return await visit.render("memory_erase.html", details=details, memory=details.memory, error=error)
-
-
-_MEMORY = "/memories/{id}"
-ROUTES = [
-    get("/new", new),
-    post("/new", store),
-    get(f"{_MEMORY}/edit", edit),
-    post(f"{_MEMORY}/edit", save),
-    post(f"{_MEMORY}/pin", pin),
-    get(f"{_MEMORY}/undo", ask_undo),
-    post(f"{_MEMORY}/undo", undo),
-    get(f"{_MEMORY}/forget", ask_forget),
-    post(f"{_MEMORY}/forget", forget),
-    get(f"{_MEMORY}/erase", ask_erase),
-    post(f"{_MEMORY}/erase", erase),
-    get(f"{_MEMORY}/supersede", ask_supersede),
-    post(f"{_MEMORY}/supersede", supersede),
-    get(f"{_MEMORY}/relate", choose),
-    post(f"{_MEMORY}/relate", relate),
-    post(f"{_MEMORY}/unrelate", unrelate),
-    get(f"{_MEMORY}/merge", choose),
-    post(f"{_MEMORY}/merge", merge),
-]

@@ -2,7 +2,6 @@
 
 from starlette.responses import Response
 
-from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit
 from folklore.jobs import definitions
 from folklore.memory.requests import BackupsRequest, ChecksRequest, EmbeddingsRequest, JobsRequest, SizesRequest
@@ -26,6 +25,3 @@ async def show(visit: Visit) -> Response:
         shown_tables=_TABLES,
         backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if owner else None,
     )
-
-
-ROUTES = [get("/operate", show)]

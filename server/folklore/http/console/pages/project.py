@@ -5,7 +5,6 @@ from uuid import UUID
 from starlette.responses import Response
 
 from folklore.errors import InvalidInput, NotFound
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
 from folklore.memory import requests
 from folklore.memory.permissions import require, require_owner, role_in
@@ -141,19 +140,3 @@ def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRe
 def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
     form = visit.form if visit.form else visit.query
     return requests.MergeNamespacesRequest(name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1")
-
-
-ROUTES = [
-    get("/project", show),
-    post("/project/rename", rename),
-    post("/project/describe", describe),
-    post("/project/share", share),
-    get("/project/tag", ask_rename_tag),
-    post("/project/tag", rename_tag),
-    get("/project/merge", ask_merge),
-    post("/project/merge", merge),
-    get("/project/delete", ask_delete),
-    post("/project/delete", delete),
-    get("/project/erase", ask_erase),
-    post("/project/erase", erase),
-]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from folklore.errors import InvalidInput
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
 from folklore.memory import requests
 from folklore.memory.permissions import require_owner, role_in
@@ -104,12 +103,3 @@ async def import_file(visit: Visit) -> Response:
     return await visit.render(
         "import.html", report=request.report, dry_run=dry_run, project=project, on_conflict=request.on_conflict
     )
-
-
-ROUTES = [
-    get("/projects", show),
-    post("/projects", create),
-    post("/projects/restore", restore),
-    get("/projects/import", show_import),
-    post("/projects/import", import_file),
-]

@@ -9,7 +9,6 @@ from uuid import UUID
 from starlette.responses import JSONResponse, Response
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory import requests
 from folklore.memory.ids import id_of
@@ -198,12 +197,3 @@ def _reason(text: str) -> ReviewReason:
     if text not in get_args(ReviewReason):
         raise InvalidInput("reason", f"must be one of {', '.join(get_args(ReviewReason))}.")
     return cast("ReviewReason", text)
-
-
-ROUTES = [
-    get("/review", show),
-    post("/review/statement", store_or_drop),
-    post("/review/preview", preview),
-    post("/review/apply", apply),
-    post("/review/undo", undo),
-]

@@ -1,7 +1,9 @@
 """Routes of the console: the pages, the static files, and the call of a page."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from functools import partial
 from hmac import compare_digest
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -13,7 +15,6 @@ from starlette.types import Scope
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
 from folklore.http.console.guard import Visitor
-from folklore.http.console.page_routes import PageRoute, get, post
 from folklore.http.console.pages import (
     home,
     injected,
@@ -52,9 +53,62 @@ from folklore.text import names
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_MODULES = (home, injected, memory, memory_changes, operate, project, projects, review, search, team, timeline, why)
-PAGES: list[PageRoute] = [page for module in _MODULES for page in module.ROUTES]
 _CACHING = "public, max-age=31536000, immutable"
+
+
+class PageRoute(NamedTuple):
+    """Path below the console with its handlers. A GET changes nothing; a POST comes from a form of the console."""
+
+    path: str
+    get: Handler | None
+    post: Handler | None = None
+
+
+PAGES = [
+    PageRoute(*row)
+    for row in (
+        ("/", home.show),
+        ("/injected", injected.show),
+        ("/memories/{id}", memory.show),
+        ("/new", memory_changes.new, memory_changes.store),
+        ("/memories/{id}/edit", memory_changes.edit, memory_changes.save),
+        ("/memories/{id}/pin", None, memory_changes.pin),
+        ("/memories/{id}/undo", memory_changes.ask_undo, memory_changes.undo),
+        ("/memories/{id}/forget", memory_changes.ask_forget, memory_changes.forget),
+        ("/memories/{id}/erase", memory_changes.ask_erase, memory_changes.erase),
+        ("/memories/{id}/supersede", memory_changes.ask_supersede, memory_changes.supersede),
+        ("/memories/{id}/relate", memory_changes.choose, memory_changes.relate),
+        ("/memories/{id}/unrelate", None, memory_changes.unrelate),
+        ("/memories/{id}/merge", memory_changes.choose, memory_changes.merge),
+        ("/operate", operate.show),
+        ("/project", project.show),
+        ("/project/rename", None, project.rename),
+        ("/project/describe", None, project.describe),
+        ("/project/share", None, project.share),
+        ("/project/tag", project.ask_rename_tag, project.rename_tag),
+        ("/project/merge", project.ask_merge, project.merge),
+        ("/project/delete", project.ask_delete, project.delete),
+        ("/project/erase", project.ask_erase, project.erase),
+        ("/projects", projects.show, projects.create),
+        ("/projects/restore", None, projects.restore),
+        ("/projects/import", projects.show_import, projects.import_file),
+        ("/review", review.show),
+        ("/review/statement", None, review.store_or_drop),
+        ("/review/preview", None, review.preview),
+        ("/review/apply", None, review.apply),
+        ("/review/undo", None, review.undo),
+        ("/search", search.show),
+        ("/team", team.show),
+        ("/team/tokens", team.show_again, team.create),
+        ("/team/invitations", team.show_again, team.invite),
+        ("/team/revoke", team.confirm_revoke, team.revoke),
+        ("/team/audit", team.show_audit),
+        ("/timeline", timeline.show),
+        ("/why", why.show),
+        ("/presets", None, why.save),
+        ("/presets/delete", None, why.delete),
+    )
+]
 
 
 def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> list[BaseRoute]:
@@ -70,18 +124,15 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
         answer.headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(name, safe='')}.jsonl"
         return answer
 
-    pages: dict[str, dict[str, Handler]] = {}
-    for page in (*PAGES, get("/project/export", export), post("/sign-out", sign_out)):
-        pages.setdefault(page.path, {})[page.method] = page.handler
+    page = partial(_page, team.service)
     return [
         Route("/static/{version}/{name}", _static),
-        _route("/sign-in", {"GET": signing_in.show, "POST": signing_in.sign_in}),
-        _route("/open", {"GET": signing_in.open, "POST": signing_in.confirm_open}),
-        _route(LIVE_PATH, {"GET": _page(team.service, live.show)}),
-        *(
-            _route(path, {method: _page(team.service, handler) for method, handler in handlers.items()})
-            for path, handlers in pages.items()
-        ),
+        _route("/sign-in", signing_in.show, signing_in.sign_in),
+        _route("/open", signing_in.open, signing_in.confirm_open),
+        _route(LIVE_PATH, page(live.show)),
+        _route("/project/export", page(export)),
+        _route("/sign-out", None, page(sign_out)),
+        *(_route(path, get and page(get), post and page(post)) for path, get, post in PAGES),
     ]
 
 
@@ -119,7 +170,9 @@ _MACHINES = ("api", "mcp", "sse", "messages", "healthz", "readyz", "metrics", ".
 _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
-def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Path:
+def _route(path: str, get: Endpoint | None, post: Endpoint | None = None) -> Path:
+    endpoints = {method: endpoint for method, endpoint in (("GET", get), ("POST", post)) if endpoint is not None}
+
     async def endpoint(request: Request) -> Response:
         return await endpoints["GET" if request.method == "HEAD" else request.method](request)
 

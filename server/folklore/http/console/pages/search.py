@@ -17,7 +17,6 @@ from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
 
 from folklore.errors import InvalidInput
-from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory.context import ALL
 from folklore.memory.requests import FiltersRequest, ListRequest, RecallRequest, Returns, SearchRequest
@@ -186,16 +185,16 @@ def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] |
 
 
 def _summary(question: Question, answer: Answer) -> str:
-    total, count = len(answer.memories), min(len(answer.memories), question.limit)
+    total, count, asked = len(answer.memories), min(len(answer.memories), question.limit), question.has_question
     if not total:
-        return "No memory matches." if question.has_question or question.filters else "Nothing has been stored yet."
-    order = "best" if question.has_question else "older" if question.cursor else "newest"
+        return "No memory matches." if asked or question.filters else "Nothing has been stored yet."
+    first, further = ("best", "a narrower question finds others") if asked else ("newest", "there are older ones")
+    order = "older" if question.cursor and not asked else first
     if answer.cursor is not None:
-        further = "a narrower question finds others" if question.has_question else "there are older ones"
         return f"The {order} {count} memories; {further if count == total else 'there are more'}."
     if count < total:
         return f"The {order} {count} of {total} memories."
-    return f"{amount(total, 'memory')}, {'best' if question.has_question else 'newest'} first."
+    return f"{amount(total, 'memory')}, {first} first."
 
 
 # Results
@@ -251,6 +250,3 @@ def _chips(visit: Visit, question: Question, name: str, counts: Counter[str]) ->
         Chip(value, counts.get(value, 0), visit.url("search", **question.toggled(name, value)), value in on)
         for value in (*on, *off)
     ]
-
-
-ROUTES = [get("/search", show)]

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from folklore import pip_install
 from folklore.db.stores.events.audit import WRITES
 from folklore.errors import InvalidInput, Refused
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit
 from folklore.memory import requests
 from folklore.memory.ids import id_of
@@ -175,15 +174,3 @@ def _own_address(visit: Visit) -> str:
     path = urlsplit(headers.get("referer", "")).path
     prefix = path.removesuffix("/team") if path.endswith("/team") else ""
     return f"{headers['origin']}{prefix}"
-
-
-ROUTES = [
-    get("/team", show),
-    post("/team/tokens", create),
-    get("/team/tokens", show_again),
-    post("/team/invitations", invite),
-    get("/team/invitations", show_again),
-    get("/team/revoke", confirm_revoke),
-    post("/team/revoke", revoke),
-    get("/team/audit", show_audit),
-]

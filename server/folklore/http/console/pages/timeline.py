@@ -7,7 +7,6 @@ from typing import Any, get_args
 from starlette.responses import Response
 
 from folklore.errors import InvalidInput
-from folklore.http.console.page_routes import get
 from folklore.http.console.render import day
 from folklore.http.console.visit import Visit
 from folklore.memory.requests import ActivityRequest
@@ -57,6 +56,3 @@ def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
 def shared(visit: Visit) -> dict[str, Any]:
     """Return what the template of an event needs: the filters of the address, and words for actions."""
     return {"choices": {name: visit.query.get(name) or None for name in ("project", "author", "kind")}, "done": DONE}
-
-
-ROUTES = [get("/timeline", show)]

@@ -1,13 +1,12 @@
 """Page Why: the steps that led to the answer of a question, and the effect of other weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from starlette.responses import Response
 
 from folklore.errors import InvalidInput
-from folklore.http.console.page_routes import get, post
 from folklore.http.console.visit import Visit, number_of
 from folklore.memory import requests
 from folklore.memory.context import ALL
@@ -70,22 +69,24 @@ async def show(visit: Visit) -> Response:
     texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
     weights = {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
     explanation = await _explained(visit, question, project, preset, weights) if question else None
-    values = next((item.numbers for item in presets if item.name == preset), {})
+    candidates, rows = ([], []) if explanation is None else (explanation.candidates, _rows(explanation))
+    numbers = {item.name: item.numbers for item in presets}
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
         project=project,
         preset=preset,
         presets=presets,
-        sliders=[
-            Slider(name, label, weights.get(name, values.get(name, 0.0)), most, name in weights)
-            for name, most, label in SLIDERS
-        ],
+        sliders=_sliders({**numbers.get(preset, {}), **weights}, weights),
         changed=weights,
         explanation=explanation,
-        texts={} if explanation is None else {item.memory.id: item.memory for item in explanation.candidates},
-        rows=[] if explanation is None else _rows(explanation),
+        texts={item.memory.id: item.memory for item in candidates},
+        rows=rows,
     )
+
+
+def _sliders(values: Mapping[str, float], changed: Container[str]) -> list[Slider]:
+    return [Slider(name, label, values.get(name, 0.0), most, name in changed) for name, most, label in SLIDERS]
 
 
 async def _explained(visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]) -> Explanation:
@@ -137,6 +138,3 @@ def _bars(candidate: ExplainedCandidate, most: float) -> list[Bar]:
         bars.append(Bar(name, group_of(name), value, round(x, 2), width))
         x += width
     return bars
-
-
-ROUTES = [get("/why", show), post("/presets", save), post("/presets/delete", delete)]
