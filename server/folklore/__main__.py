@@ -3,8 +3,11 @@
 import os
 import sys
 
+from folklore.lazy import Lazy
 from folklore.local.forked import exit_code
 from folklore.local.session_start import answered
+
+cli = Lazy("folklore.cli.main")  # the start of a session need not wait for it
 
 
 def main() -> None:
@@ -13,9 +16,7 @@ def main() -> None:
         return
     code = exit_code(sys.argv[1:], os.environ)
     if code is None:
-        from folklore.cli.main import main as run  # what the start of a session need not wait for
-
-        run()
+        cli.main()
     sys.exit(code)
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.background import in_background
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, still_starting
-from folklore.lazy import Lazy
+from folklore.lazy import Lazy, tzlocal
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
@@ -25,24 +25,20 @@ from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
 from folklore.text.dates.zones import zone_named
 
-if TYPE_CHECKING:  # imported by `_heavy`
+if TYPE_CHECKING:
+    from folklore import runtime
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.events.usage import UsageEntry
-    from folklore.jobs.scheduler import Scheduler
-    from folklore.memory import usage
+    from folklore.jobs import scheduler as jobs
+    from folklore.memory import context as contexts, usage
     from folklore.memory.context import MemoryContext, RequestContext
     from folklore.runtime import Runtime
-else:
-    usage = Lazy("folklore.memory.usage")
-
+else:  # they import the database driver or numpy: a server answers tools/list before they are there
+    runtime, jobs = Lazy("folklore.runtime"), Lazy("folklore.jobs.scheduler")
+    contexts, usage = Lazy("folklore.memory.context"), Lazy("folklore.memory.usage")
 
 # A request waits so long for a start: clients wait for a minute.
 REQUEST_SECONDS = 25.0
-
-
-def _heavy(module: str) -> Any:
-    """Import a module that imports the database driver or numpy: a server answers tools/list before they are there."""
-    return importlib.import_module(f"folklore.{module}")
 
 
 class App:
@@ -113,27 +109,26 @@ class App:
         EngineFailed, ConfigInvalid.
         """
         self._used.set()
-        runtime = await self.ready(None if self._brief else REQUEST_SECONDS)
-        context: RequestContext = _heavy("memory.context").RequestContext(
-            memory=runtime.memory.view_of(caller.access),
+        parts = await self.ready(None if self._brief else REQUEST_SECONDS)
+        return contexts.RequestContext(
+            memory=parts.memory.view_of(caller.access),
             caller=caller,
             now=self.now(),
             zone=zone or self.zone,
             namespace=namespace,
             project=project,
             retention=self.retention,
-            engine=runtime.where,
+            engine=parts.where,
             copy=copy,
             project_at=project_at,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
             note_pending=self._pending.set,
-            backups=lambda: asyncio.to_thread(_heavy("runtime").backup_files, self.settings),
+            backups=lambda: asyncio.to_thread(runtime.backup_files, self.settings),
             run_jobs=lambda names, dry_run: self.scheduler.run_now(names, dry_run=dry_run),
-            model_of=lambda given: _heavy("runtime").model_of(self.settings, given, remote=caller.token is not None),
+            model_of=lambda given: runtime.model_of(self.settings, given, remote=caller.token is not None),
             clock=self.now,
             edit_notes=self.settings.edit_notes,
         )
-        return context
 
     @cached_property
     def usage(self) -> usage.UsageRecorder:
@@ -191,10 +186,9 @@ class App:
         return None if task is None or not task.done() or _failed(task) else task.result()
 
     async def _start(self) -> Runtime:
-        runtime = await asyncio.to_thread(_heavy, "runtime")
-        await asyncio.to_thread(_heavy, "memory.service.operations")
-        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
-        return started
+        for module in ("runtime", "memory.service.operations"):
+            await asyncio.to_thread(import_module, f"folklore.{module}")
+        return await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
 
     def start_jobs(self) -> None:
         """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
@@ -208,37 +202,34 @@ class App:
         await self.scheduler.run_forever(self._used, self._pending)
 
     @cached_property
-    def scheduler(self) -> Scheduler:
+    def scheduler(self) -> jobs.Scheduler:
         """The scheduler of this process."""
-        options = _heavy("runtime").job_options(self.settings)
+        options = runtime.job_options(self.settings)
         # A Postgres elsewhere has backups of its own.
         backed_up = self.settings.backup.keep > 0 and self.settings.database_url is None
         optional = frozenset((*self.settings.jobs.optional, *(["backup"] if backed_up else [])))
-        scheduler: Scheduler = _heavy("jobs.scheduler").Scheduler(
-            self._job_database, options, optional, self.session, self.now
-        )
-        return scheduler
+        return jobs.Scheduler(self._job_database, options, optional, self.session, self.now)
 
     @asynccontextmanager
     async def _job_database(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
-        async with _heavy("runtime").job_database(self.settings, await self.ready()) as pair:
+        async with runtime.job_database(self.settings, await self.ready()) as pair:
             yield pair
 
     async def close(self) -> None:
         """Close everything, and stop what is starting."""
         if self._jobs is not None:
-            await _heavy("jobs.scheduler").cancel(self._jobs)
+            await jobs.cancel(self._jobs)
         if self._starting is None:
             return
         if not self._starting.done():
             self._starting.cancel()
         try:
-            runtime = await self._starting
+            parts = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the requests that waited have reported it
             return
         if "usage" in vars(self):
             await self.usage.close()
-        await runtime.close()
+        await parts.close()
 
 
 def working_copy(settings: Settings) -> WorkingCopy:
@@ -257,10 +248,8 @@ def local_zone(settings: Settings) -> ZoneInfo:
             return zone_named(settings.time_zone, "time_zone")
         except InvalidInput as error:
             raise ConfigInvalid("time_zone", "is not a time zone.", hint=error.hint) from None
-    from tzlocal import get_localzone_name
-
     with suppress(ZoneInfoNotFoundError, InvalidInput):  # files that contradict each other, or a TZ without a name
-        return zone_named(get_localzone_name() or "UTC", "TZ")
+        return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")
     return ZoneInfo("UTC")
 
 

@@ -23,10 +23,21 @@ class Lazy(ModuleType):
 
 
 if TYPE_CHECKING:
+    import fcntl as fcntl
+    import subprocess as subprocess
+    from urllib import request as request
+
+    import certifi as certifi
+    import click as click
+    import jinja2 as jinja2
     import numpy as numpy
+    import structlog as structlog
+    import tzlocal as tzlocal
     import yaml as yaml
     from numpy.typing import NDArray as NDArray
 else:
-    numpy = Lazy("numpy")
-    yaml = Lazy("yaml")
+    certifi, click, fcntl, jinja2, numpy, structlog, subprocess, tzlocal, yaml = map(
+        Lazy, ("certifi", "click", "fcntl", "jinja2", "numpy", "structlog", "subprocess", "tzlocal", "yaml")
+    )
+    request = Lazy("urllib.request")
     NDArray = Any  # for annotations, which are never evaluated

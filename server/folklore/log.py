@@ -12,12 +12,10 @@ import sys
 import traceback
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from folklore.errors import FolkloreError
-
-if TYPE_CHECKING:
-    import structlog
+from folklore.lazy import structlog
 
 LogFormat = Literal["json", "console"]
 
@@ -36,8 +34,6 @@ class Logger:
         if method.startswith("_"):  # such as a copy asks for
             raise AttributeError(method)
         if self._logger is None:
-            import structlog  # 0.1 s of processor
-
             _configure_pending()
             self._logger = structlog.get_logger(self._name)
         return getattr(self._logger, method)
@@ -79,10 +75,7 @@ def configure(level: str, form: LogFormat) -> None:
 
     A later `logging.basicConfig` of a library has no effect.
     """
-    import structlog  # here, because it takes 0.05 s
-
     _pending.clear()
-
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -23,6 +23,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.clients.authorities import tls_context
+from folklore.lazy import request
 from folklore.local.server import LocalServer
 
 Message = dict[str, Any]
@@ -185,7 +186,7 @@ class Post:
             failure = error
         finally:
             with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._fail, failure)  # has no effect after an answer
+                self._settle(self.answered.set_exception, failure)  # has no effect after an answer
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
@@ -201,7 +202,7 @@ class Post:
                 body, value = response.read(), None
                 with suppress(ValueError, RecursionError):
                     value = json.loads(body)
-                self._answer(Response(response.status, value))
+                self._settle(self.answered.set_result, Response(response.status, value))
 
     def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         """Read an event stream to its end, so that its connection can be used again."""
@@ -209,20 +210,12 @@ class Post:
             if "method" in message:
                 self._loop.call_soon_threadsafe(self._notify, message)
             else:
-                self._answer(Response(response.status, message))
+                self._settle(self.answered.set_result, Response(response.status, message))
                 if connection.sock is not None:  # else the response owns it: it is the last of its connection
                     connection.sock.settimeout(_DRAINED)
 
-    def _answer(self, response: Response) -> None:
-        self._loop.call_soon_threadsafe(self._succeed, response)
-
-    def _succeed(self, response: Response) -> None:
-        if not self.answered.done():
-            self.answered.set_result(response)
-
-    def _fail(self, error: NoAnswer) -> None:
-        if not self.answered.done():
-            self.answered.set_exception(error)
+    def _settle(self, set_: Callable[[Any], None], value: Response | NoAnswer) -> None:
+        self._loop.call_soon_threadsafe(lambda: None if self.answered.done() else set_(value))
 
 
 def _events(response: HTTPResponse) -> Iterator[Message]:
@@ -250,10 +243,8 @@ def _abort(connection: HTTPConnection) -> None:
 
 def _proxy_for(server: SplitResult) -> SplitResult | None:
     """Return the proxy that the environment or the system sets for a server."""
-    from urllib.request import getproxies, proxy_bypass
-
-    proxy = getproxies().get(server.scheme)
-    if not proxy or proxy_bypass(server.hostname or ""):
+    proxy = request.getproxies().get(server.scheme)
+    if not proxy or request.proxy_bypass(server.hostname or ""):
         return None
     return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
 

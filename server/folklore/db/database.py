@@ -6,8 +6,8 @@ import asyncio
 import copy
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.background import all_of, in_background
-from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
+from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, connected, describe, translated_errors
 from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.shards import Shards
@@ -70,32 +70,28 @@ class PoolStatistics:
     maximum: int
 
 
+@dataclass(eq=False, slots=True)
 class _Pools:
     """The pools of a process: three for its own role and, once a token is used, three for the role of tokens."""
 
-    def __init__(
-        self,
-        dsn: str,
-        limits: PoolLimits,
-        log_query: QueryLogger | None,
-        revive: Revive | None,
-        login_dsn: str | None,
-        outage: Outage,
-    ) -> None:
-        self.limits = limits
-        self._dsn = {False: dsn, True: login_dsn or dsn}
-        self._log_query = log_query
-        self._revive = revive
-        self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}
-        self._opening = asyncio.Lock()
-        self._reviving: asyncio.Task[object] | None = None
-        self._waiting = 0
-        self.outage = outage
-        self.shards = Shards()
+    dsn: str
+    limits: PoolLimits
+    outage: Outage
+    login_dsn: str | None = None
+    log_query: QueryLogger | None = None
+    revive: Revive | None = None
+    shards: Shards = field(default_factory=Shards)
+    _pools: dict[tuple[bool, Plans], asyncpg.Pool] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _reviving: asyncio.Task[object] | None = None
+    _waiting: int = 0
 
     def beside(self, limits: PoolLimits) -> _Pools:
         """Return pools of the same database, for the process's own role alone."""
-        return _Pools(self._dsn[False], limits, None, None, None, self.outage)
+        return _Pools(self.dsn, limits, self.outage)
+
+    def _address(self, tokens: bool) -> str:
+        return (self.login_dsn if tokens else None) or self.dsn
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
@@ -121,7 +117,7 @@ class _Pools:
         settings = _HNSW if limits.statement_cache and plans != "kept" else {}
         first = _INDEX_SCANS.get(plans) if limits.statement_cache else None
         return asyncpg.create_pool(
-            self._dsn[tokens],
+            self._address(tokens),
             min_size=minimum,
             max_size=maximum,
             timeout=limits.connect_timeout,
@@ -171,26 +167,22 @@ class _Pools:
         await connection.fetch(types.sql, *[None for _ in types.parameters])
         if row["distributed"]:  # a statement for several shards of a node opens connections, which takes longer than it
             await connection.execute("reset citus.override_table_visibility; set citus.max_cached_conns_per_worker = 4")
-        if self._log_query is not None:
-            log_query = self._log_query
+        if (log_query := self.log_query) is not None:
             connection.add_query_logger(lambda record: log_query(record.query))
 
     async def connect(self, *, tokens: bool) -> asyncpg.Connection:
         """Open a connection outside the pools."""
         limits = self.limits
         connection = await asyncpg.connect(
-            self._dsn[tokens],
+            self._address(tokens),
             timeout=limits.connect_timeout,
             statement_cache_size=100 if limits.statement_cache else 0,
             server_settings=self._server_settings("fresh"),
         )
-        prepared = False
-        try:
+        with ExitStack() as after_failure:
+            after_failure.callback(connection.terminate)
             await self._prepare(connection)
-            prepared = True
-        finally:
-            if not prepared:
-                connection.terminate()
+            after_failure.pop_all()
         return connection
 
     async def connect_to_build(self, shared: int | None) -> asyncpg.Connection:
@@ -198,7 +190,7 @@ class _Pools:
         memory = _ALONE if shared is None else max(shared, _SHARED)
         alone = {"max_parallel_maintenance_workers": "0"} if shared is None else {}
         return await asyncpg.connect(
-            self._dsn[False],
+            self.dsn,
             timeout=self.limits.connect_timeout,
             statement_cache_size=0,
             server_settings={"application_name": "folklore", "statement_timeout": "0"}
@@ -210,15 +202,10 @@ class _Pools:
 
         On a connection outside the pools, all of which may be waiting.
         """
-        with suppress(*DRIVER_ERRORS):
-            connection = await asyncpg.connect(
-                self._dsn[tokens], timeout=self.limits.connect_timeout, command_timeout=self.limits.connect_timeout,
-                statement_cache_size=0,
-            )  # fmt: skip
-            try:
+        with suppress(FolkloreError):
+            seconds = self.limits.connect_timeout
+            async with connected(self._address(tokens), seconds, command_timeout=seconds) as connection:
                 return bool(await connection.fetchval(statement("server/cancel_locked").sql, pid))
-            finally:
-                await connection.close(timeout=5)
         return False
 
     async def acquire(self, tokens: bool, plans: Plans) -> tuple[asyncpg.Pool, Any]:
@@ -253,11 +240,11 @@ class _Pools:
 
     async def _acquire_again(self, pool: asyncpg.Pool, error: Exception, period: int) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
-        if self._revive is None:
+        if self.revive is None:
             self.outage.failed(describe(error), period)
             raise error
         try:
-            await self._revived(self._revive)
+            await self._revived(self.revive)
             return await self._acquire(pool)
         except (FolkloreError, *DRIVER_ERRORS) as last:
             self.outage.failed(describe(last), period)
@@ -275,8 +262,8 @@ class _Pools:
 
     async def renew(self) -> None:
         """Start the embedded engine if it has stopped, and use new connections from now on."""
-        if self._revive is not None:
-            await self._revived(self._revive)
+        if self.revive is not None:
+            await self._revived(self.revive)
             for pool in set(self._pools.values()):
                 await pool.expire_connections()
 
@@ -300,6 +287,7 @@ class _Pools:
                 pool.terminate()
 
 
+@dataclass(eq=False)
 class Database:
     """Sessions on one database.
 
@@ -315,22 +303,19 @@ class Database:
     role for tokens. They have pools of their own: a plan made in one role is not valid in another.
     """
 
-    def __init__(
-        self,
-        dsn: str,
-        limits: PoolLimits = PoolLimits(),
-        log_query: QueryLogger | None = None,
-        revive: Revive | None = None,
-        login_dsn: str | None = None,
-        require_space: Callable[[], None] = lambda: None,
-        require_data: Callable[[], None] = lambda: None,
-        name: str = "database",
-    ) -> None:
-        outage = Outage(f"{name}_unreachable", f"{name}_reachable_again")
-        self._pools = _Pools(dsn, limits, log_query, revive, login_dsn, outage)
-        self.require_space = require_space  # raises DiskFull; called before each transaction that writes
-        self._require_data = require_data  # raises DataMissing; called before each of them and after its commit
-        self.token_key: str | None = None
+    dsn: str
+    limits: PoolLimits = PoolLimits()
+    log_query: QueryLogger | None = None
+    revive: Revive | None = None
+    login_dsn: str | None = None
+    require_space: Callable[[], None] = lambda: None  # raises DiskFull; called before each transaction that writes
+    require_data: Callable[[], None] = lambda: None  # raises DataMissing; called before each of them and after it
+    name: str = "database"
+    token_key: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        outage = Outage(f"{self.name}_unreachable", f"{self.name}_reachable_again")
+        self._pools = _Pools(self.dsn, self.limits, outage, self.login_dsn, self.log_query, self.revive)
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable."""
@@ -419,9 +404,9 @@ class Database:
                 yield session
         except DatabaseUnavailable:
             self.require_space()  # the cause, if it is one of these
-            self._require_data()
+            self.require_data()
             raise
-        self._require_data()
+        self.require_data()
 
     async def confirm_data(self) -> None:
         """Raise DataMissing if the data of the embedded engine was removed.
@@ -429,10 +414,10 @@ class Database:
         If there is other data, as after an upgrade by another process, its engine is joined by new connections.
         """
         try:
-            self._require_data()
+            self.require_data()
         except DataMissing:
             await self._pools.renew()
-            self._require_data()
+            self.require_data()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:
@@ -540,15 +525,16 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
     async def connect(pool: asyncpg.Pool) -> None:
         await pool
 
-    success = False
-    try:
+    with ExitStack() as after_failure:
+        for pool in pools:
+            after_failure.callback(_terminate, pool)
         await all_of(*map(connect, pools))
-        success = True
-    finally:
-        if not success:
-            for pool in pools:
-                with suppress(asyncpg.InterfaceError):  # one that was not opened
-                    pool.terminate()
+        after_failure.pop_all()
+
+
+def _terminate(pool: asyncpg.Pool) -> None:
+    with suppress(asyncpg.InterfaceError):  # one that was not opened
+        pool.terminate()
 
 
 async def _keep_settings(_connection: asyncpg.Connection) -> None:

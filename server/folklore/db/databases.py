@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
 
-from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, translate, translated_errors
+from folklore.db.driver_errors import DRIVER_ERRORS, connected, translate, translated_errors
 from folklore.db.session import Row
 from folklore.db.sql_loader import statement
 from folklore.errors import Conflict, DatabaseUnavailable, Refused
 
+_connected = partial(connected, server_settings={"application_name": "folklore"})
 # Which database of the server manages the others, and the key of its advisory lock ("fork" in ASCII).
 MAINTENANCE, _LOCK = "postgres", 0x666F726B
 _LONGEST_NAME, _RANDOM_BYTES = 63, 4
@@ -41,7 +43,7 @@ class Cluster:
 
 async def read_cluster(dsn: str) -> Cluster:
     """Read what a server has, without the scratch databases that a killed process has left."""
-    async with closed_after(_connected(dsn)) as connection:
+    async with _connected(dsn) as connection:
         roles = await _rows(connection, "backup/roles")
         scratch = _beginning(urlsplit(dsn).path.lstrip("/"), "scratch")
         databases = await _rows(connection, "backup/all_databases", scratch=scratch)
@@ -50,7 +52,7 @@ async def read_cluster(dsn: str) -> Cluster:
 
 async def copy_settings(dsn: str, target: str) -> list[str]:
     """Set on another server what `alter system` has set on this one; return the names of settings it does not take."""
-    async with closed_after(_connected(dsn)) as source, closed_after(_connected(target)) as connection:
+    async with _connected(dsn) as source, _connected(target) as connection:
         rejects = []
         for row in await _rows(source, "backup/own_settings"):
             try:
@@ -62,19 +64,19 @@ async def copy_settings(dsn: str, target: str) -> list[str]:
 
 async def has_tables(dsn: str) -> bool:
     """Return True if a database has tables other than those of extensions."""
-    async with closed_after(_connected(dsn)) as connection:
+    async with _connected(dsn) as connection:
         return bool(await _rows(connection, "backup/tables"))
 
 
 async def has_schema(dsn: str) -> bool:
     """Return True if Folklore's migrations were applied to a database."""
-    async with closed_after(_connected(dsn)) as connection:
+    async with _connected(dsn) as connection:
         return bool((await _rows(connection, "backup/has_schema"))[0]["has_schema"])
 
 
 async def drop_database(dsn: str, name: str) -> None:
     """Drop a database of a server and end its sessions."""
-    async with closed_after(_connected(address_of(dsn, MAINTENANCE))) as connection:
+    async with _connected(address_of(dsn, MAINTENANCE)) as connection:
         for row in await _rows(connection, "backup/drop_database", name=name):
             await connection.execute(row["command"])
 
@@ -98,10 +100,10 @@ class Databases:
     @asynccontextmanager
     async def managed(cls, dsn: str) -> AsyncIterator[Databases]:
         """Manage the databases of a server for the length of the block. Raises Conflict while another process does."""
-        async with closed_after(_connected(dsn)) as server:
+        async with _connected(dsn) as server:
             current = await server.fetchval("select current_database()")
             command = (await _rows(server, "backup/create_database"))[0]["command"]
-        async with closed_after(_connected(address_of(dsn, MAINTENANCE))) as connection:
+        async with _connected(address_of(dsn, MAINTENANCE)) as connection:
             if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
                 raise Conflict(
                     "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
@@ -169,7 +171,7 @@ class Databases:
 
     async def _end_sessions(self) -> None:
         """End the sessions of both databases again and again; renaming one waits some seconds for their end."""
-        async with closed_after(_connected(address_of(self._dsn, MAINTENANCE))) as connection:
+        async with _connected(address_of(self._dsn, MAINTENANCE)) as connection:
             while True:
                 await _rows(connection, "backup/end_sessions", names=[self.current, self.scratch])
                 await asyncio.sleep(_PAUSE)
@@ -187,10 +189,6 @@ def _beginning(current: str, use: str) -> str:
     """Return the name of such a database without its random end; a long name is cut, as Postgres would."""
     end = f"_{use}_"
     return current.encode()[: _LONGEST_NAME - len(end) - 2 * _RANDOM_BYTES].decode(errors="ignore") + end
-
-
-def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:
-    return asyncpg.connect(dsn, timeout=10, statement_cache_size=0, server_settings={"application_name": "folklore"})
 
 
 async def _rows(connection: asyncpg.Connection, name: str, /, **values: object) -> list[Row]:

@@ -1,11 +1,10 @@
 """Distribution of the tables over the nodes of a Citus cluster."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 
 import asyncpg
 
-from folklore.db.driver_errors import closed_after
+from folklore.db.driver_errors import connected
 from folklore.db.sql_loader import statement
 from folklore.errors import Refused
 from folklore.phases import phase
@@ -22,7 +21,7 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
     """
     done: dict[str, Sequence[str]] = {}
     for step in ("settings", "functions", "tables"):
-        async with _connected(dsn) as connection:  # settings of the role hold for new connections
+        async with connected(dsn) as connection:  # settings of the role hold for new connections
             done[step] = await _commands_of(connection, step)
             with phase(f"Distributing: {step}") as advance:
                 async with connection.transaction():
@@ -36,7 +35,7 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
 
 async def placed(dsn: str) -> Mapping[str, str]:
     """Return where each table is, and the settings of roles that are missing; nothing without a cluster."""
-    async with _connected(dsn) as connection:
+    async with connected(dsn) as connection:
         if not await connection.fetchval(statement("backup/is_cluster").sql):
             return {}
         rows = await connection.fetch(statement("distribute/placed").sql)
@@ -72,7 +71,3 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
 async def _commands(connection: asyncpg.Connection, *names: str) -> list[str]:
     rows = [row for name in names for row in await connection.fetch(statement(f"distribute/{name}").sql)]
     return [row["command"] for row in rows]
-
-
-def _connected(dsn: str) -> AbstractAsyncContextManager[asyncpg.Connection]:
-    return closed_after(asyncpg.connect(dsn, timeout=10, statement_cache_size=0))

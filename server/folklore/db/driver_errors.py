@@ -2,8 +2,9 @@
 
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import Any
 
 import asyncpg
 
@@ -33,50 +34,38 @@ async def closed_after(connecting: Awaitable[asyncpg.Connection]) -> AsyncIterat
             await connection.close(timeout=5)
 
 
+def connected(dsn: str, timeout: float = 10.0, **options: Any) -> AbstractAsyncContextManager[asyncpg.Connection]:
+    """Open a connection outside the pools for the length of a block, whose errors are translated."""
+    return closed_after(asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0, **options))
+
+
 def translate(error: BaseException) -> FolkloreError:
     """Return Folklore's error for one of DRIVER_ERRORS."""
-    if _is_lost_connection(error):
-        return DatabaseUnavailable(
-            "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
-            hint="Try again in a moment; a text that was stored already is not stored twice.",
-        )
-    for kinds, make in _TRANSLATIONS:
-        if isinstance(error, kinds):
-            return make(error)
-    return DatabaseUnavailable(
-        f"The database cannot be reached ({describe(error)}).",
-        hint="Check that it runs and that database_url is right; `folklore doctor` checks both.",
-    )
+    name, hint = type(error).__name__, None
+    match error:
+        case _ if _is_lost_connection(error):
+            text = "The database is unavailable: it is being started or stopped, or the connection to it was lost."
+            hint = "Try again in a moment; a text that was stored already is not stored twice."
+        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
+            return ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again.")
+        case asyncpg.DataError():
+            return InvalidInput("value", f"was refused by Postgres ({name}).")
+        case asyncpg.QueryCanceledError():
+            text = "The database took too long and the statement was cancelled."
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            text = "The database has no room left; nothing was written."
+        case asyncpg.InvalidPasswordError():
+            text, hint = "The database refused the user or password.", "Check the database_url."
+        case asyncpg.InsufficientPrivilegeError():
+            text = f"The database role lacks a privilege: {error}."
+        case asyncpg.PostgresError() | asyncpg.InterfaceError():
+            text = f"The database failed ({name}): {error}"
+        case _:
+            text = f"The database cannot be reached ({describe(error)})."
+            hint = "Check that it runs and that database_url is right; `folklore doctor` checks both."
+    return DatabaseUnavailable(text, hint=hint)
 
 
-_Kinds = type[BaseException] | tuple[type[BaseException], ...]
-_TRANSLATIONS: Sequence[tuple[_Kinds, Callable[[BaseException], FolkloreError]]] = (
-    (
-        (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError),
-        lambda _: ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again."),
-    ),
-    (asyncpg.DataError, lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__}).")),
-    (
-        asyncpg.QueryCanceledError,
-        lambda _: DatabaseUnavailable("The database took too long and the statement was cancelled."),
-    ),
-    (
-        (asyncpg.DiskFullError, asyncpg.OutOfMemoryError),
-        lambda _: DatabaseUnavailable("The database has no room left; nothing was written."),
-    ),
-    (
-        asyncpg.InvalidPasswordError,
-        lambda _: DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url."),
-    ),
-    (
-        asyncpg.InsufficientPrivilegeError,
-        lambda error: DatabaseUnavailable(f"The database role lacks a privilege: {error}."),
-    ),
-    (
-        (asyncpg.PostgresError, asyncpg.InterfaceError),
-        lambda error: DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}"),
-    ),
-)
 _LOST_CONNECTION = (
     asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError,
     asyncpg.PostgresConnectionError, asyncpg.InternalClientError,

@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterable, Set
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import asyncpg
 
-from folklore.db.database import Database, Row
+from folklore.db.database import Database
 from folklore.db.distribute import distribute, undistributed
-from folklore.db.driver_errors import closed_after
+from folklore.db.driver_errors import connected
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
 from folklore.db.sql_loader import statement
@@ -84,7 +83,7 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if a newer Folklore migrated the
     database, SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
     """
-    async with _connection(dsn, timeout) as connection:
+    async with connected(dsn, timeout, command_timeout=timeout) as connection:
         require_versions(await _read_info(connection))
         applied = []
         if await _missing(connection):
@@ -96,19 +95,19 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
     """Return the names of missing migrations; change nothing. Raises SchemaAhead, SchemaBehind as `migrate`."""
-    async with _connection(dsn, timeout) as connection:
+    async with connected(dsn, timeout, command_timeout=timeout) as connection:
         return [migration.name for migration in await _missing(connection)]
 
 
 async def missing_role_commands(dsn: str, *, timeout: float = 10.0) -> list[str]:
     """Return the commands that the role for tokens still needs, in a database without missing migrations."""
-    async with _connection(dsn, timeout) as connection:
+    async with connected(dsn, timeout, command_timeout=timeout) as connection:
         return await missing_commands(connection)
 
 
 async def server_info(dsn: str, *, timeout: float = 10.0) -> ServerInfo:
     """Return information about a server. Raises DatabaseUnavailable."""
-    async with _connection(dsn, timeout) as connection:
+    async with connected(dsn, timeout, command_timeout=timeout) as connection:
         return await _read_info(connection)
 
 
@@ -119,10 +118,6 @@ async def check_schema(database: Database) -> None:
     _refuse_unknown(applied)
     if missing := _known_names() - applied:
         raise SchemaBehind(f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`.")
-
-
-def _connection(dsn: str, timeout: float) -> AbstractAsyncContextManager[asyncpg.Connection]:
-    return closed_after(asyncpg.connect(dsn, timeout=timeout, command_timeout=timeout, statement_cache_size=0))
 
 
 async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
@@ -154,17 +149,12 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
         rows = await connection.fetch(statement("server/migrations").sql)
     except asyncpg.UndefinedTableError:
         return migrations()
-    applied = _checksums(rows)
+    applied = {name: checksum for name, checksum, *_ in rows}
     _refuse_unknown(applied.keys())
     for migration in migrations():
-        if applied.get(migration.name, migration.checksum) != migration.checksum:
+        if applied.get(migration.name, migration.checksum) not in (migration.checksum, *_RELEASED):
             raise DatabaseUnavailable(f"The applied migration {migration.name} differs from this installation's.")
     return [migration for migration in migrations() if migration.name not in applied]
-
-
-def _checksums(rows: Iterable[Row]) -> dict[str, str]:
-    present = {migration.name: migration.checksum for migration in migrations()}
-    return {name: present[name] if checksum in _RELEASED else checksum for name, checksum, *_ in rows}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
+from functools import partial
 
 from folklore.backup.operations import back_up, prune, verify
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
@@ -88,13 +89,11 @@ async def apply_retention(run: JobRun) -> None:
         await run.pause()
     maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
     for namespace in await run.namespaces():
-        while erased := await maintenance.erase_forgotten(namespace.id, forgotten_before, _ERASED_AT_ONCE):
-            run.count(erased=erased)
-            await run.pause()
+        erase = partial(maintenance.erase_forgotten, namespace.id, forgotten_before, _ERASED_AT_ONCE)
+        await run.batches("erased", erase)
         for log in (usage, injections):
-            while dropped := await log.delete(namespace=namespace.id, before=kept_from, batch=_ENTRIES):
-                run.count(usage_dropped=dropped)
-                await run.pause()
+            delete = partial(log.delete, namespace=namespace.id, before=kept_from, batch=_ENTRIES)
+            await run.batches("usage_dropped", delete)
     for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
         await injections.delete_sessions(namespace=place, before=kept_from)
     await _drop_audit_tokens_and_sessions(run, kept_from)
@@ -115,14 +114,12 @@ async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: d
 async def _drop_audit_tokens_and_sessions(run: JobRun, kept_from: datetime) -> None:
     audit = Audit(run.database)
     for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.find(None))]:
-        while dropped := await audit.delete(namespace=namespace, before=kept_from, batch=_ENTRIES):
-            run.count(audit_dropped=dropped)
-            await run.pause()
+        delete = partial(audit.delete, namespace=namespace, before=kept_from, batch=_ENTRIES)
+        await run.batches("audit_dropped", delete)
     if dropped := await Principals(run.database).delete_expired(before=run.now() - _EXPIRED_TOKENS):
         run.count(tokens_dropped=dropped)
-    while dropped := await ConsoleSessionStore(run.database).delete_expired(now=run.now(), batch=_ENTRIES):
-        run.count(sessions_dropped=dropped)
-        await run.pause()
+    delete = partial(ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES)
+    await run.batches("sessions_dropped", delete)
 
 
 async def score_quality(run: JobRun) -> None:
@@ -193,9 +190,7 @@ async def pack_postings(run: JobRun) -> None:
         return
     run.count(packed=0, cleaned=0)
     for namespace in growing:
-        while packed := await postings.pack(namespace):
-            run.count(packed=packed)
-            await run.pause()
+        await run.batches("packed", partial(postings.pack, namespace))
     for namespace, removed in dead.items():
         async for _ in postings.clean(namespace, removed):
             await run.pause()

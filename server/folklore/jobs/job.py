@@ -62,6 +62,12 @@ class JobRun:
         """Pause between two batches; a cancelled run ends here or at any other wait."""
         await asyncio.sleep(self.options.pause)
 
+    async def batches(self, name: str, batch: Callable[[], Awaitable[int]]) -> None:
+        """Work on batch after batch, each counted under this name, until one finds nothing."""
+        while number := await batch():
+            self.count(**{name: number})
+            await self.pause()
+
     async def namespaces(self) -> list[NamespaceInfo]:
         """Return the namespaces that hold memories."""
         return [namespace for namespace in await self.context.namespaces.find(None) if not namespace.empty]

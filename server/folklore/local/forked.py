@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
+from folklore.lazy import click
 from folklore.local.server import LocalServer, home_of
 
 # What users and assistants call many times a day, without an editor.
@@ -65,7 +66,5 @@ def _shown(outcome: bytes) -> int:
         return 128 + signal.SIGKILL
     value = json.loads(outcome)
     if value["page"]:
-        from click import echo_via_pager
-
-        echo_via_pager(*value["page"])
+        click.echo_via_pager(*value["page"])
     return int(value["code"])

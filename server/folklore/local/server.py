@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from folklore import __version__
+from folklore.lazy import fcntl, subprocess
 
 # Each request states these; the other variables of Folklore belong to the server.
 _OF_A_SESSION = frozenset(
@@ -152,8 +153,6 @@ class LocalServer:
 
     def _start(self) -> None:
         """Bind the socket, and start a server that gets it."""
-        import subprocess  # only the first client needs it
-
         with suppress(FileNotFoundError):
             os.unlink(self.path)
         os.makedirs(os.path.dirname(self.log), exist_ok=True)
@@ -166,7 +165,7 @@ class LocalServer:
                 os.chmod(self.path, 0o600)
                 listening.listen(_BACKLOG)
                 # -P: without it, a file folklore.py of the working directory would be executed.
-                process = subprocess.Popen(  # noqa: S603 - this program
+                process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "folklore", "serve", "--socket", str(listening.fileno())],
                     env=self._environment,
                     cwd=self.home,
@@ -208,8 +207,6 @@ def _divided(environ: Mapping[str, str], flags: Mapping[str, str | None]) -> tup
 
 def _lock(file: int, *, wait: bool = True) -> None:
     """Lock an open file until it is closed. Raises BlockingIOError."""
-    import fcntl  # POSIX only, as these sockets are
-
     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 

@@ -9,17 +9,15 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from folklore.http.requested import requested_zone
+from folklore.lazy import jinja2
 from folklore.memory.ids import short
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time, distance
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _ROOM = "folklore.http.console"
 _STATIC_TYPES: Mapping[str, str] = {
@@ -55,12 +53,11 @@ def static_version() -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment() -> jinja2.Environment:
     """Return the templates, read at the first page. Every value is escaped; an unknown name is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # 50 ms, for the first visitor only
-
-    environment = Environment(
-        loader=PackageLoader(_ROOM), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader, undefined = jinja2.PackageLoader(_ROOM), jinja2.StrictUndefined
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=undefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"ago": ago, "day": day, "short": short, "count": count, "amount": amount}
     return environment
