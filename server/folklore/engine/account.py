@@ -3,6 +3,7 @@
 import os
 import pwd
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,21 +79,18 @@ def make_programs_readable(folder: Path, account: Account) -> list[Path]:
 
 
 def _home_owner(home: Path) -> Account | None:
-    try:
+    with suppress(KeyError, FileNotFoundError):
         owner = pwd.getpwuid(home.stat().st_uid)  # initdb needs an owner with a name
-    except (KeyError, FileNotFoundError):
-        return None
-    return Account(owner.pw_uid, owner.pw_gid) if owner.pw_uid != 0 else None
+        return Account(owner.pw_uid, owner.pw_gid) if owner.pw_uid != 0 else None
+    return None
 
 
 def _system_account() -> Account:
     for name in _CANDIDATES:
-        try:
+        with suppress(KeyError):
             entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        if entry.pw_uid != 0:
-            return Account(entry.pw_uid, entry.pw_gid)
+            if entry.pw_uid != 0:
+                return Account(entry.pw_uid, entry.pw_gid)
     raise EngineFailed(
         f"Postgres does not run as root, and the system has no account named {' or '.join(_CANDIDATES)}.",
         hint="Start Folklore as an ordinary user, or set FOLKLORE_DATABASE_URL.",

@@ -61,7 +61,10 @@ def ensure_data(
         with phase("Creating the embedded database, once", _CREATION_SECONDS):
             _create(paths, binaries, account)
     elif version != str(major):
-        _refuse_version(paths, version)
+        reason = f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}."
+        if version.isdecimal() and int(version) < MAJOR:
+            raise OlderData(reason, hint="Run `folklore db upgrade`.")
+        raise EngineFailed(reason, hint="Install the version of Folklore that wrote it, or a newer one.")
     _check_identity(paths, binaries, account)
 
 
@@ -80,14 +83,6 @@ def refuse_lost_data(paths: EnginePaths, *, may_create: bool) -> None:
             hint="Put it back, for example by mounting its disk. If it is lost: `folklore db start --new`, then "
             "`folklore restore FILE` (`folklore backups list`).",
         )
-
-
-def _refuse_version(paths: EnginePaths, version: str) -> None:
-    """Raise OlderData for data of an older major version, else EngineFailed."""
-    reason = f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}."
-    if version.isdecimal() and int(version) < MAJOR:
-        raise OlderData(reason, hint="Run `folklore db upgrade`.")
-    raise EngineFailed(reason, hint="Install the version of Folklore that wrote it, or a newer one.")
 
 
 def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
@@ -135,7 +130,12 @@ def cache_size(limits: Sequence[Path] = _LIMITS) -> str:
 
 def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:
     """Write the settings of the server. Settings from `alter system` override them."""
-    settings = _listening(listen) | {
+    folder = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quotes keep a comma in one entry
+    settings = {
+        "listen_addresses": "",
+        "port": str(listen.port),
+        "unix_socket_directories": folder,
+        "unix_socket_permissions": "0700",
         "shared_buffers": shared_buffers,
         "dynamic_shared_memory_type": _dynamic_shared_memory(),
         "huge_pages": "off",  # in Kubernetes a missing allowance for them is a crash, not an error
@@ -200,16 +200,6 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         raise engine_failure(f"The data directory could not be created in {paths.engine}.", paths, outcome.output)
     with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
         file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
-
-
-def _listening(listen: Endpoint) -> dict[str, str]:
-    directory = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quotes keep a comma in one entry
-    return {
-        "listen_addresses": "",
-        "port": str(listen.port),
-        "unix_socket_directories": directory,
-        "unix_socket_permissions": "0700",
-    }
 
 
 def _quoted(value: str) -> str:

@@ -15,32 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import folklore
-from folklore.engine import cluster
+from folklore.engine import cluster, files, upgrade
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
 from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
 from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
-from folklore.engine.files import (
-    EnginePaths,
-    append_to_log,
-    engine_failure,
-    invalidate_pid,
-    read_pid,
-    read_pid_file,
-    rotate_log,
-)
+from folklore.engine.files import EnginePaths, engine_failure, read_pid_file
 from folklore.engine.lock import is_locked, locked, try_lock
 from folklore.engine.probe import Answer, Recovery, State, is_server, may_be_server, probe, psql, server_processes
-from folklore.engine.upgrade import (
-    Copied,
-    complete,
-    drop_kept,
-    kept_data,
-    new_room,
-    offer,
-    older_programs,
-    require_room,
-    upgrade_rooms,
-)
+from folklore.engine.upgrade import Copied
 from folklore.errors import EngineFailed
 from folklore.phases import phase
 
@@ -108,9 +90,7 @@ class Engine:
                     server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)
                 ensure_watcher(server, self.idle_minutes)
-                endpoint = recorded_endpoint(server.paths)
-                assert endpoint is not None
-                return endpoint.dsn
+                return server.dsn
 
     def stop(self) -> bool:
         """Stop the engine for all its clients; return false if it was not running."""
@@ -138,10 +118,10 @@ class Engine:
 
     def _upgrade(self, server: Server, version: str, copy: Callable[[Copied, Copied], None]) -> Path:
         paths = server.paths
-        programs = older_programs(paths, version)
-        require_room(paths)
+        programs = upgrade.older_programs(paths, version)
+        upgrade.require_room(paths)
         server.end()  # an older Folklore may have started it
-        room = new_room(paths, server.account)
+        room = upgrade.new_room(paths, server.account)
         older = Server(paths.with_private_socket(room), programs, server.account, int(version))
         newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)
         try:
@@ -149,19 +129,17 @@ class Engine:
                 older.bring_up(self.shared_buffers)
                 ensure_watcher(server, self.idle_minutes)  # it stops the server if this process is killed
                 address = newer.start()
-                endpoint = recorded_endpoint(older.paths)
-                assert endpoint is not None
-            copy(Copied(endpoint.dsn, programs), Copied(address, server.binaries))
+            copy(Copied(older.dsn, programs), Copied(address, server.binaries))
             newer.end()
             older.end()
-            offer(paths, room, server.account)
+            upgrade.offer(paths, room, server.account)
         finally:
             settle(server)
-        return kept_data(paths)[-1]
+        return upgrade.kept_data(paths)[-1]
 
     def old_data(self) -> list[Path]:
         """Return the data directories that upgrades have replaced."""
-        return kept_data(EnginePaths(self.home))
+        return upgrade.kept_data(EnginePaths(self.home))
 
     def drop_old(self) -> dict[Path, int]:
         """Delete the data directories that upgrades have replaced; return them with their bytes."""
@@ -172,7 +150,7 @@ class Engine:
                     f"There is no data of Postgres {MAJOR} in {server.paths.data}, so the old data is not deleted.",
                     hint="See `folklore db status`.",
                 )
-            return drop_kept(server.paths)
+            return upgrade.drop_kept(server.paths)
 
     def end(self) -> None:
         """Stop the engine of an upgrade, and wait until no process of it is left."""
@@ -224,6 +202,13 @@ class Server:
     account: Account | None
     major: int = MAJOR
     may_create: bool = True
+
+    @property
+    def dsn(self) -> str:
+        """Address of the database of a server that runs."""
+        endpoint = recorded_endpoint(self.paths)
+        assert endpoint is not None
+        return endpoint.dsn
 
     def probe(self, database: str = "postgres") -> Answer:
         """Return the server's state. Only a connection to the database `folklore` counts as use of the engine."""
@@ -318,7 +303,7 @@ class Server:
             log.touch(mode=0o600)
             if account:
                 account.chown(log)
-        rotate_log(paths)
+        files.rotate_log(paths)
         if account:
             if paths.data.exists() and paths.data.stat().st_uid == 0:  # root copied or restored it
                 account.chown_tree(paths.engine)
@@ -338,10 +323,10 @@ class Server:
         failure leaves files without an id, which Postgres refuses; that of the data may also be of a server that is
         being started by hand, and then Postgres refuses a second one by its shared memory.
         """
-        listening = read_pid(sockets / SOCKET_LOCK)
-        recorded = read_pid(self.paths.data / "postmaster.pid")
+        listening = files.read_pid(sockets / SOCKET_LOCK)
+        recorded = files.read_pid(self.paths.data / "postmaster.pid")
         if recorded is not None and not may_be_server(recorded, self.paths):
-            invalidate_pid(self.paths.data)
+            files.invalidate_pid(self.paths.data)
         elif recorded is None and not server_processes(self.paths):
             (self.paths.data / "postmaster.pid").unlink(missing_ok=True)
         if not server_processes(self.paths) if listening is None else not may_be_server(listening, self.paths):
@@ -349,7 +334,9 @@ class Server:
 
     def _log_opened(self, folders: list[Path]) -> None:
         for folder in folders:
-            append_to_log(self.paths, f"let the unprivileged user who runs the engine for root pass through {folder}")
+            files.append_to_log(
+                self.paths, f"let the unprivileged user who runs the engine for root pass through {folder}"
+            )
 
     def _create_database(self) -> None:
         endpoint = recorded_endpoint(self.paths)
@@ -386,14 +373,14 @@ def settle(server: Server) -> None:
     An upgrade that fails does the same at its end.
     """
     paths = server.paths
-    rooms = upgrade_rooms(paths)
+    rooms = upgrade.upgrade_rooms(paths)
     if not rooms and not paths.upgraded.exists():
         return
     if cluster.version_on_disk(paths) != str(MAJOR):  # else it is the server of other clients
         server.end()
     for room in rooms:
         Engine(room).end()
-    complete(paths)
+    upgrade.complete(paths)
     for room in rooms:
         shutil.rmtree(room, ignore_errors=True)
 

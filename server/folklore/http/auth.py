@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
-from folklore.http.error_responses import failure, refusal
+from folklore.http.error_responses import failure, too_often
 from folklore.http.limits import PROBES, Rate
 from folklore.http.team import Team
 from folklore.memory.auth.authenticator import INVITED
@@ -104,8 +104,7 @@ class AuthenticationMiddleware:
         address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
             await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
-            message = f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address."
-            return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+            return too_often(f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address.", wait)
         try:
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
@@ -122,8 +121,7 @@ class AuthenticationMiddleware:
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
         if wait := self._joins.take(address_of(scope)):
             message = f"Invitations are exchanged at most {_JOINS_PER_MINUTE} times a minute from one address."
-            answer = refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
-            await answer(scope, receive, send)
+            await too_often(message, wait)(scope, receive, send)
             return
         with calling(replace(INVITED, may_write=self._team.app.caller.may_write)):
             await self._app(scope, receive, send)

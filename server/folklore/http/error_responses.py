@@ -28,6 +28,11 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
     return JSONResponse({"error": error}, status, headers)
 
 
+def too_often(message: str, wait: float) -> Response:
+    """Return the answer to a client that sends too much; it may go on after `wait` seconds."""
+    return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+
+
 def failure(error: errors.FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return an error as a response."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)

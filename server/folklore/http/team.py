@@ -36,30 +36,25 @@ class Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
         async def open_context() -> RequestContext:
-            return await app.context(_identified(current_caller()), namespace, project, requested_zone() or zone)
+            return await app.context(_identified(), namespace, project, requested_zone() or zone)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
-                await Audit((await app.memory()).database).refused(
-                    denial.action,
-                    caller=denial.caller,
-                    now=at,
-                    amount=count,
-                    outcome=denial.outcome,
-                    detail=denial.detail,
-                )
+                audit = Audit((await app.memory()).database)
+                reason = {"outcome": denial.outcome, "detail": denial.detail}
+                await audit.refused(denial.action, caller=denial.caller, now=at, amount=count, **reason)
 
         def denied(operation: str, error: FolkloreError) -> None:
             denials.note(current_caller(), operation, error, now=app.now())
 
         def namespace() -> str:
-            return current_namespace(_identified(current_caller()), app.settings.namespace)
+            return current_namespace(_identified(), app.settings.namespace)
 
         # Without the setting UTC: the machine's zone is not that of the callers.
         zone = UTC if app.settings.time_zone is None else app.zone
 
         def project() -> str | None:
-            return named_namespace(_identified(current_caller()), app.settings.namespace)
+            return named_namespace(_identified(), app.settings.namespace)
 
         denials = DenialLog(record)
         service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
@@ -79,8 +74,9 @@ class Team:
         await self.authenticator.close()
 
 
-def _identified(caller: Caller) -> Caller:
-    """Return the caller. Raises Unavailable if the caller could not be identified: then not even a name is shown."""
+def _identified() -> Caller:
+    """Return the current caller. Raises Unavailable if it could not be identified: then not even a name is shown."""
+    caller = current_caller()
     if not caller.identified:
         raise DatabaseUnavailable(
             "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."

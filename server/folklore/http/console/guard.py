@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from folklore.errors import FolkloreError, InvalidInput, Refused, Unauthenticated
 from folklore.http.auth import address_of
 from folklore.http.console.visit import address, error_page, form_again, is_from_script, read_form, redirection
-from folklore.http.error_responses import failure, refusal
+from folklore.http.error_responses import failure, refusal, too_often
 from folklore.http.limits import Rate
 from folklore.http.requested import TIME_ZONE
 from folklore.http.team import Team
@@ -127,10 +127,9 @@ class ConsoleGuard:
         if request.method != "POST" and "code" not in request.query_params:
             return None
         host = request.client.host if request.client else ""
-        if not (wait := self._sign_ins.take(host)):
-            return None
+        wait = self._sign_ins.take(host)
         message = f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
-        return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+        return too_often(message, wait) if wait else None
 
 
 def cookie_name(request: Request) -> str:

@@ -74,6 +74,12 @@ class Visit:
         """Run an operation as this caller. Raises FolkloreError."""
         return await self.service.call(request)
 
+    def wrong_word(self, word: str) -> InvalidInput | None:
+        """Return an error unless the word that confirms an erasure was typed."""
+        if self.form.get("word", "").strip().lower() == word:
+            return None
+        return InvalidInput("word", f"must be {word}.", hint="Nothing was erased.")
+
     def url(self, path: str = "", **parameters: object) -> str:
         """Return the relative address of a page, with parameters; None, "" and empty lists are left out."""
         return address(self.request, path, **parameters)

@@ -16,14 +16,7 @@ from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.http.limits import IMPORT_PATH
 from folklore.http.transfers import Body, Exports, Imports
-from folklore.memory.requests import (
-    OPERATIONS,
-    ExportRequest,
-    Request as AnyRequest,
-    Returns,
-    read_request,
-    result_json,
-)
+from folklore.memory import requests
 from folklore.memory.service import Service
 from folklore.phases import Advance
 
@@ -37,9 +30,10 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
             return refusal
         name = request.path_params["operation"]
         try:
-            if name not in OPERATIONS:
-                raise NotFound(f"There is no operation {name[:60]!r}.", hint=f"There are {', '.join(OPERATIONS)}.")
-            parsed = read_request(OPERATIONS[name], await request.body())
+            if (operation := requests.OPERATIONS.get(name)) is None:
+                listed = ", ".join(requests.OPERATIONS)
+                raise NotFound(f"There is no operation {name[:60]!r}.", hint=f"There are {listed}.")
+            parsed = requests.read_request(operation, await request.body())
         except FolkloreError as error:
             service.on_denial("api", error)
             return failure(error)
@@ -52,16 +46,16 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
 
         return await _alive(answer(parsed, report), signs)
 
-    async def answer(parsed: AnyRequest, report: Advance | None = None) -> Response:
+    async def answer(parsed: requests.Request, report: Advance | None = None) -> Response:
         try:
-            result: object = await service.call(cast("Returns[object]", parsed), report)
+            result: object = await service.call(cast("requests.Returns[object]", parsed), report)
         except FolkloreError as error:
             return failure(error)
-        return JSONResponse({"result": result_json(parsed, result)})
+        return JSONResponse({"result": requests.result_json(parsed, result)})
 
     async def export(request: Request) -> Response:
         try:
-            return await exports.answer(read_request(ExportRequest, await request.body()))
+            return await exports.answer(requests.read_request(requests.ExportRequest, await request.body()))
         except FolkloreError as error:
             service.on_denial("export", error)
             return failure(error)

@@ -17,16 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from prometheus_client import (
-    CONTENT_TYPE_PLAIN_0_0_4,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
+import prometheus_client as prometheus
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -45,7 +36,8 @@ from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.usage import CallMetrics
 from folklore.model import Answer
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # one more line for each metric, which nothing here uses
+# They would be one more line for each metric, which nothing here uses.
+prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 log = get_logger(__name__)
 
@@ -67,9 +59,10 @@ class Metrics(CallMetrics):
     def __init__(self, app: App) -> None:
         self._app = app
         self._folder = Path(folder) if (folder := os.environ.get(_FOLDER)) else None
-        self._registry = CollectorRegistry()
-        counter, histogram = partial(Counter, registry=self._registry), partial(Histogram, registry=self._registry)
-        gauge = partial(Gauge, registry=self._registry)
+        self._registry = prometheus.CollectorRegistry()
+        counter = partial(prometheus.Counter, registry=self._registry)
+        histogram = partial(prometheus.Histogram, registry=self._registry)
+        gauge = partial(prometheus.Gauge, registry=self._registry)
         summed = partial(gauge, multiprocess_mode="livesum")
         build = gauge(
             "folklore_build_info", "The running version; always 1.", ["version", "python"], multiprocess_mode="max"
@@ -95,7 +88,7 @@ class Metrics(CallMetrics):
         self._requests = counter("folklore_http_requests", "HTTP requests that ended.", ["method", "route", "status"])
         self._open = summed("folklore_http_requests_open", "HTTP requests and streams that are open.", ["route"])
         if self._folder is None:
-            ProcessCollector(registry=self._registry)
+            prometheus.ProcessCollector(registry=self._registry)
         self._dropped_before = 0
         self._counting: asyncio.Task[None] | None = None
         self._count_from = 0.0
@@ -134,17 +127,17 @@ class Metrics(CallMetrics):
         if not request.scope.get("state", {}).get("owner") and not is_local(request.scope):
             hint = "Send an owner's token, or ask on the server's machine."
             return failure(Refused("Metrics are for this machine and for owners.", hint=hint))
-        return Response(self.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(self.text(), media_type=prometheus.CONTENT_TYPE_PLAIN_0_0_4)
 
     def text(self) -> bytes:
         """Return everything in the text format, of all workers if there are several."""
         self._update()
         if self._folder is None:
-            return generate_latest(self._registry)
+            return prometheus.generate_latest(self._registry)
         forget_ended_workers(self._folder)
-        of_all = CollectorRegistry()
+        of_all = prometheus.CollectorRegistry()
         MultiProcessCollector(of_all, path=str(self._folder))  # type: ignore[no-untyped-call]
-        return generate_latest(of_all)
+        return prometheus.generate_latest(of_all)
 
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:

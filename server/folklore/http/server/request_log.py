@@ -6,6 +6,7 @@ Query strings, headers and bodies are not looked at, but for a request id.
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from uuid import uuid4
 
@@ -76,29 +77,29 @@ class RequestLog:
         return "other"
 
 
+@dataclass(slots=True)
 class _Entry:
     """A request in the log; `status` is None until the response begins."""
 
-    def __init__(self, id_: str, route: str, scope: Scope, metrics: Metrics) -> None:
-        self.id = id_
-        self.route = route
-        self.status: int | None = None
-        self._scope = scope
-        self._metrics = metrics
-        self._began = perf_counter()
-        self._closed = False
+    id: str
+    route: str
+    scope: Scope
+    metrics: Metrics
+    status: int | None = None
+    began: float = field(default_factory=perf_counter)
+    closed: bool = False
 
     def close(self) -> None:
         """Log and count the request, once."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         status = "aborted" if self.status is None else str(self.status)
-        method = self._scope["method"] if self._scope["method"] in _METHODS else "other"
-        self._metrics.ended(method, self.route, status)
-        principal = self._scope["state"].get("principal")
+        method = self.scope["method"] if self.scope["method"] in _METHODS else "other"
+        self.metrics.ended(method, self.route, status)
+        principal = self.scope["state"].get("principal")
         extra = {} if principal is None else {"principal": principal}
-        ms = round((perf_counter() - self._began) * 1e3, 1)
+        ms = round((perf_counter() - self.began) * 1e3, 1)
         log.log(self._level(), "request", method=method, route=self.route, status=self.status or status, ms=ms, **extra)
 
     def _level(self) -> int:

@@ -6,15 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from folklore.errors import Conflict, FolkloreError, InvalidInput
-from folklore.http.console.fields import (
-    as_texts,
-    changed_values,
-    digests,
-    form_fields,
-    given_texts,
-    stated_values,
-    untouched,
-)
+from folklore.http.console import fields
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit, number_of
 from folklore.memory import requests
@@ -23,8 +15,6 @@ from folklore.memory.results import MemoryDetails
 from folklore.model import Draft, Memory
 
 _CANDIDATES = 10
-# The word that an erasure asks for.
-_ERASE = "erase"
 
 
 async def new(visit: Visit) -> Response:
@@ -34,9 +24,9 @@ async def new(visit: Visit) -> Response:
 
 async def store(visit: Visit) -> Response:
     """Store a memory, and show it; with what is similar to it, if there is something."""
-    texts, project = given_texts(visit.form), visit.form.get("project", "").strip()
+    texts, project = fields.given_texts(visit.form), visit.form.get("project", "").strip()
     try:
-        values = stated_values(texts)
+        values = fields.stated_values(texts)
         if "content" not in values:
             raise InvalidInput("content", "is empty.", hint="Write one self-contained fact.")
         request = requests.StoreRequest(memories=(Draft(**values),), namespace=project or None, single=True)
@@ -52,24 +42,24 @@ async def store(visit: Visit) -> Response:
 async def edit(visit: Visit) -> Response:
     """Show the form of a memory."""
     memory = await _writable(visit)
-    return await _edit_form(visit, memory, as_texts(memory))
+    return await _edit_form(visit, memory, fields.as_texts(memory))
 
 
 async def save(visit: Visit) -> Response:
     """Change the fields that were changed in the form, if nothing has changed since it was shown."""
-    memory, texts = await _writable(visit), given_texts(visit.form)
+    memory, texts = await _writable(visit), fields.given_texts(visit.form)
     try:
         if memory.revision != number_of(visit.form.get("revision", ""), "revision"):
             raise Conflict("The memory was changed meanwhile.", hint="Look at both states below, and save again.")
-        changes, clear = changed_values(as_texts(memory), texts)
+        changes, clear = fields.changed_values(fields.as_texts(memory), texts)
         if not changes.model_fields_set and not clear:
             return visit.redirect(f"memories/{memory.id}", notice="nothing")
         await visit.call(_update(memory, changes=changes, clear=clear))
     except FolkloreError as error:
         memory = (await read(visit)).memory
         # What another person changed and this one did not touch stays changed.
-        unchanged = untouched(visit.form, texts)
-        now = {name: text for name, text in as_texts(memory).items() if name in unchanged}
+        unchanged = fields.untouched(visit.form, texts)
+        now = {name: text for name, text in fields.as_texts(memory).items() if name in unchanged}
         return await _edit_form(visit, memory, texts | now, error, texts)
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -119,8 +109,8 @@ async def erase(visit: Visit) -> Response:
     """Erase a memory permanently, after the word was typed."""
     details = await _erasable(visit)
     memory = details.memory
-    if visit.form.get("word", "").strip().lower() != _ERASE:
-        return await _erase_form(visit, details, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
+    if (error := visit.wrong_word("erase")) is not None:
+        return await _erase_form(visit, details, error)
     await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
     return visit.redirect("search", notice="erased", project=memory.namespace)
 
@@ -221,8 +211,8 @@ async def _new_form(
         names = [item.name for item in await visit.call(requests.ListNamespacesRequest())]
     else:
         names = list(granted_names(access, "writer"))
-    fields = form_fields(texts)
-    return await visit.render("memory_new.html", fields=fields, project=project, projects=names, error=error)
+    inputs = fields.form_fields(texts)
+    return await visit.render("memory_new.html", fields=inputs, project=project, projects=names, error=error)
 
 
 async def _edit_form(
@@ -233,14 +223,14 @@ async def _edit_form(
     typed: Mapping[str, str] | None = None,
 ) -> Response:
     """Show a memory's form; in a conflict also the fields that are not as `typed`."""
-    fields, now = form_fields(texts), as_texts(memory)
+    inputs, now = fields.form_fields(texts), fields.as_texts(memory)
     differing = [
         (field.label, now[field.name], typed[field.name], field.text == now[field.name])
-        for field in fields
+        for field in inputs
         if isinstance(error, Conflict) and typed is not None and typed[field.name].strip() != now[field.name].strip()
     ]
     return await visit.render(
-        "memory_edit.html", memory=memory, fields=fields, error=error, differing=differing, shown=digests(now)
+        "memory_edit.html", memory=memory, fields=inputs, error=error, differing=differing, shown=fields.digests(now)
     )
 
 

@@ -11,9 +11,6 @@ from folklore.memory.permissions import require, require_owner, role_in
 from folklore.model import Namespace
 from folklore.text import names
 
-# The word that an erasure asks for.
-_ERASE = "erase"
-
 
 async def show(visit: Visit) -> Response:
     """Show a project with exact counts."""
@@ -97,8 +94,8 @@ async def ask_erase(visit: Visit) -> Response:
 async def erase(visit: Visit) -> Response:
     """Erase exactly what was shown, after the word was typed."""
     require_owner(visit.caller)
-    if visit.form.get("word", "").strip().lower() != _ERASE:
-        return await _erase_form(visit, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
+    if (error := visit.wrong_word("erase")) is not None:
+        return await _erase_form(visit, error)
     try:
         only = tuple(UUID(id_) for id_ in visit.form.getlist("id"))
     except ValueError:
