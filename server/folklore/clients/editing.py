@@ -403,11 +403,11 @@ def _without_hooks(document: dict[str, Any], result: Mapping[str, Any]) -> dict[
     ours = _our_hooks(document)
     if not ours:
         return document
-    left = {event: [group for group in document[HOOKS][event] if group not in groups] for event, groups in ours.items()}
-    hooks = {event: groups for event, groups in {**document[HOOKS], **left}.items() if event not in ours or groups}
-    rest = dict(document)
-    del rest[HOOKS]
-    return {**rest, HOOKS: hooks} if hooks or HOOKS in result else rest
+    rest = {event: [group for group in document[HOOKS][event] if group not in groups] for event, groups in ours.items()}
+    hooks = {event: groups for event, groups in {**document[HOOKS], **rest}.items() if event not in ours or groups}
+    values = dict(document)
+    del values[HOOKS]
+    return {**values, HOOKS: hooks} if hooks or HOOKS in result else values
 
 
 def _is_our_group(group: object) -> bool:

@@ -121,11 +121,11 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
-    own = sections("distributed").get(file.replace("/", "_")) if "distributed" in variants else None
+    variant_text = sections("distributed").get(file.replace("/", "_")) if "distributed" in variants else None
     replaced = {name: other for variant in variants for name, other in _VARIANTS.get(variant, {}).items()}
-    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(own or _read(file), {**_ALONE, **replaced})))
-    for variant, rewritten in _REWRITES.items():
-        text = rewritten(text) if variant in variants else text
+    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(variant_text or _read(file), {**_ALONE, **replaced})))
+    for variant, rewrite in _REWRITES.items():
+        text = rewrite(text) if variant in variants else text
     filled = _filled(variants)
     try:
         text = _GAP.sub(lambda gap: filled[gap[0]], text)

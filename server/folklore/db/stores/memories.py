@@ -159,9 +159,9 @@ class Memories:
         together = filters.tags or filters.source_prefix or filters.equal.get("session")
         of = ":one" if len(namespaces) == 1 else ":together" if together else ""
         plans: Plans = "kept" if filters.empty else "fresh"
-        after = {"after_time": cursor and cursor.time, "after_id": cursor and cursor.id}
+        place = {"after_time": cursor and cursor.time, "after_id": cursor and cursor.id}
         rows = await self._database.rows(
-            f"{statement}{of}", plans, namespaces=list(namespaces), fetch=limit + 1, **after, **values
+            f"{statement}{of}", plans, namespaces=list(namespaces), fetch=limit + 1, **place, **values
         )
         page = rows[:limit]
         return Listing(

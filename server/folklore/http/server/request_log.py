@@ -87,13 +87,13 @@ class _Entry:
     metrics: Metrics
     status: int | None = None
     began: float = field(default_factory=perf_counter)
-    closed: bool = False
+    is_closed: bool = False
 
     def close(self) -> None:
         """Log and count the request, once."""
-        if self.closed:
+        if self.is_closed:
             return
-        self.closed = True
+        self.is_closed = True
         status = "aborted" if self.status is None else str(self.status)
         method = self.scope["method"] if self.scope["method"] in _METHODS else "other"
         self.metrics.ended(method, self.route, status)

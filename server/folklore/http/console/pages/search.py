@@ -185,11 +185,12 @@ def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] |
 
 
 def _summary(question: Question, answer: Answer) -> str:
-    total, count, asked = len(answer.memories), min(len(answer.memories), question.limit), question.has_question
+    total, count = len(answer.memories), min(len(answer.memories), question.limit)
+    by_score = question.has_question
     if not total:
-        return "No memory matches." if asked or question.filters else "Nothing has been stored yet."
-    first, further = ("best", "a narrower question finds others") if asked else ("newest", "there are older ones")
-    order = "older" if question.cursor and not asked else first
+        return "No memory matches." if by_score or question.filters else "Nothing has been stored yet."
+    first, further = ("best", "a narrower question finds others") if by_score else ("newest", "there are older ones")
+    order = "older" if question.cursor and not by_score else first
     if answer.cursor is not None:
         return f"The {order} {count} memories; {further if count == total else 'there are more'}."
     if count < total:
