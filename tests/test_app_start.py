@@ -47,12 +47,12 @@ async def test_a_request_waits_for_a_start_no_longer_than_its_client(
 
     def held_up(module: str) -> object:
         over.wait(STUCK)
-        return importlib.import_module(f"folklore.{module}")
+        return importlib.import_module(module)
 
     app = App(settings)
     try:
         with monkeypatch.context() as patched:
-            patched.setattr("folklore.app._heavy", held_up)
+            patched.setattr("folklore.app.import_module", held_up)
             patched.setattr("folklore.app.REQUEST_SECONDS", 0.01)
             with pytest.raises(DatabaseUnavailable, match="still being started"):
                 await app.service.call(RecallRequest(query="quay"))
