@@ -652,6 +652,8 @@ create table injections (
     used text,
     -- When the client compacted the session: the memory may be given again.
     dropped_at timestamptz,
+    -- False if the note has only the beginning of the memory, which may be given once more, in full.
+    whole boolean not null default true,
     constraint injections_pkey primary key (namespace_id, memory_id, injection_id),
     constraint injections_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade

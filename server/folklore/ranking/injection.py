@@ -1,23 +1,26 @@
 """Form in which a hook gives a memory: in full, as a headline, or not at all; and which memories an edit concerns.
 
 A headline takes 13 tokens, a note in full about 50, the header 26. A memory that answers spares a wrong turn of some
-700 tokens, so a headline pays from 13 / 700 on; in full from where most headlines would be followed by a read. Answers
+700 tokens, so a headline pays from 13 / 700 on; in full from where about half answer, and a read would follow. Answers
 to what people type are rare (three in a hundred candidates), so that these thresholds are low.
 """
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
 # Least confidence of a note in full, of a headline, and of the best match of a text, below which the header costs more
 # than what follows is worth.
-FULL, LIKELY, SPEAK = 0.5, 0.008, 0.045
+FULL, LIKELY, SPEAK = 0.3, 0.008, 0.045
 # Notes in full and headlines of one prompt.
 _MOST_FULL, _MOST_HEADLINES = 2, 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
+# A path with a folder in a text, or a pattern of files that have a folder and an ending.
+_WRITTEN_PATH = re.compile(r"(?<![\w./*-])\w[\w.-]*/(?:[\w.*-]+/)*[\w*-]*\.?\w[\w.-]*(?![\w/*-])")
 # Injections without any use after which a memory is given as a headline at most.
 IGNORED = 4
 
@@ -37,10 +40,11 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
 def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:
     """Return how nearly a memory concerns an edit, in words as rare as can be.
 
-    `shared` are those that both have, rarer ones weighing more. A tie to a folder above the file, or to another file of
-    its folder, and the name of the file in the memory's text count as some, a tie to the file itself is enough.
+    `shared` are those that both have, rarer ones weighing more. A tie to the file itself is enough, as is its path in the
+    memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another file
+    of its folder, and the name of the file alone in the text count as some.
     """
-    if path in paths:
+    if path in paths or any(fnmatchcase(path, written.rstrip(".")) for written in _WRITTEN_PATH.findall(text)):
         return shared + CONCERNED
     folder, _, name = path.rpartition("/")
     near = ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None) or any(

@@ -71,6 +71,14 @@ def test_a_tie_to_another_file_of_the_folder_or_to_a_folder_above_counts_as_some
     assert edit_worth(1.0, path, [], f"`{path.rpartition('/')[2]}` and `other.py` are generated.") == 3.5
 
 
+@pytest.mark.parametrize("text", ["Fixed in billing/de.json.", "Never edit billing/*.json", "`billing/**/*.json`: no"])
+async def test_an_edit_gets_the_memories_that_write_its_path_or_a_pattern_of_it(client: Client, text: str) -> None:
+    await kept(client, text, "Fixed in billing/*", "Fixed in src/billing/de.json", *OTHERS)
+
+    answer = await edited(client, "billing/de.json", "{}")
+    assert text in answer if "**" not in text else not answer
+
+
 async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:
     await kept(client, *(f"Labels of size {size} are generated." for size in range(5)), paths=["web/labels.json"])
 

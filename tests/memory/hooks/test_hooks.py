@@ -137,15 +137,18 @@ async def test_prompts_of_a_session_in_two_processes_get_a_memory_once(client: C
     assert FACTS[0] in await hook(client, DEPLOY, session="s2")
 
 
-async def test_notes_that_answer_alike_are_few(client: Client) -> None:
-    await kept(
-        client, *(f"The invoice service listens on port {port} in region {port % 7}." for port in range(8440, 8450))
-    )
+async def test_notes_that_answer_alike_are_few_and_a_headline_comes_once_more_in_full(client: Client, app: App) -> None:
+    texts = {port: f"The invoice service listens on port {port} in region {port % 7}." for port in range(8440, 8450)}
+    ids = dict(zip(texts, await kept(client, *texts.values()), strict=True))
 
     text = await hook(client, PORT)
 
-    assert 1 <= text.count("\n- ") <= 6
+    assert 1 <= text.count("\n- ") <= 7
     assert estimate(text) <= 350
+    port = next(port for port, id_ in ids.items() if f"- {id_[-8:]} The invoice" in text)
+    again = [await hook(client, f"Does the invoice service listen on port {port}?") for _ in range(2)]
+    assert [f"by tester] {texts[port]}" in text for text in again] == [True, False]
+    assert [str(memory.id) for entry in await ledger(app) for memory in entry.memories].count(ids[port]) == 1
 
 
 def test_two_notes_are_given_in_full_and_five_as_headlines() -> None:

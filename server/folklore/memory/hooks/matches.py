@@ -16,7 +16,7 @@ from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval
 from folklore.model import Recalled
-from folklore.ranking.injection import IGNORED, Form, forms
+from folklore.ranking.injection import FULL, IGNORED, Form, forms
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
@@ -33,7 +33,7 @@ _FULL, _HEADLINE = 90, 13
 # Tokens of the notes of a session until it is compacted: clients call hooks for tasks and results of subagents too.
 _SESSION_TOKENS = 4_000
 _BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
-_NEVER = PastInjection(given=False, ignored=False)
+_NEVER = PastInjection(given=False, whole=False, ignored=False)
 HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
 
 
@@ -104,7 +104,8 @@ async def inject(context: RequestContext, scope: HookScope, event: str, matches:
     notes = []
     for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
         text = note_of(context, match) if form == "full" else headline_of(match)
-        notes.append(Note(match.namespace, match.id, rank, text, tokens.estimate(text) + frame))
+        whole = form == "full" or not text.endswith(tokens.ELLIPSIS)
+        notes.append(Note(match.namespace, match.id, rank, text, tokens.estimate(text) + frame, whole))
     fresh = await scope.ledger.claim(new_id(), scope.session, event, context.now, HEADING, notes)
     lines = [note.note for note in notes if note.memory in fresh]
     return block(HEADING, lines) if lines else ""
@@ -113,15 +114,26 @@ async def inject(context: RequestContext, scope: HookScope, event: str, matches:
 async def _selection(
     scope: HookScope, ledger: Injections, matches: Sequence[Match], now: datetime
 ) -> list[tuple[Match, Form]]:
-    """Return the matches that the session has not, as far as they are worth their tokens, each with its form."""
+    """Return the matches that the session has not, as far as they are worth their tokens, each with its form.
+
+    What it has the beginning of comes once more, if in full.
+    """
     ids = [match.id for match in matches]
     previous = await ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=now)
     if previous.tokens >= _SESSION_TOKENS:
         return []
     history = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [match for match in matches if not history[match.id].given]
+    new = [
+        match
+        for match in matches
+        if not history[match.id].given or (not history[match.id].whole and match.confidence >= FULL)
+    ]
     shapes = forms([match.confidence for match in new], [history[match.id].ignored for match in new])
-    return [(match, form) for match, form in zip(new, shapes, strict=True) if form is not None]
+    return [
+        (match, form)
+        for match, form in zip(new, shapes, strict=True)
+        if form == "full" or (form and not history[match.id].given)
+    ]
 
 
 async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:

@@ -69,9 +69,10 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class PastInjection:
-    """Former injections of a memory: whether this session has it, and whether none of several was used."""
+    """Former injections of a memory: whether this session has it, and the whole of it; whether none of several was used."""
 
     given: bool
+    whole: bool
     ignored: bool
 
 
@@ -85,7 +86,7 @@ class GivenBefore:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A memory as it is injected; one that is not `whole` may be given again."""
+    """A memory as it is injected; one that is not `whole` may be given once more, whole."""
 
     namespace: UUID
     memory: UUID
@@ -197,7 +198,7 @@ class Injections(Store):
     async def claim(
         self, id_: UUID, session: AssistantSession, event: str, now: datetime, heading: str, notes: Sequence[Note]
     ) -> set[UUID]:
-        """Record the notes of an injection and return the memories that the session was not given before.
+        """Record the notes of an injection and return the memories that the session was not given before, or not whole.
 
         One statement for each namespace: a transaction writes to one.
         """

@@ -4,20 +4,23 @@ where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.sessi
     and s.asks = :asks::integer
 returning s.session
 
--- name: claim. Record the notes of one injection from one namespace, a JSON array, and return those that this session
--- was not given before; those that are not whole may be given again. Two processes that inject into a session at the
--- same time wait for each other at the unique index, and only one of them gets a note.
-insert into injections (
-    namespace_id, memory_id, injection_id, rank, caller, session, event, injected_at, heading, note, tokens,
-    dropped_at
+-- name: claim. Record the notes of one injection from one namespace, a JSON array, and return those that are new to this
+-- session: memories that it was not given before, or not whole. Two processes that inject into a session at the same
+-- time wait for each other at the unique index, and only one of them gets a note.
+insert into injections as i (
+    namespace_id, memory_id, injection_id, rank, caller, session, event, injected_at, heading, note, tokens, whole
 )
 select m.namespace_id, m.id, :injection::uuid, g.rank, :caller::text, :session::text, :event::text, :now::timestamptz,
-    :heading::text, g.note, g.tokens, case when not g.whole then :now::timestamptz end
+    :heading::text, g.note, g.tokens, g.whole
 from jsonb_to_recordset(:notes::jsonb) as g (memory uuid, rank smallint, note text, tokens smallint, whole boolean)
 join memories m on m.namespace_id = :namespace::uuid and m.id = g.memory
     and m.id = any(array(select memory from jsonb_to_recordset(:notes::jsonb) as named (memory uuid)))  -- as changes/update
 order by m.id
-on conflict (namespace_id, caller, session, memory_id) where dropped_at is null do nothing returning memory_id
+on conflict (namespace_id, caller, session, memory_id) where dropped_at is null do update
+set injection_id = excluded.injection_id, rank = excluded.rank, event = excluded.event, injected_at = excluded.injected_at,
+    heading = excluded.heading, note = excluded.note, tokens = i.tokens + excluded.tokens, whole = true
+where excluded.whole and not i.whole
+returning memory_id
 
 -- name: count
 select count(*) as count from injections i where i.namespace_id = :namespace::uuid and i.injected_at < :before::timestamptz
@@ -74,12 +77,13 @@ where :stated::jsonb <> '{}' or not exists (
 on conflict (namespace_id, caller, session) do update set stated = excluded.stated || s.stated
 where excluded.stated <> '{}' and (select count(*) from jsonb_object_keys(s.stated)) < 100 returning s.session
 
--- name: given. What was injected since :since. For each of :memories that was: whether this session has it, and
--- whether it was never used though prompts got it :ignored times. In each row the same: `tokens`, the sum over the
--- hooks of the session.
+-- name: given. What was injected since :since. For each of :memories that was: whether this session has it, at least the
+-- beginning, and whether it has the whole; whether it was never used though prompts got it :ignored
+-- times. In each row the same: `tokens`, the sum over the hooks of the session.
 with past as (
     select i.memory_id as id,
         bool_or(i.caller = :caller::text and i.session = :session::text and i.dropped_at is null) as given,
+        bool_or(i.caller = :caller::text and i.session = :session::text and i.dropped_at is null and i.whole) as whole,
         count(*) filter (where i.event <> 'SessionStart') >= :ignored::integer and count(i.used_at) = 0 as ignored
     from injections i
     where i.namespace_id = any(:namespaces::uuid[]) and i.memory_id = any(:memories::uuid[])
@@ -91,7 +95,7 @@ spent as (
     where i.namespace_id = any(:namespaces::uuid[]) and i.caller = :caller::text and i.session = :session::text
         and i.dropped_at is null and i.event <> 'SessionStart'
 )
-select past.id, past.given, past.ignored, spent.tokens
+select past.id, past.given, past.whole, past.ignored, spent.tokens
 from spent
 left join past on true
 
