@@ -232,7 +232,7 @@ def test_a_wrong_variable_is_reported_by_name(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: [1", "is not valid YAML"),
+        (b"a: 1\nb:\t- 2", "is not valid YAML: line 2, column 3: found character"),
         (b"a: \xff\xfe", "is not valid YAML"),
         (b"home: " + b"[" * 5_000, "is not valid YAML"),
         (b"!!python/object/apply:os.system ['true']", "is not valid YAML"),

@@ -367,7 +367,11 @@ def _read_file(path: Path | None) -> dict[str, Any]:
     except OSError as error:
         raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See `folklore config example`.") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}" if mark else ""
+        raise ConfigInvalid(
+            "config", f"{path} is not valid YAML{where}.", hint="See `folklore config example`."
+        ) from error
     if loaded is None:
         return {}
     if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):

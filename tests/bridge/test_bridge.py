@@ -17,6 +17,7 @@ import asyncpg
 import pytest
 from mcp import Client, StdioServerParameters
 
+from folklore.bridge.bridge import REPEATABLE
 from folklore.clients.credentials import save_token
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
@@ -579,6 +580,15 @@ async def test_it_loads_no_sdk_no_database_and_no_model(team: Team, tmp_path: Pa
     assert not loaded & {
         "mcp", "asyncpg", "numpy", "wordllama", "tokenizers", "starlette", "keyring", "uvicorn", "httpx",
     }  # fmt: skip
+
+
+def test_the_tools_that_are_called_twice_read_or_take_keys() -> None:
+    listed = [spec.listed for spec in TOOLS]
+    assert {
+        tool.name
+        for tool in listed
+        if tool.annotations.read_only_hint or "idempotency_key" in tool.input_schema["properties"]
+    } == REPEATABLE
 
 
 async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) -> None:

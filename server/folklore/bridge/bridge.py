@@ -31,6 +31,10 @@ _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 _FIRST = frozenset({"initialize", "server/discover"})
 _LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
 _READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
+# Tools that may be called twice: they only read, or take idempotency keys.
+REPEATABLE = frozenset(
+    {"memory_get", "memory_list", "memory_recall", "memory_status", "memory_store", "search_keywords"}
+)
 _AWAY_SECONDS = 5.0
 # The parameter that the protocol wants repeated in a header, by method.
 _NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -64,7 +68,6 @@ class Bridge:
         self._calls: dict[str | int, asyncio.Task[None]] = {}
         self._initialize: Message | None = None
         self._negotiated: str | None = None
-        self._repeatable: frozenset[str] = frozenset()  # tools that only read, and those that take idempotency keys
 
     async def run(self) -> None:
         """Answer the lines of standard input until it ends."""
@@ -136,7 +139,8 @@ class Bridge:
             answer = await self._called(await self._tied(request), version)
         result = answer.get("result")
         if isinstance(result, dict):
-            self._learn(method, result)
+            if method == "initialize" and isinstance(result.get("protocolVersion"), str):
+                self._negotiated = result["protocolVersion"]
             # The server has no working copy of the repository: what only this machine knows is added to each result.
             if method == "tools/call" and self._code is not None:
                 answer = {**answer, "result": await self._code.answered(result)}
@@ -150,7 +154,7 @@ class Bridge:
             self._headers(request, version),
             self._write,
             repeatable=request["method"] in _READS
-            or (request["method"] == "tools/call" and _params(request).get("name") in self._repeatable),
+            or (request["method"] == "tools/call" and _params(request).get("name") in REPEATABLE),
         )
 
     async def _tied(self, request: Message) -> Message:
@@ -180,13 +184,6 @@ class Bridge:
     async def _answered_here(self, request: Message, version: str | None) -> Message:
         former = [] if version or self._initialize is None or request is self._initialize else [self._initialize]
         return await self._own([*former, request])
-
-    def _learn(self, method: str, result: Message) -> None:
-        """Keep what later requests need: the protocol's version, and which tools may be called twice."""
-        if method == "initialize" and isinstance(result.get("protocolVersion"), str):
-            self._negotiated = result["protocolVersion"]
-        if method == "tools/list" and isinstance(result.get("tools"), list):
-            self._repeatable = frozenset(tool["name"] for tool in result["tools"] if _takes_repeats(tool))
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:
         """Return the headers that repeat parts of a message, as the protocol demands."""
@@ -221,11 +218,6 @@ def _with_call_id(request: Message) -> Message:
     if request["method"] != "tools/call" or not isinstance(meta, dict):
         return request
     return {**request, "params": {**params, "_meta": {_CALL_ID: uuid4().hex, **meta}}}
-
-
-def _takes_repeats(tool: Any) -> bool:
-    schema, annotations = tool.get("inputSchema") or {}, tool.get("annotations") or {}
-    return bool(annotations.get("readOnlyHint")) or "idempotency_key" in schema.get("properties", {})
 
 
 def _header(value: str) -> str:

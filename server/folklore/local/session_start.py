@@ -22,14 +22,15 @@ def printed(text: str, as_json: bool) -> str:
 
 
 def away(reason: str) -> str:
-    """Return the line for an assistant whose memory cannot be reached."""
-    return f"Folklore, the team's memory, is away: {reason}"
+    """Return the line for an assistant whose memory cannot be reached: the first of the reason, without a log."""
+    line = reason.partition("\n")[0]
+    return f"Folklore, the team's memory, is away: {line}"
 
 
 def read_event() -> dict[str, str]:
     """Return the session, the source and the directory of the event on standard input, empty where it has none."""
     event: Any = None
-    with suppress(ValueError, OSError, RecursionError):
+    with suppress(ValueError, OSError, RecursionError, AttributeError):  # a closed stream is None
         event = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
     names = {"session": "session_id", "source": "source", "directory": "cwd"}
     return {name: str(event.get(key) or "") if isinstance(event, dict) else "" for name, key in names.items()}
@@ -52,8 +53,9 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
         return False  # no socket or no process can be made here: the command does without
     signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    if text := _text(server, environ):
-        sys.stdout.write(printed(text, as_json=arguments[2:] != []) + "\n")
+    if (text := _text(server, environ)) and sys.stdout is not None:
+        with suppress(OSError):  # nobody reads it, or a full disk: no session must fail for that
+            os.write(sys.stdout.fileno(), f"{printed(text, as_json=arguments[2:] != [])}\n".encode())
     return True
 
 
