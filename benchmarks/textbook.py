@@ -103,10 +103,10 @@ async def answers(store: Store, given: RetrievalSet, weights: Weights) -> list[d
             scopes[names] = Textbook.of(sources, [text for name in names for text in texts[name]])
         search = await search_for(context, Asked(question.query, tuple(spaces[name] for name in names), limit=_LIMIT))
         lists = await run_branches(context.memory, search)
-        ranked = await rank(context.memory, search, lists, weights)
+        ranked = await rank(context.memory, lists, weights)
         plain = replace(search, question=replace(search.question, ranking=PRESETS["rrf"]))
         orders: dict[str, Iterable[UUID]] = {branch: lists.hits[branch].ids for branch in _BRANCHES}
-        orders |= {"default": ranked.scores, "rrf": (await rank(context.memory, plain, lists)).scores}
+        orders |= {"default": ranked.scores, "rrf": (await rank(context.memory, replace(lists, search=plain))).scores}
         read = {id_: str(candidate.row["source"]) for id_, candidate in ranked.candidates.all.items()}
         by_name = {name: [read[id_] for id_ in order][:_LIMIT] for name, order in orders.items()}
         found.append(by_name | {"BM25": scopes[names].ranked(terms, _LIMIT)})

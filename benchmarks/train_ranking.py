@@ -23,7 +23,6 @@ from benchmarks.store import Store, open_store
 from folklore import __version__
 from folklore.memory.context import RequestContext
 from folklore.memory.recall.pipeline import run_branches, search_of
-from folklore.memory.recall.pool import pool_of
 from folklore.memory.recall.rank import read_pool
 from folklore.memory.recall.values import Question as Asked, Search
 from folklore.ranking.features import CONFIDENCE, RELEVANCE
@@ -91,13 +90,12 @@ async def _example(
     context: RequestContext, question: Question, spaces: Sequence[str], branches: Sequence[Branch]
 ) -> Example:
     search = await search_for(context, Asked(question.query, tuple(spaces), branches=tuple(branches)))
-    found = await run_branches(context.memory, search)
-    _, candidates, _ = await read_pool(context.memory, search, found)
+    candidates, _ = await read_pool(context.memory, await run_branches(context.memory, search))
     ids: list[UUID] = list(candidates.all)
     sources = [str(candidates.all[id_].row["source"]) for id_ in ids]
     if not ids:
         return Example(question, [], np.zeros((0, len(RELEVANCE))), np.zeros((0, len(CONFIDENCE))), np.zeros(0, bool))
-    pool = pool_of(search, found, candidates)
+    pool = candidates.pool()
     return Example(
         question,
         sources,

@@ -7,6 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from folklore.lazy import NDArray, numpy as np
+from folklore.ranking.numbers import ALONE
 
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
@@ -40,6 +41,15 @@ def reranked(relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> tup
     bottom, top = float(relevance[count - 1]), float(relevance[0])
     spread = bottom + (top - bottom) * (scores[order] - low) / (high - low)
     return [*order, *range(count, len(relevance))], np.concatenate([spread, relevance[count:]])
+
+
+def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the relevance (n,) of each candidate minus the greatest one of the others; ALONE without others."""
+    if len(relevance) < 2:
+        return np.full(len(relevance), ALONE)
+    second, first = np.sort(relevance)[-2:]
+    others: NDArray[np.float64] = np.where(relevance < first, first, second)
+    return relevance - others
 
 
 def best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:

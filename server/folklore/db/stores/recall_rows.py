@@ -91,14 +91,6 @@ class CandidateQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionWords:
-    """Words of a piece as they are spelled, after '=', and the languages in which all of them are function words."""
-
-    words: tuple[str, ...]
-    languages: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class QueryStatistics:
     """The lexemes of a question in a scope, with their document frequencies and places.
 
@@ -108,7 +100,7 @@ class QueryStatistics:
 
     documents: Mapping[str, int]
     corpus: CorpusStatistics
-    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    places: Mapping[str, Collection[int]] = field(default_factory=dict)
     stems: Mapping[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
 

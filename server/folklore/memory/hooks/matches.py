@@ -21,7 +21,6 @@ from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import asked
-from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import line
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
@@ -82,12 +81,12 @@ async def recalled(
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
     search = replace(search_of(context, question, Listed(scope.spaces)), expression=False)
-    outcome, order = await ranked(context.memory, search)
+    order = await ranked(context.memory, search)
     places = {space.name: space.id for space in scope.spaces}
-    results = (await page(context.memory, search, outcome, order)).memories
-    words, room = QuestionWords.of(search.pieces), _FULL * tokens.CHARACTERS_PER_TOKEN
-    return outcome, [
-        Match(one, places[memory.namespace], order.scores[memory.id], line(memory.content, words, room))
+    results = (await page(context.memory, order)).memories
+    room = _FULL * tokens.CHARACTERS_PER_TOKEN
+    return order.retrieval, [
+        Match(one, places[memory.namespace], order.scores[memory.id], line(memory.content, search.words, room))
         for one in results
         for memory in [one.memory]
     ]

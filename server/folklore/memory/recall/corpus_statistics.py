@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import Bm25, FunctionWords, QueryStatistics, Scope
+from folklore.db.stores.recall_rows import Bm25, QueryStatistics, Scope
 from folklore.db.stores.recall_words import Analysed, ScopeWords
 from folklore.errors import FolkloreError
 from folklore.memory.recall.values import Search
@@ -52,31 +53,25 @@ async def read_pieces(
 
 async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
-    ranking, terms, typed = search.ranking, date_terms(search.query.bag), search.pieces
+    terms, typed, ranking = date_terms(search.query.bag), search.pieces, search.ranking
     pieces = [without_contractions(piece) for piece in typed]
     pieces = pieces if any(pieces) else list(typed)
     # Of the question's own language too: in others its function words are words that few memories hold.
-    budget, own = ranking.postings_budget, detect(" ".join(typed))
-    languages = sorted({*search.languages, *([own] if own else ())})
+    languages = sorted(filter(None, {*search.languages, detect(" ".join(typed))}))
     with stage("recall.words"):
         analysed, words = await read_pieces(
-            memory, statements, search.scope, pieces, languages, terms=list(terms), budget=budget
+            memory, statements, search.scope, pieces, languages, terms=list(terms), budget=ranking.postings_budget
         )
     memory.statistics.totals[search.scope.key] = words.corpus.total
     if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))
-    functions = {piece: found for piece in analysed if (found := _function_words(analysed[piece], languages))}
-    left_out = _function_pieces(pieces, functions)
-    kept = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in left_out]
-    query = lexemes_of(kept, words, several=len(languages) > 1)
-    documents = dict(query.documents) | {term: words.documents(term) for term in terms}
-    alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
-    query = replace(query, documents=documents, functions=alone)
-    if search.scope.filters.as_of is not None:
-        query = with_former(query)
-    else:
-        query = replace(query, stems={word: stem for word, stem in query.stems.items() if words.documents(word)})
+    functions = _function_words(pieces, analysed, languages)
+    others = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in functions]
+    former = search.scope.filters.as_of is not None
+    query = lexemes_of(others, words, terms, several=len(languages) > 1, former=former)
+    if not query.documents:
+        query = replace(query, functions=tuple(dict.fromkeys(chain.from_iterable(functions.values()))))
     return weighted_words(query, ranking, terms), words
 
 
@@ -88,55 +83,79 @@ async def _pack(postings: PostingStore) -> None:
 
 
 def lexemes_of(
-    pieces: Sequence[tuple[int, Sequence[Analysed]]], words: ScopeWords, *, several: bool
+    pieces: Sequence[tuple[int, Sequence[Analysed]]],
+    words: ScopeWords,
+    terms: Iterable[str] = (),
+    *,
+    several: bool,
+    former: bool = False,
 ) -> QueryStatistics:
-    """Return the lexemes of pieces at their places, with their document frequencies.
+    """Return the lexemes of pieces at their places, and other terms, with their document frequencies.
 
     A word may have several lexemes: of each of `several` languages, with and without accents, and as it is spelled,
     which is how tags are kept. The one that most memories hold is its stem, and counts those of the others.
     """
-    stems: dict[tuple[int, int], str] = {}
     places: dict[str, dict[int, None]] = {}
-    others: dict[str, list[str]] = {}
+    represented: dict[str, str] = {}
     for place, analysed in pieces:
-        for item in sorted(analysed, key=lambda item: (-words.documents(item.lexeme) if several else 0, item.lexeme)):
-            if item.kind == "compound" or (
-                item.kind == "word" and stems.setdefault((place, item.position), item.lexeme) == item.lexeme
-            ):
+        ordered = sorted(analysed, key=lambda item: (-words.documents(item.lexeme) if several else 0, item.lexeme))
+        stems = {item.position: item.lexeme for item in reversed(ordered) if item.kind == "word"}
+        for item in ordered:
+            if item.kind == "compound" or stems.get(item.position) == item.lexeme:
                 places.setdefault(item.lexeme, {})[place] = None
         for item in analysed:
-            if item.kind != "compound" and (place, item.position) in stems:
-                others.setdefault(item.lexeme, []).append(stems[place, item.position])
-    documents = {lexeme: words.documents(lexeme) for lexeme in places}
-    represented = {word: min(found) for word, found in others.items() if word not in documents}
-    for word, stem in represented.items():
-        documents[stem] += words.documents_without(word, stem)
-    return QueryStatistics(documents, words.corpus, {word: list(of) for word, of in places.items()}, represented)
+            if (stem := stems.get(item.position)) is not None:
+                represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
+    return statistics_of([*places, *terms], words, represented, places, former=former)
 
 
-def with_former(query: QueryStatistics) -> QueryStatistics:
-    """Return the statistics with a document for words that no text holds now: a former text may hold them."""
-    return replace(query, documents={lexeme: max(count, 1) for lexeme, count in query.documents.items()})
+def statistics_of(
+    lexemes: Iterable[str],
+    words: ScopeWords,
+    stems: Mapping[str, str],
+    places: Mapping[str, Collection[int]] = {},
+    *,
+    former: bool,
+) -> QueryStatistics:
+    """Return the document frequencies of lexemes, those of further words included of which a lexeme is the stem.
 
-
-def _function_words(analysed: Sequence[Analysed], languages: Sequence[str]) -> FunctionWords | None:
-    """Return the words of a piece that has function words alone in some of the languages."""
-    kinds = {(item.kind, item.language) for item in analysed}
-    alone = frozenset(language for language in languages if ("word", language) not in kinds)
-    words = tuple(f"={item.lexeme}" for item in analysed if item.kind == "spelled")
-    return FunctionWords(words, alone) if words and alone and ("compound", "") not in kinds else None
-
-
-def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWords]) -> set[str]:
-    """Return the pieces that are function words in the language of the question: that in which most pieces are.
-
-    Elsewhere they may be words that few memories hold: English `war` is a function word in German, and `the` is rare in
-    German memories.
+    With `former`, words that no text holds now count one document: a former text may hold them.
     """
-    counts = Counter(language for piece in pieces if piece in functions for language in functions[piece].languages)
-    most = max(counts.values(), default=0)
-    languages = {language for language, count in counts.items() if count == most}
-    return {piece for piece, words in functions.items() if not languages.isdisjoint(words.languages)}
+    documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
+    further = {
+        word: stem for word, stem in stems.items() if word not in documents and (former or words.documents(word))
+    }
+    for word, stem in further.items():
+        documents[stem] += words.documents_without(word, stem)
+    least = 1 if former else 0
+    documents = {lexeme: max(count, least) for lexeme, count in documents.items()}
+    return QueryStatistics(documents, words.corpus, places, further)
+
+
+def _function_words(
+    pieces: Sequence[str], analysed: Mapping[str, Sequence[Analysed]], languages: Sequence[str]
+) -> dict[str, Sequence[str]]:
+    """Return the pieces that are function words in the language of the question, each with its words after '='.
+
+    It is the language in which most pieces are. Elsewhere they may be words that few memories hold: English `war` is a
+    function word in German, and `the` is rare in German memories.
+    """
+    spoken = {piece: _languages_of(items, languages) for piece, items in analysed.items()}
+    counts = Counter(chain.from_iterable(spoken[piece] for piece in pieces))
+    main = {language for language, count in counts.items() if count == max(counts.values())}
+    return {
+        piece: [f"={item.lexeme}" for item in items if item.kind == "spelled"]
+        for piece, items in analysed.items()
+        if not main.isdisjoint(spoken[piece])
+    }
+
+
+def _languages_of(analysed: Sequence[Analysed], languages: Sequence[str]) -> set[str]:
+    """Return the languages in which a piece has function words alone."""
+    kinds = {item.kind for item in analysed}
+    if "spelled" not in kinds or "compound" in kinds:
+        return set()
+    return set(languages) - {item.language for item in analysed if item.kind == "word"}
 
 
 def weighted_words(query: QueryStatistics, ranking: Ranking, terms: Mapping[str, float] = {}) -> Bm25:

@@ -14,7 +14,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import RankedList
-from folklore.memory.recall.values import Question, Retrieval, Search
+from folklore.memory.recall.values import Question
 from folklore.model import Answer, Caller, Degraded, Recalled
 from folklore.ranking.numbers import CLEAR, CLEARLY
 from folklore.text import names
@@ -69,64 +69,63 @@ def asked_elsewhere(question: Question) -> Question:
 
 
 async def with_elsewhere(
-    memory: MemoryContext,
-    home: tuple[Search, Retrieval, RankedList],
-    elsewhere: Search,
-    outcome: tuple[Retrieval, RankedList] | BaseException,
+    memory: MemoryContext, home: RankedList | BaseException, elsewhere: RankedList | BaseException
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
     Without the others the answer is degraded. Raises errors that are not their unavailability, and those of a standby.
     """
-    search, retrieval, ranked_list = home
-    if isinstance(outcome, Unavailable) and memory.answering is None:
-        log.warning("elsewhere_degraded", reason=outcome.message)
-        answer = await page(memory, search, retrieval, ranked_list)
-        return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", outcome.message)))
-    if isinstance(outcome, BaseException):
-        raise outcome
-    there = _fits(elsewhere, *outcome)
-    best, needed = max(there.values(), default=0.0), _needed(search, retrieval, ranked_list)
-    others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
-    better = [result for result in others.memories if there[result.memory.id] >= needed]
-    additions, limit, max_tokens = within_room(search.question, better, len(ranked_list.scores), search.query.bag)
-    additions = [replace(result, elsewhere=True) for result in additions]
-    question = replace(search.question, limit=limit, max_tokens=max_tokens)
-    answer = await page(memory, replace(search, question=question), retrieval, ranked_list)
-    note, project = answer.note, search.question.project
-    if additions and all(result.match == "weak" for result in answer.memories):
-        note = f"Nothing in {project} fits the question well; see the results from elsewhere."
-    elif not answer.memories:
-        note = f"{note or ''} Nothing better in {amount(len(elsewhere.namespaces), 'other namespace')}.".strip()
-    figures = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
-    explain = answer.explain and {**answer.explain, "elsewhere": figures}
-    counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in additions]))
+    if isinstance(home, BaseException):
+        raise home
+    if isinstance(elsewhere, Unavailable) and memory.answering is None:
+        log.warning("elsewhere_degraded", reason=elsewhere.message)
+        answer = await page(memory, home)
+        return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", elsewhere.message)))
+    if isinstance(elsewhere, BaseException):
+        raise elsewhere
+    fits, needed, question = _fits(elsewhere), _needed(home), home.search.question
+    best = max(fits.values(), default=0.0)
+    others = (await page(memory, elsewhere)).memories if best >= needed else ()
+    better = [replace(result, elsewhere=True) for result in others if fits[result.memory.id] >= needed]
+    additions, limit, max_tokens = within_room(question, better, len(home.scores), home.search.query.bag)
+    question = replace(question, limit=limit, max_tokens=max_tokens)
+    answer = await page(memory, replace(home, search=replace(home.search, question=question)))
+    spaces = elsewhere.search.namespaces
+    figures = {"namespaces": len(spaces), "best": round(best, 3), "needed": round(needed, 3)}
     return replace(
         answer,
         memories=(*answer.memories, *additions),
-        searched=answer.searched + elsewhere.namespaces.names,
-        degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].degraded))),
-        note=note,
-        explain=explain,
-        found_by=counts,
+        searched=answer.searched + spaces.names,
+        degraded=tuple(dict.fromkeys((*answer.degraded, *elsewhere.degraded))),
+        note=_note(answer, additions, question, len(spaces)),
+        explain=answer.explain and {**answer.explain, "elsewhere": figures},
+        found_by=Counter(answer.found_by)
+        + Counter(elsewhere.retrieval.counts(result.memory.id for result in additions)),
     )
 
 
-def _fits(search: Search, retrieval: Retrieval, ranked_list: RankedList) -> Mapping[UUID, float]:
+def _note(answer: Answer, additions: Sequence[Recalled], question: Question, spaces: int) -> str | None:
+    """Return the note of a page of the project with results from other namespaces, of which there are `spaces`."""
+    if additions and all(result.match == "weak" for result in answer.memories):
+        return f"Nothing in {question.project} fits the question well; see the results from elsewhere."
+    if not answer.memories:
+        return f"{answer.note or ''} Nothing better in {amount(spaces, 'other namespace')}.".strip()
+    return answer.note
+
+
+def _fits(ranked: RankedList) -> Mapping[UUID, float]:
     """Return how well each result fits, 0 to 1, comparable between scopes.
 
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
-    if not search.question.literal:
-        return {id_: ranked_list.confidence[id_] for id_ in ranked_list.scores}
-    coverage = retrieval.coverage()
-    return {id_: coverage.get(id_, 1.0) for id_ in ranked_list.scores}
+    fits = ranked.retrieval.coverage() if ranked.search.question.literal else ranked.confidence
+    return {id_: fits.get(id_, 1.0) for id_ in ranked.scores}
 
 
-def _needed(search: Search, retrieval: Retrieval, ranked_list: RankedList) -> float:
+def _needed(home: RankedList) -> float:
     """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
-    best = max(_fits(search, retrieval, ranked_list).values(), default=0.0)
-    if search.question.literal:
+    best = max(_fits(home).values(), default=0.0)
+    if home.search.question.literal:
         return best + _MARGIN
     return max(CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR)  # the odds are p / (1 - p)
 

@@ -24,62 +24,66 @@ _NOTHING_FITS = "Nothing stored here fits the question well; these are the neare
 NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
-async def page(memory: MemoryContext, search: Search, retrieval: Retrieval, ranked_list: RankedList) -> Answer:
+async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
-    question, before = search.question, search.before
-    fresh = [id_ for id_ in _in_rank(search, ranked_list) if not is_given(id_, before)]
-    results = in_order([_result(id_, search, retrieval, ranked_list) for id_ in fresh[: question.limit]], question.sort)
-    results = _weak_in_a_line(results, search, ranked_list)
+    search, question = ranked.search, ranked.search.question
+    fresh = [id_ for id_ in _in_rank(ranked) if not is_given(id_, search.before)]
+    results = in_order([_result(id_, ranked) for id_ in fresh[: question.limit]], question.sort)
+    results = _weak_in_a_line(results, ranked)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
-    results_within, left_out = within_budget(results, question.max_tokens, search.query.bag)
+    results, left_out = within_budget(results, question.max_tokens, search.query.bag)
     more = left_out or len(fresh) > question.limit
-    ids = [id_ for result in results_within for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
-    cursor = given_cursor(ids, before, search.key) if more else None
-    note = _note(search, retrieval, ranked_list, results_within) if not more else None if cursor else NO_FURTHER_PAGES
+    cursor, note = continued(results, search.before, search.key) if more else (None, _note(ranked, results))
     return Answer(
-        memories=tuple(results_within),
+        memories=tuple(results),
         searched=search.namespaces.names,
-        degraded=(*retrieval.degraded, *ranked_list.degraded),
+        degraded=ranked.degraded,
         truncated=more,
         cursor=cursor,
         note=note,
-        explain=_explain_answer(search, retrieval) if question.explain else None,
-        found_by=retrieval.counts(ids),
+        explain=_explain_answer(ranked.retrieval) if question.explain else None,
+        found_by=ranked.retrieval.counts(_ids(results)),
     )
 
 
-def _result(id_: UUID, search: Search, retrieval: Retrieval, ranked_list: RankedList) -> Recalled:
-    candidate = ranked_list.candidates.all[id_]
-    memory = memory_of(candidate.row, candidate.namespace)
-    explanation = _explain_result(id_, retrieval, ranked_list) if search.question.explain else None
-    score = ranked_list.scores[id_]
+def continued(results: Sequence[Recalled], before: frozenset[bytes], key: object) -> tuple[str | None, str | None]:
+    """Return the cursor of the page after these results; at the end of paging a note."""
+    cursor = given_cursor(_ids(results), before, key)
+    return cursor, None if cursor else NO_FURTHER_PAGES
+
+
+def _ids(results: Sequence[Recalled]) -> list[UUID]:
+    return [id_ for result in results for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
+
+
+def _result(id_: UUID, ranked: RankedList) -> Recalled:
+    candidate, score = ranked.candidates.all[id_], ranked.scores[id_]
+    memory, scored = memory_of(candidate.row, candidate.namespace), ranked.search.sorted_by_score
     return Recalled(
         memory,
-        score if search.sorted_by_score else None,
-        ranked_list.weights.match_of(score) if search.sorted_by_score else None,
-        explanation,
-        variants=tuple(_variant(other, memory, ranked_list) for other in ranked_list.shortlist.variants.get(id_, ())),
+        score if scored else None,
+        ranked.weights.match_of(score) if scored else None,
+        _explain_result(id_, ranked) if ranked.search.question.explain else None,
+        variants=tuple(_variant(other, memory, ranked) for other in ranked.variants.get(id_, ())),
         contradicts=tuple(candidate.row["contradicts"] or ()),
-        passage=ranked_list.candidates.matches[id_].passage,
+        passage=ranked.candidates.matches[id_].passage,
     )
 
 
-def _variant(id_: UUID, newest: Memory, ranked_list: RankedList) -> Variant:
-    candidate = ranked_list.candidates.all[id_]
+def _variant(id_: UUID, newest: Memory, ranked: RankedList) -> Variant:
+    candidate = ranked.candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     return Variant(id_, memory.namespace, memory.when, memory.author, differing_words(memory.content, newest.content))
 
 
-def _in_rank(search: Search, ranked_list: RankedList) -> Sequence[UUID]:
+def _in_rank(ranked: RankedList) -> Sequence[UUID]:
     """Return the ranked memories; a boosted reflection is moved up to half of its rank."""
-    if not search.question.boost_reflections:
-        return list(ranked_list.scores)
-    places = {
-        id_: place / 2 if ranked_list.candidates.all[id_].kind == "reflection" else place
-        for place, id_ in enumerate(ranked_list.scores)
-    }
-    return sorted(places, key=lambda id_: places[id_])
+    ids = list(ranked.scores)
+    if not ranked.search.question.boost_reflections:
+        return ids
+    shares = [0.5 if ranked.candidates.all[id_].kind == "reflection" else 1.0 for id_ in ids]
+    return [ids[place] for place in sorted(range(len(ids)), key=lambda place: shares[place] * place)]
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
@@ -126,29 +130,30 @@ def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     return replace(result, memory=replace(memory, content=shown))
 
 
-def _weak_in_a_line(results: list[Recalled], search: Search, ranked_list: RankedList) -> list[Recalled]:
+def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalled]:
     """Return the results, weak ones after the first with one line of text unless the request has a `min_score`.
 
     Where nothing fits, all have one line.
     """
-    if search.ranking.min_score is not None or all(result.match != "weak" for result in results):
+    if ranked.search.ranking.min_score is not None or all(result.match != "weak" for result in results):
         return results
-    words, whole = QuestionWords.of(search.pieces), _WHOLE if ranked_list.fits else 0
+    words, whole = ranked.search.words, _WHOLE if ranked.fits else 0
     weak = [result.match == "weak" and place >= whole for place, result in enumerate(results)]
     return [_in_a_line(result, words) if short else result for result, short in zip(results, weak, strict=True)]
 
 
-def _note(search: Search, retrieval: Retrieval, ranked_list: RankedList, results: Sequence[Recalled]) -> str | None:
+def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
-    if not ranked_list.scores:
-        return _why_empty(search, retrieval)
-    return _NOTHING_FITS if not search.before and results and not ranked_list.fits else None
-
-
-def _why_empty(search: Search, retrieval: Retrieval) -> str:
+    search = ranked.search
+    if ranked.scores:
+        return _NOTHING_FITS if not search.before and results and not ranked.fits else None
     if all(namespace.empty for namespace in search.namespaces):
         empty = [namespace.name for namespace in search.namespaces[:5]] or [search.question.project or ""]
         return f"Empty so far: {', '.join(empty)}."
+    return _why_empty(search, ranked.retrieval)
+
+
+def _why_empty(search: Search, retrieval: Retrieval) -> str:
     if search.ranking.min_score and any(hits.ids for hits in retrieval.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
     if search.embedder is None and "keyword" not in search.branches:
@@ -162,30 +167,30 @@ def _why_empty(search: Search, retrieval: Retrieval) -> str:
     return "Nothing stored here shares a word or a meaning with the question."
 
 
-def _explain_result(id_: UUID, retrieval: Retrieval, ranked_list: RankedList) -> JsonObject:
+def _explain_result(id_: UUID, ranked: RankedList) -> JsonObject:
     """Explain one result: its rank, score and raw score in each branch, and each feature times its weight."""
     branches = {}
-    for branch, hits in retrieval.hits.items():
+    for branch, hits in ranked.retrieval.hits.items():
         if id_ in hits.ids:
             place = hits.ids.index(id_)
             score, raw = round(hits.scores[place], 4), round(hits.raw[place], 4)
             branches[branch] = {"rank": place + 1, "score": score, "raw": raw}
-    parts = ranked_list.parts_of(id_)
+    parts = ranked.parts_of(id_)
     return {
         "branches": branches,
-        "rrf": round(ranked_list.rrf.get(id_, 0.0), 5),
+        "rrf": round(ranked.candidates.rrf.get(id_, 0.0), 5),
         "parts": {name: round(value, 3) for name, value in parts.items() if value},
         "relevance": round(sum(parts.values()), 3),
-        "redundancy": round(ranked_list.redundancy.get(id_, 0.0), 3),
-        "confidence": round(ranked_list.confidence.get(id_, 0.0), 3),
+        "redundancy": round(ranked.redundancy.get(id_, 0.0), 3),
+        "confidence": round(ranked.confidence.get(id_, 0.0), 3),
     }
 
 
-def _explain_answer(search: Search, retrieval: Retrieval) -> JsonObject:
+def _explain_answer(retrieval: Retrieval) -> JsonObject:
     """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
     value: dict[str, object] = {
         of.branch: {"path": of.path, "hits": len(of.hits), "milliseconds": round(of.milliseconds, 2)}
-        for of in retrieval.lists(search)
+        for of in retrieval.lists()
     }
     if words := retrieval.words():
         value["lexemes"] = {of.word: {"documents": of.documents, "weight": round(of.weight, 3)} for of in words}

@@ -7,12 +7,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import starmap
 from uuid import UUID
 
 from folklore.background import all_of
 from folklore.db.standby import Standby
 from folklore.db.stores.namespaces import Listed
-from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
+from folklore.db.stores.recall_rows import Scope
 from folklore.errors import ConcurrentChange, DatabaseUnavailable, Unavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import SWITCHED_OFF
@@ -26,7 +27,7 @@ from folklore.memory.recall.page import page
 from folklore.memory.recall.presets import presets_with
 from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
-from folklore.memory.recall.values import DenseResult, KeywordResult, Question, Retrieval, Search
+from folklore.memory.recall.values import BranchResult, Question, Retrieval, Search
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import ExplainRequest, RecallRequest, Reflections, SearchRequest
 from folklore.model import Answer, Degraded
@@ -123,23 +124,15 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         return Answer((), (), note="Nothing has been stored yet.")
     question = replace(question, project=project_of(question, namespaces, context.caller))
     home, others = divided(namespaces, question.project)
-    every = not question.namespaces and memory.whole is None
-    search = search_of(context, question, home, () if every and question.project is None else None)
+    every = memory.whole is None and not (question.project or question.namespaces)
+    search = search_of(context, question, home, () if every else None)
     if search.text in ("", "*"):
         requested = (question.project,) if question.project else tuple(question.namespaces)
         listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
         return await list_page(context, home, question.filters, ListPage(*listed))
-    if search.expression:
-        search = await read_terms(memory, search)
     if search.before or not others:  # what is elsewhere is on the first page
-        return await page(memory, search, *await ranked(memory, search))
-    elsewhere = search_of(context, asked_elsewhere(question), others, [space.id for space in home] if every else None)
-    if elsewhere.expression:
-        elsewhere = await read_terms(memory, elsewhere)
-    outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
-    if isinstance(outcomes[0], BaseException):
-        raise outcomes[0]
-    return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
+        return await page(memory, await ranked(memory, search))
+    return await _answer_everywhere(context, search, home, others)
 
 
 async def _answer_on_standby(context: RequestContext, question: Question, standby: Standby) -> Answer:
@@ -152,13 +145,22 @@ async def _answer_on_standby(context: RequestContext, question: Question, standb
     return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
 
 
-async def ranked(memory: MemoryContext, search: Search) -> tuple[Retrieval, RankedList]:
+async def _answer_everywhere(context: RequestContext, search: Search, home: Listed, others: Listed) -> Answer:
+    """Answer a question in its project and in other namespaces at the same time."""
+    memory, question = context.memory, asked_elsewhere(search.question)
+    elsewhere = search_of(context, question, others, [space.id for space in home] if memory.whole is None else None)
+    outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
+    return await with_elsewhere(memory, *outcomes)
+
+
+async def ranked(memory: MemoryContext, search: Search) -> RankedList:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
+    if search.expression:
+        search = await read_terms(memory, search)
     total = memory.statistics.totals.get(search.scope.key, _SMALL)
     if total >= _SMALL and ("dense" in search.branches or not search.expression):  # an expression has an index
         search = replace(search, scope=await memory.statements.narrowed(search.scope))
-    retrieval = await run_branches(memory, search)
-    return retrieval, await rank(memory, search, retrieval)
+    return await rank(memory, await run_branches(memory, search))
 
 
 def search_of(
@@ -198,23 +200,23 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     """Run the branches at the same time. Raises Unavailable if every one fails."""
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
-    outcomes = await asyncio.gather(
+    keyword, dense = await asyncio.gather(
         keyword_branch(memory, search), dense_branch(memory, search), return_exceptions=True
     )
-    keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
-    dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
-    failures = _failures(memory, search, {"dense": outcomes[1], "keyword": outcomes[0]})
-    hits: Mapping[Branch, Hits] = {"dense": dense.hits, "keyword": keyword.hits}
-    results = {branch: hits[branch] for branch in search.branches if branch not in failures}
-    if not results:
-        reasons = "; ".join(f"{branch}: {reason}" for branch, reason in failures.items())
-        raise Unavailable(f"Every branch of the search failed: {reasons}")
-    if "dense" in results and (mismatch := memory.active_model.mismatch) is not None:
+    outcomes: Mapping[Branch, BranchResult | BaseException] = {"dense": dense, "keyword": keyword}
+    failures = _failures(memory, search, outcomes)
+    results = {
+        branch: outcome if isinstance(outcome, BranchResult) else BranchResult() for branch, outcome in outcomes.items()
+    }
+    hits = {branch: results[branch].hits for branch in search.branches if branch not in failures}
+    if not hits:
+        raise Unavailable(f"Every branch of the search failed: {'; '.join(map(': '.join, failures.items()))}")
+    if "dense" in hits and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
-    if search.embedder is None and "keyword" not in results:
+    if search.embedder is None and "keyword" not in hits:
         failures["dense"] = SWITCHED_OFF
-    degraded = tuple(Degraded(branch, reason) for branch, reason in failures.items())
-    return Retrieval(results, degraded, dense, keyword)
+    degraded = tuple(starmap(Degraded, failures.items()))
+    return Retrieval(search, hits, degraded, results["dense"], results["keyword"])
 
 
 def _failures(memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
@@ -224,8 +226,9 @@ def _failures(memory: MemoryContext, search: Search, outcomes: Mapping[Branch, o
             raise outcome
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
             raise outcome
-    failed = {branch: outcome for branch, outcome in outcomes.items() if isinstance(outcome, Unavailable)}
-    failures = {branch: error.message for branch, error in failed.items() if branch in search.branches}
-    for branch, reason in failures.items():
-        log.warning("branch_degraded", branch=branch, reason=reason)
+    failures: dict[Branch, str] = {}
+    for branch, outcome in outcomes.items():
+        if isinstance(outcome, Unavailable) and branch in search.branches:
+            failures[branch] = outcome.message
+            log.warning("branch_degraded", branch=branch, reason=outcome.message)
     return failures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray, numpy as np
-from folklore.memory.recall.values import Retrieval, Search
+from folklore.memory.recall.values import Retrieval
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
 from folklore.ranking.statistics import inverse_document_frequency
@@ -33,8 +33,8 @@ class WordMatch(NamedTuple):
 
     words: Sequence[bool]
     sequence: float
-    passage: tuple[int, int] | None
     anywhere: Sequence[bool]
+    passage: tuple[int, int] | None = None
     opening: str = ""
 
 
@@ -42,13 +42,30 @@ class WordMatch(NamedTuple):
 class Candidates:
     """Candidates, a row for each, and what they hold of the question, whose words have a `rarity`.
 
-    Of those in `surrounded`, the memories before and after in the session are candidates too.
+    `rrf` are their fused ranks in the branches. Of those in `surrounded`, the memories before and after in the session
+    are candidates too.
     """
 
+    retrieval: Retrieval
     all: Mapping[UUID, Candidate]
     matches: Mapping[UUID, WordMatch]
     rarity: NDArray[np.float64]
+    rrf: Mapping[UUID, float]
     surrounded: Collection[UUID]
+
+    @classmethod
+    def of(
+        cls,
+        retrieval: Retrieval,
+        all_: Mapping[UUID, Candidate],
+        rrf: Mapping[UUID, float] = {},
+        surrounded: Sequence[UUID] = (),
+        previous: Mapping[UUID, WordMatch] = {},
+    ) -> Candidates:
+        """Match candidates with the question; of some, `previous` has the match."""
+        words, rarity = retrieval.search.words, _rarity(retrieval)
+        matches = {id_: previous.get(id_) or _match(words, rarity, candidate) for id_, candidate in all_.items()}
+        return cls(retrieval, all_, matches, rarity, rrf, frozenset(surrounded))
 
     @cached_property
     def rows(self) -> Mapping[UUID, int]:
@@ -68,26 +85,21 @@ class Candidates:
     @cached_property
     def words(self) -> NDArray[np.bool_]:
         """The words of the question (n, words) that each holds."""
-        return self.matrix([match.words for match in self.matches.values()])
+        return self._matrix([match.words for match in self.matches.values()])
 
-    def matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
-        """Return words of the question (n, words), a row for each candidate."""
+    def _matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.rarity))
 
     @cached_property
     def beside(self) -> NDArray[np.int64]:
         """The rows (n, 4) of the neighbours one place before and after in the session, and two; -1 for none."""
-        get = {item.place: row for row, item in enumerate(self.all.values()) if item.place is not None}.get
-        found = []
-        for candidate in self.all.values():
-            if candidate.place is None:
-                found.append((-1, -1, -1, -1))
-            else:
-                of, at = candidate.place
-                found.append(
-                    (get((of, at - 1), -1), get((of, at + 1), -1), get((of, at - 2), -1), get((of, at + 2), -1))
-                )
-        return np.array(found, dtype=np.int64).reshape(len(found), 4)
+        places = [candidate.place for candidate in self.all.values()]
+        row_at = {place: row for row, place in enumerate(places) if place is not None}
+        neighbours = [
+            [-1 if place is None else row_at.get((place[0], place[1] + step), -1) for step in (-1, 1, -2, 2)]
+            for place in places
+        ]
+        return np.array(neighbours, dtype=np.int64).reshape(len(places), 4)
 
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
@@ -104,64 +116,68 @@ class Candidates:
         """Return the vectors of some candidates."""
         return self.vectors[[self.rows[id_] for id_ in ids]]
 
+    def pool(self) -> Pool:
+        """Return the candidates as the features see them."""
+        words, members, matches = self.retrieval.search.words, self.all.values(), self.matches.values()
+        hits = self.retrieval.hits.get("keyword", NOTHING)
+        scores = dict(zip(hits.ids, hits.scores, strict=True))
+        lengths = [item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members]
+        return Pool(
+            keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
+            cosines=self._cosines(),
+            vectors=self.vectors,
+            question=self.question,
+            unrelated=self.retrieval.dense.unrelated,
+            matches=self.words,
+            anywhere=self._matrix([match.anywhere for match in matches]),
+            rarity=self.rarity,
+            letters=np.array([word.weight for word in words.words]),
+            names=np.array([word.name for word in words.words], dtype=bool),
+            sequence=np.array([match.sequence for match in matches]),
+            pairs=words.pair_weight,
+            dates=np.array([*map(words.nearness, map(self.time_of, self.all))]) if words.dates else None,
+            lengths=np.array(lengths, float),
+            asks=np.array([is_question(item.content) for item in members], dtype=bool),
+            beside=self.beside,
+            related=[*self._related()],
+        )
 
-def candidates_of(
-    search: Search,
-    retrieval: Retrieval,
-    all_: Mapping[UUID, Candidate],
-    surrounded: Sequence[UUID],
-    previous: Mapping[UUID, WordMatch] = {},
-) -> Candidates:
-    """Return candidates with what they hold of the question, which of some is known by `previous`."""
-    words, rarity = QuestionWords.of(search.pieces), _rarity(search, retrieval)
-    matches = {id_: previous.get(id_) or _held(words, rarity, candidate) for id_, candidate in all_.items()}
-    return Candidates(all_, matches, rarity, frozenset(surrounded))
+    @property
+    def question(self) -> NDArray[np.float32] | None:
+        """The vector of the question, None if vectors cannot be compared with it."""
+        query = self.retrieval.dense.vector
+        return None if query is None or self.vectors.shape[1] != len(query.vector) else query.vector
+
+    def _cosines(self) -> NDArray[np.float64]:
+        """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
+        question, vectors, unrelated = self.question, self.vectors, self.retrieval.dense.unrelated
+        if question is None:
+            return np.zeros(len(vectors))
+        cosines: NDArray[np.float64] = (vectors @ question).astype(float)
+        for row, candidate in enumerate(self.all.values()):
+            if candidate.passages is not None:
+                cosines[row] = max(cosines[row], *candidate.passages.cosines)
+        return np.where(vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0)
+
+    def _related(self) -> Iterator[tuple[int, int, float]]:
+        for row, candidate in enumerate(self.all.values()):
+            for other, strength in candidate.linked:
+                if other in self.rows:
+                    yield row, self.rows[other], strength
 
 
-def pool_of(search: Search, retrieval: Retrieval, candidates: Candidates) -> Pool:
-    """Return the candidates as the features see them."""
-    words, members, rows = QuestionWords.of(search.pieces), candidates.all.values(), candidates.rows
-    matches = candidates.matches.values()
-    hits = retrieval.hits.get("keyword", NOTHING)
-    scores = dict(zip(hits.ids, hits.scores, strict=True))
-    return Pool(
-        keyword=np.array([scores.get(id_, 0.0) for id_ in rows]),
-        cosines=_cosines(retrieval, candidates),
-        vectors=candidates.vectors,
-        question=_comparable(retrieval, candidates),
-        unrelated=retrieval.dense.unrelated,
-        matches=candidates.words,
-        anywhere=candidates.matrix([item.anywhere for item in matches]),
-        rarity=candidates.rarity,
-        letters=np.array([word.weight for word in words.words]),
-        names=np.array([word.name for word in words.words], dtype=bool),
-        sequence=np.array([item.sequence for item in matches]),
-        pairs=words.pair_weight,
-        dates=np.array([words.nearness(candidates.time_of(id_)) for id_ in rows]) if words.dates else None,
-        lengths=np.array([item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members], float),
-        asks=np.array([is_question(candidate.content) for candidate in members], dtype=bool),
-        beside=candidates.beside,
-        related=[
-            (place, rows[other], strength)
-            for place, candidate in enumerate(members)
-            for other, strength in candidate.linked
-            if other in rows
-        ],
-    )
-
-
-def _rarity(search: Search, retrieval: Retrieval) -> NDArray[np.float64]:
+def _rarity(retrieval: Retrieval) -> NDArray[np.float64]:
     """Return the rarity (words,) of the question's words among the memories: that of the rarest lexeme of its piece."""
-    rarest, read = [0.0] * len(search.pieces), retrieval.keyword.words
-    if read is not None:
+    search, rarest = retrieval.search, [0.0] * len(retrieval.search.pieces)
+    if (read := retrieval.keyword.words) is not None:
         for lexeme, places in read.query.places.items():
             rarity = inverse_document_frequency(read.query.documents.get(lexeme, 0), read.query.corpus.total)
             for place in places:
                 rarest[place] = max(rarest[place], rarity)
-    return np.array([rarest[word.place] for word in QuestionWords.of(search.pieces).words])
+    return np.array([rarest[word.place] for word in search.words.words])
 
 
-def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:
+def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:
     """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
     Summary, tags and author count as text.
@@ -170,36 +186,18 @@ def _held(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidat
     others = " ".join((_END, row["summary"] or "", *row["tags"], row["author"]))
     if candidate.passages is None:
         text = plain(with_parts(content) + others)
-        return _held_by(words, text, None, diversity.opening(text.partition(_END)[0]))
+        held, sequence = _held(words, text)
+        return WordMatch(held, sequence, held, None, diversity.opening(text.partition(_END)[0]))
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
-    matches = [_held_by(words, plain(with_parts(content[slice(*range_)]) + others), range_) for range_ in ranges]
-    matrix = np.array([item.words for item in matches], dtype=bool)
-    best = matches[int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())]
-    sequence = max(item.sequence for item in matches)
-    anywhere = [any(column) for column in zip(*(item.words for item in matches), strict=True)]
-    return WordMatch(best.words, sequence, best.passage, anywhere, diversity.opening(plain(content[: ranges[0][1]])))
+    passages = [_held(words, plain(with_parts(content[slice(*range_)]) + others)) for range_ in ranges]
+    matrix = np.array([held for held, _ in passages], dtype=bool)
+    anywhere = [any(column) for column in zip(*(held for held, _ in passages), strict=True)]
+    best = int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())
+    sequence = max(sequence for _, sequence in passages)
+    opening = diversity.opening(plain(content[: ranges[0][1]]))
+    return WordMatch(passages[best][0], sequence, anywhere, ranges[best], opening)
 
 
-def _held_by(words: QuestionWords, text: str, passage: tuple[int, int] | None, opening: str = "") -> WordMatch:
-    words_held = [word.start in text for word in words.words]
-    return WordMatch(words_held, words.in_sequence(text) if True in words_held else 0.0, passage, words_held, opening)
-
-
-def _comparable(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float32] | None:
-    """Return the vector of the question, None if vectors cannot be compared with it."""
-    query = retrieval.dense.query
-    if "dense" not in retrieval.hits or query is None or candidates.vectors.shape[1] != len(query.vector):
-        return None
-    return query.vector
-
-
-def _cosines(retrieval: Retrieval, candidates: Candidates) -> NDArray[np.float64]:
-    """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
-    question, vectors, unrelated = _comparable(retrieval, candidates), candidates.vectors, retrieval.dense.unrelated
-    if question is None:
-        return np.zeros(len(vectors))
-    cosines: NDArray[np.float64] = (vectors @ question).astype(float)
-    for place, candidate in enumerate(candidates.all.values()):
-        if candidate.passages is not None:
-            cosines[place] = max(cosines[place], *candidate.passages.cosines)
-    return np.where(vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0)
+def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
+    held = [word.start in text for word in words.words]
+    return held, words.in_sequence(text) if True in held else 0.0

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.budget import within_budget
-from folklore.memory.pagination import given_before, given_cursor, without_clock
+from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.elsewhere import within_room
-from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order
+from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
@@ -52,16 +52,20 @@ def each_of(questions: Sequence[Question]) -> list[Question]:
 
 def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     """Join the answers to questions: the best result of each, then the second of each, and so on."""
-    kept, more = _results(questions, answers)
+    results, more = _results(questions, answers)
     notes = [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
-    cursor = _cursor(questions, kept) if more else None
+    cursor = None
+    if more:
+        key = key_of(questions)
+        cursor, end = continued(results, given_before(questions[0].cursor, key), key)
+        notes += [end] if end else []
     return Answer(
-        memories=tuple(kept),
+        memories=tuple(results),
         searched=answers[0].searched,
         degraded=tuple(dict.fromkeys(item for answer in answers for item in answer.degraded)),
         truncated=more,
         cursor=cursor,
-        note=" ".join([*notes, *([NO_FURTHER_PAGES] if more and cursor is None else [])]) or None,
+        note=" ".join(notes) or None,
         explain=_by_question({place: item.explain for place, item in enumerate(answers)}),
         found_by=sum((Counter(answer.found_by) for answer in answers), Counter()),
     )
@@ -72,25 +76,16 @@ def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[
 
     Also True if there are more.
     """
-    question = questions[0]
+    question, words = questions[0], " ".join(item.query for item in questions)
     numbered = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
-    every = _numbered(answers, lambda item: item.expanded is not None)
-    expanded = {key: item for key, item in every.items() if key not in numbered}
+    expanded = _numbered(answers, lambda item: item.expanded is not None)
     others = list(_numbered(answers, lambda item: item.elsewhere).values())
-    words = " ".join(item.query for item in questions)
     elsewhere, limit, max_tokens = within_room(question, others, len(numbered), words)
     results = in_order(list(numbered.values())[:limit], question.sort)
-    results_within, cut = within_budget([*results, *expanded.values()], max_tokens, words)
+    additions = [item for key, item in expanded.items() if key not in numbered]
+    results, cut = within_budget([*results, *additions], max_tokens, words)
     more = cut or len(numbered) > limit or any(answer.truncated for answer in answers)
-    return [*results_within, *elsewhere], more
-
-
-def _cursor(questions: Sequence[Question], results: Sequence[Recalled]) -> str | None:
-    """Return the cursor of the next page; None at the end of paging."""
-    key = key_of(questions)
-    before = given_before(questions[0].cursor, key)
-    ids = [id_ for item in results for id_ in (item.memory.id, *(other.id for other in item.variants))]
-    return given_cursor(ids, before, key)
+    return [*results, *elsewhere], more
 
 
 def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:

@@ -13,6 +13,7 @@ from folklore.memory.results import BranchHit, BranchList, ExplainedWord
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery
+from folklore.text.query.question import QuestionWords
 
 MAX_QUERY = 1_000_000
 
@@ -53,21 +54,13 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The terms of an expression as the scope's languages read them, and it as a tsquery."""
-
-    forms: Sequence[TermForm]
-    expression: str
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """A question in its scope.
 
     `pieces` are its words between white space. `branches` are those with a weight. With `expression`, the keyword
-    branch obeys the query's expression, of which `terms` were read. The embedder is that of the beginning: the active
-    model may change meanwhile.
-    `key` identifies the question in cursors; `before` marks the results of earlier pages.
+    branch obeys the query's expression: `tsquery`, None until it is read, of terms with these `forms`. The embedder is
+    that of the beginning: the active model may change meanwhile. `key` identifies the question in cursors; `before`
+    marks the results of earlier pages.
     """
 
     question: Question
@@ -82,7 +75,8 @@ class Search:
     embedder: Embedder | None
     key: object
     before: frozenset[bytes]
-    terms: Terms | None = None
+    forms: Sequence[TermForm] = ()
+    tsquery: str | None = None
 
     @property
     def wanted(self) -> int:
@@ -99,48 +93,47 @@ class Search:
         """The numbers of the ranking."""
         return self.question.ranking
 
+    @property
+    def words(self) -> QuestionWords:
+        """The words of the question as they are looked for in texts."""
+        return QuestionWords.of(self.pieces)
+
 
 @dataclass(frozen=True, slots=True)
-class DenseResult:
-    """Result of the dense branch: its list, the question as it was asked, its model.
+class BranchResult:
+    """Result of a branch: its list, and what it read of the question.
 
-    `unrelated` is the cosine of an unrelated text with the question.
+    That is for the dense branch the vector in a `model`, and the cosine of an `unrelated` text with it, for the keyword
+    branch the weighted `words`.
     """
 
-    hits: Hits
+    hits: Hits = NOTHING
     milliseconds: float = 0.0
     model: Model | None = None
-    query: DenseQuery | None = None
+    vector: DenseQuery | None = None
     unrelated: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class KeywordResult:
-    """Result of the keyword branch: its list, and the weighted words of the question."""
-
-    hits: Hits
-    milliseconds: float = 0.0
     words: Bm25 | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Results of the branches; a branch that failed is missing from `hits` and named in `degraded`."""
+    """Results of the branches for a question; one that failed is missing from `hits` and named in `degraded`."""
 
+    search: Search
     hits: Mapping[Branch, Hits]
     degraded: tuple[Degraded, ...]
-    dense: DenseResult
-    keyword: KeywordResult
+    dense: BranchResult
+    keyword: BranchResult
 
-    def lists(self, search: Search) -> tuple[BranchList, ...]:
+    def lists(self) -> tuple[BranchList, ...]:
         """Return the lists of the branches as they are explained."""
-        milliseconds = {"dense": self.dense.milliseconds, "keyword": self.keyword.milliseconds}
         lists = []
         for branch, hits in self.hits.items():
             listed = zip(hits.ids, hits.scores, hits.raw, strict=True)
             rows = tuple(BranchHit(id_, rank, score, raw) for rank, (id_, score, raw) in enumerate(listed, start=1))
-            path = hits.path if branch == "dense" else "tsvector" if search.expression else "postings"
-            lists.append(BranchList(branch, path, milliseconds[branch], rows))
+            path = hits.path if branch == "dense" else "tsvector" if self.search.expression else "postings"
+            result = self.dense if branch == "dense" else self.keyword
+            lists.append(BranchList(branch, path, result.milliseconds, rows))
         return tuple(lists)
 
     def words(self) -> tuple[ExplainedWord, ...]:
@@ -148,8 +141,8 @@ class Retrieval:
         if (words := self.keyword.words) is None:
             return ()
         counts, weights = words.query.documents.items(), words.weights
-        found = [ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts]
-        return tuple(sorted(found, key=lambda item: -item.weight))
+        explained = [ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts]
+        return tuple(sorted(explained, key=lambda item: -item.weight))
 
     def coverage(self) -> dict[UUID, float]:
         """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
