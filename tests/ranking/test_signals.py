@@ -11,7 +11,7 @@ from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Draft
-from folklore.ranking.signals import recency
+from folklore.ranking.features import recency
 from folklore.ranking.weights import PRESETS, Ranking, chosen, named_presets
 from tests.person import NOON, Person, contents, ids
 

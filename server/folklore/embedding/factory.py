@@ -35,12 +35,12 @@ def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> Model
 
     `auto` is MiniLM if its files are on this machine, else the bundled model.
     """
-    if settings.provider == "none":
-        return None
-    if settings.provider == "minilm" or (settings.provider == "auto" and minilm_folder(home) is not None):
-        return ModelChoice("minilm", MINILM)
-    if settings.provider in ("auto", "bundled"):
-        return ModelChoice("bundled", bundled.MODEL.name)
+    provider = settings.provider
+    if provider == "auto":
+        provider = "bundled" if minilm_folder(home) is None else "minilm"
+    names = {"none": None, "minilm": MINILM, "bundled": bundled.MODEL.name}
+    if provider in names:
+        return None if (own := names[provider]) is None else ModelChoice(provider, own)
     name, url = _name_and_url(settings)
     profile = profile_of(name)
     if settings.provider == "openai" and url is not None and has_input_type(url):

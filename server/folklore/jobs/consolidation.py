@@ -21,11 +21,10 @@ from folklore.db.stores.reflections import ExistingReflection, Member, Reflectio
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.ids import new_id
-from folklore.memory.recall.corpus_statistics import lexemes_of, read_pieces
+from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_pieces
 from folklore.memory.records.store import embed
 from folklore.memory.validation import check_draft
 from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
-from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.clean import digest
 from folklore.text.gist import gist, keywords, shared_words
 
@@ -193,13 +192,9 @@ async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str])
         return []
     scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
     analysed, in_scope = await read_pieces(run.context, run.context.statements, scope, words, namespace.languages)
-    pieces = [(place, analysed[word]) for place, word in enumerate(words)]
-    query = lexemes_of(pieces, in_scope, several=len(namespace.languages) > 1)
-    rarity: dict[str, float] = {}
-    for lexeme, places in query.places.items():
-        weight = inverse_document_frequency(query.documents[lexeme], query.corpus.total)
-        for place in places:
-            rarity[words[place]] = max(rarity.get(words[place], 0.0), weight)
+    pieces = {place: analysed[word] for place, word in enumerate(words)}
+    query = lexemes_of(pieces, in_scope, (), several=len(namespace.languages) > 1, former=False)
+    rarity = dict(zip(words, rarities(query, len(words)), strict=True))
     return keywords(shared, rarity)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TypeVar
@@ -86,12 +87,10 @@ def group_near_duplicates(
     the same order, articles left out. Only texts of the same opening are compared. Vectors take no part: an average of
     word vectors does not distinguish before from after, nor on from off, and a decision must not hide its reversal.
     """
-    openings: dict[str, list[Id]] = {}
-    for id_ in order:
-        openings.setdefault(opening_of(id_), []).append(id_)
+    openings = Counter(map(opening_of, order))
     groups: dict[Hashable, list[Id]] = {}
     for id_ in order:
-        alone = len(openings[opening_of(id_)]) == 1
+        alone = openings[opening_of(id_)] == 1
         key = () if alone else tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
         groups.setdefault(key or (id_,), []).append(id_)
     newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in groups.values()]

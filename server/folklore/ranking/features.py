@@ -1,17 +1,36 @@
 """Features of the candidates of a question: named, pure functions of what was read of them.
 
 Those in RELEVANCE make up the relevance, which orders; those in CONFIDENCE depend on nothing but the question, the
-memory and its neighbours in the session. The weights of both are trained (ranking/trained.py).
+memory and its neighbours in the session. The weights of both are trained (ranking/trained.py). Signals are what no
+development set has: tags, ratings, last use, relations. Their weights are set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from datetime import datetime, timedelta
+from functools import cached_property, partial
+from typing import Any
 
 from folklore.lazy import NDArray, numpy as np
-from folklore.ranking.numbers import ASKING, BESIDE, DATE, LEAST_FETCHED, LONG, NEAREST, NEIGHBOUR, PADDING, RANK
+from folklore.ranking.numbers import (
+    ASKING,
+    BESIDE,
+    DATE,
+    LEAST_FETCHED,
+    LONG,
+    NEAREST,
+    NEIGHBOUR,
+    PADDING,
+    RANK,
+    RELATED,
+)
+from folklore.ranking.weights import SIGNALS, Ranking
+
+_LOWEST_PRIORITY = 4
+# The value of a rating that a memory lacks.
+_NEUTRAL = 0.5
 
 
 @dataclass(frozen=True)
@@ -97,27 +116,26 @@ def cosine_rank(pool: Pool) -> NDArray[np.float64]:
 
 def coverage(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the text, a long one in its best passage, holds, by rarity."""
-    return _share(pool.matches @ pool.rarity, pool.rarity)
+    return _share(pool.matches @ pool.rarity, pool.rarity.sum())
 
 
 def context(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that only a direct neighbour holds, by rarity."""
-    return _share(pool.around @ pool.rarity, pool.rarity)
+    return _share(pool.around @ pool.rarity, pool.rarity.sum())
 
 
 def sequence(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's pairs of adjacent words that the text has in sequence."""
-    return pool.sequence / pool.pairs if pool.pairs > 0 else np.zeros_like(pool.sequence)
+    return _share(pool.sequence, pool.pairs)
 
 
-def neighbours(pool: Pool) -> NDArray[np.float64]:
-    """Return the reciprocal ranks of the neighbours one place away, less for a long text and for one that asks."""
-    return _spread(pool, pool.beside[:, :2])
+def neighbours(pool: Pool, places: slice = slice(2)) -> NDArray[np.float64]:
+    """Return the reciprocal ranks of the neighbours, less for a long text and for one that asks.
 
-
-def neighbours_beyond(pool: Pool) -> NDArray[np.float64]:
-    """Return the reciprocal ranks of the neighbours two places away, less for a long text and for one that asks."""
-    return _spread(pool, pool.beside[:, 2:])
+    They are those of these columns of `beside`: one place away unless others are given.
+    """
+    nearby: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[pool.beside[:, places]].sum(axis=1)
+    return nearby * np.minimum(1.0, LONG / np.maximum(pool.lengths, 1.0)) * np.where(pool.asks, ASKING, 1.0)
 
 
 def relations(pool: Pool) -> NDArray[np.float64]:
@@ -134,13 +152,12 @@ def letters_held(pool: Pool) -> NDArray[np.float64]:
     total = float(pool.letters.sum())
     if pool.dates is not None:
         held, total = held + DATE * pool.dates, total + DATE
-    return held / (total + min(total, PADDING)) if total > 0 else np.zeros(len(held))
+    return _share(held, total + min(total, PADDING))
 
 
 def sequence_held(pool: Pool) -> NDArray[np.float64]:
     """Return `sequence` as if the question had one more pair, which no text has."""
-    total = pool.pairs + min(pool.pairs, PADDING)
-    return pool.sequence / total if total > 0 else np.zeros_like(pool.sequence)
+    return _share(pool.sequence, pool.pairs + min(pool.pairs, PADDING))
 
 
 def meaning(pool: Pool) -> NDArray[np.float64]:
@@ -162,6 +179,7 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
 
 
 Feature = Callable[[Pool], "NDArray[np.float64]"]
+Parts = dict[str, "NDArray[np.float64]"]
 # The features of a preset's weight `keyword`, `dense`, `exact`, `neighbours`, `relations`: it multiplies theirs.
 RELEVANCE: Mapping[str, tuple[Feature, str]] = {
     "keyword excess": (keyword_excess, "keyword"),
@@ -171,7 +189,7 @@ RELEVANCE: Mapping[str, tuple[Feature, str]] = {
     "context": (context, "neighbours"),
     "sequence": (sequence, "exact"),
     "neighbours": (neighbours, "neighbours"),
-    "neighbours beyond": (neighbours_beyond, "neighbours"),
+    "neighbours beyond": (partial(neighbours, places=slice(2, 4)), "neighbours"),
 }
 
 
@@ -197,11 +215,37 @@ def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(ranks >= 0, 1.0 / (1.0 + np.maximum(ranks, 0) / RANK), 0.0)
 
 
-def _share(words: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = float(weights.sum())
-    return words / total if total > 0 else np.zeros(len(words))
+def _share(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    return values / total if total > 0 else np.zeros(len(values))
 
 
-def _spread(pool: Pool, beside: NDArray[np.int64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[beside].sum(axis=1)
-    return found * np.minimum(1.0, LONG / np.maximum(pool.lengths, 1.0)) * np.where(pool.asks, ASKING, 1.0)
+def signals_of(ranking: Ranking, pool: Pool, rows: Sequence[Any], pieces: Sequence[str], now: datetime) -> Parts:
+    """Return the signals (n,) of the memories `rows` that have a weight, each times its weight."""
+    parts: Parts = {}
+    words = frozenset(piece.strip(".,;:!?").casefold() for piece in pieces)
+    for name in SIGNALS:
+        if (weight := float(getattr(ranking.signals, name))) > 0:
+            values = [_signal(name, row, words, now, ranking.signals.half_life) for row in rows]
+            if any(value is not None for value in values):
+                parts[name] = np.array([value or 0.0 for value in values]) * weight
+    if pool.related:
+        parts["relations"] = relations(pool) * (RELATED * ranking.relations)
+    return parts
+
+
+def _signal(name: str, row: Any, words: frozenset[str], now: datetime, half_life: timedelta) -> float | None:
+    """Return a signal of a memory, None without one: a rating by its distance from the middle."""
+    if name == "recency":
+        return recency(row["last_recalled_at"] or row["created_at"], now, half_life)
+    if name == "tags":
+        parts = {part for tag in row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
+        return len(words & parts) / max(len(words), 1) if parts else None
+    if (value := row[name]) is None:
+        return None
+    return ((_LOWEST_PRIORITY - value) / (_LOWEST_PRIORITY - 1) if name == "priority" else float(value)) - _NEUTRAL
+
+
+def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:
+    """Return 0.5^(age / half-life), in (0, 1]; a time in the future counts as now."""
+    age = max(now - used_at, timedelta())
+    return float(0.5 ** (age / half_life))

@@ -54,6 +54,5 @@ def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:
     """Return the ids by descending score, then second score, then ascending id: one question has one answer."""
-    keyed = [(-value, -second.get(id_, 0.0), id_) for id_, value in scores.items()]
-    keyed.sort()
-    return [id_ for _, _, id_ in keyed]
+    keyed = ((-value, -second.get(id_, 0.0), id_) for id_, value in scores.items())
+    return [id_ for *_, id_ in sorted(keyed)]

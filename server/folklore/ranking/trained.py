@@ -33,8 +33,8 @@ class Weights:
 
     def relevance_of(self, pool: Pool) -> dict[str, NDArray[np.float64]]:
         """Return each feature of the candidates (n,) times its weight; their sum is the relevance."""
-        trained = {name: self.relevance[name] for name in RELEVANCE if name in self.relevance}
-        return {name: RELEVANCE[name][0](pool) * weight for name, weight in trained.items()}
+        features = {name: feature for name, (feature, _) in RELEVANCE.items() if name in self.relevance}
+        return {name: feature(pool) * self.relevance[name] for name, feature in features.items()}
 
     def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
         """Return the probability (n,) that a memory answers the question, estimated from the two alone.

@@ -14,9 +14,6 @@ Expansion = Literal["relations", "entities"]
 # relevance.
 Fusion = Literal["trained", "rrf"]
 
-# Signals that a memory may lack.
-RATINGS = ("importance", "confidence", "priority")
-
 
 @dataclass(frozen=True, slots=True)
 class Signals:

@@ -68,7 +68,7 @@ def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], i
     """Return two lines in parts, and the steps taken; lines with little in common have one part each."""
     for pieces in _PIECES:
         old_pieces, new_pieces = pieces.findall(old), pieces.findall(new)
-        codes, most = opcodes([piece.strip() for piece in old_pieces], [piece.strip() for piece in new_pieces], steps)
+        codes, most = opcodes([*map(str.strip, old_pieces)], [*map(str.strip, new_pieces)], steps)
         if most <= steps:
             break
     cost = most if most <= steps else 0

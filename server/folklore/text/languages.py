@@ -52,7 +52,7 @@ def detect(text: str) -> str | None:
     prose = [word for token in tokens if _is_prose(word := token.strip(_AROUND_WORDS))]
     text = " ".join(prose)
     least = _LEAST_WORDS_OF_ASCII if text.isascii() else _LEAST_WORDS
-    if len(prose) < least or len(prose) < _LEAST_PROSE * len(tokens):
+    if len(prose) < max(least, _LEAST_PROSE * len(tokens)):
         return None
     try:
         import pycld2  # not every platform has it

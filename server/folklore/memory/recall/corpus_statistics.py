@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -67,7 +67,7 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))
     functions = _function_words(pieces, analysed, languages)
-    others = [(place, analysed[piece]) for place, piece in enumerate(pieces) if piece not in functions]
+    others = {place: analysed[piece] for place, piece in enumerate(pieces) if piece not in functions}
     former = search.scope.filters.as_of is not None
     query = lexemes_of(others, words, terms, several=len(languages) > 1, former=former)
     if not query.documents:
@@ -83,21 +83,16 @@ async def _pack(postings: PostingStore) -> None:
 
 
 def lexemes_of(
-    pieces: Sequence[tuple[int, Sequence[Analysed]]],
-    words: ScopeWords,
-    terms: Iterable[str] = (),
-    *,
-    several: bool,
-    former: bool = False,
+    pieces: Mapping[int, Sequence[Analysed]], words: ScopeWords, terms: Iterable[str], *, several: bool, former: bool
 ) -> QueryStatistics:
-    """Return the lexemes of pieces at their places, and other terms, with their document frequencies.
+    """Return the lexemes of pieces by their places, and other terms, with their document frequencies.
 
     A word may have several lexemes: of each of `several` languages, with and without accents, and as it is spelled,
     which is how tags are kept. The one that most memories hold is its stem, and counts those of the others.
     """
     places: dict[str, dict[int, None]] = {}
     represented: dict[str, str] = {}
-    for place, analysed in pieces:
+    for place, analysed in pieces.items():
         ordered = sorted(analysed, key=lambda item: (-words.documents(item.lexeme) if several else 0, item.lexeme))
         stems = {item.position: item.lexeme for item in reversed(ordered) if item.kind == "word"}
         for item in ordered:
@@ -106,30 +101,33 @@ def lexemes_of(
         for item in analysed:
             if (stem := stems.get(item.position)) is not None:
                 represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
-    return statistics_of([*places, *terms], words, represented, places, former=former)
+    return replace(statistics_of([*places, *terms], represented, words, former=former), places=places)
 
 
 def statistics_of(
-    lexemes: Iterable[str],
-    words: ScopeWords,
-    stems: Mapping[str, str],
-    places: Mapping[str, Collection[int]] = {},
-    *,
-    former: bool,
+    lexemes: Iterable[str], stems: Mapping[str, str], words: ScopeWords, *, former: bool
 ) -> QueryStatistics:
     """Return the document frequencies of lexemes, those of further words included of which a lexeme is the stem.
 
     With `former`, words that no text holds now count one document: a former text may hold them.
     """
     documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
-    further = {
-        word: stem for word, stem in stems.items() if word not in documents and (former or words.documents(word))
-    }
-    for word, stem in further.items():
-        documents[stem] += words.documents_without(word, stem)
-    least = 1 if former else 0
-    documents = {lexeme: max(count, least) for lexeme, count in documents.items()}
-    return QueryStatistics(documents, words.corpus, places, further)
+    further = [word for word in stems if word not in documents and (former or words.documents(word))]
+    for word in further:
+        documents[stems[word]] += words.documents_without(word, stems[word])
+    if former:
+        documents = {lexeme: max(count, 1) for lexeme, count in documents.items()}
+    return QueryStatistics(documents, words.corpus, stems={word: stems[word] for word in further})
+
+
+def rarities(query: QueryStatistics, pieces: int) -> list[float]:
+    """Return the rarity among the memories of each piece of a question: that of its rarest lexeme."""
+    rarest = [0.0] * pieces
+    for lexeme, places in query.places.items():
+        rarity = inverse_document_frequency(query.documents.get(lexeme, 0), query.corpus.total)
+        for place in places:
+            rarest[place] = max(rarest[place], rarity)
+    return rarest
 
 
 def _function_words(

@@ -38,11 +38,9 @@ def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: 
         return None
     project = names.normalise(question.project)
     key = names.key(project)
-    if role_in(caller, project) is None:
-        return None
     if key == names.DEFAULT and all(space.empty for space in namespaces if names.key(space.name) == key):
         return None
-    return project
+    return None if role_in(caller, project) is None else project
 
 
 @lru_cache(16)  # lists of namespaces
@@ -51,15 +49,10 @@ def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
     if project is None:
         return namespaces, Listed()
     key = names.key(project)
-    own, shared, others = Listed(), Listed(), Listed()
-    for space in namespaces:
-        if names.key(space.name) == key:
-            own.append(space)
-        elif space.shared:
-            shared.append(space)
-        elif not space.empty:
-            others.append(space)
-    return Listed(own + shared), others
+    own = [space for space in namespaces if names.key(space.name) == key]
+    shared = [space for space in namespaces if space.shared and space not in own]
+    home = Listed(own + shared)
+    return home, Listed(space for space in namespaces if not space.empty and not space.shared and space not in own)
 
 
 def asked_elsewhere(question: Question) -> Question:

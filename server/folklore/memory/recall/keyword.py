@@ -110,7 +110,7 @@ def _frequencies(forms: Sequence[TermForm], words: ScopeWords, *, former: bool) 
         for word, stem in zip(form.lexemes, form.stems, strict=form.spelled)
         if stem not in (None, word) and words.documents(word)
     }
-    return statistics_of(lexemes, words, stems, former=former)
+    return statistics_of(lexemes, stems, words, former=former)
 
 
 def _alternatives(term: Term, forms: Sequence[TermForm]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from uuid import UUID
 
 from folklore.db.rows import memory_of
@@ -90,9 +91,8 @@ def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
     """Return the best results in the requested order."""
     if sort == "score":
         return results
-    if sort.startswith("updated"):
-        return sorted(results, key=lambda result: result.memory.updated_at, reverse=sort.endswith("desc"))
-    return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
+    time = attrgetter("memory.updated_at" if sort.startswith("updated") else "memory.when")
+    return sorted(results, key=time, reverse=sort.endswith("desc"))
 
 
 async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Recalled]) -> list[Recalled]:

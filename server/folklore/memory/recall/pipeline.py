@@ -169,8 +169,8 @@ def search_of(
     """Return a question in its scope, without empty namespaces; `few` if they are all others (see Scope)."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
-    asked = question.project or question.namespaces
-    key = (text, asked, without_clock(question.filters), ranking, question.branches, question.embedding)
+    requested, filters = question.project or question.namespaces, without_clock(question.filters)
+    key = (text, requested, filters, ranking, question.branches, question.embedding)
     before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
     names, languages = _filled(namespaces)
     return Search(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from uuid import UUID
 
 from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray, numpy as np
+from folklore.memory.recall.corpus_statistics import rarities
 from folklore.memory.recall.values import Retrieval
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
-from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.query.question import QuestionWords, plain, with_parts
 from folklore.text.words import is_question
 
@@ -40,7 +40,7 @@ class WordMatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidates, a row for each, and what they hold of the question, whose words have a `rarity`.
+    """Candidates, a row for each, and what they hold of the question; of some, `previous` has the match.
 
     `rrf` are their fused ranks in the branches. Of those in `surrounded`, the memories before and after in the session
     are candidates too.
@@ -48,24 +48,22 @@ class Candidates:
 
     retrieval: Retrieval
     all: Mapping[UUID, Candidate]
-    matches: Mapping[UUID, WordMatch]
-    rarity: NDArray[np.float64]
-    rrf: Mapping[UUID, float]
-    surrounded: Collection[UUID]
+    rrf: Mapping[UUID, float] = field(default_factory=dict)
+    surrounded: Collection[UUID] = frozenset()
+    previous: Mapping[UUID, WordMatch] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        retrieval: Retrieval,
-        all_: Mapping[UUID, Candidate],
-        rrf: Mapping[UUID, float] = {},
-        surrounded: Sequence[UUID] = (),
-        previous: Mapping[UUID, WordMatch] = {},
-    ) -> Candidates:
-        """Match candidates with the question; of some, `previous` has the match."""
-        words, rarity = retrieval.search.words, _rarity(retrieval)
-        matches = {id_: previous.get(id_) or _match(words, rarity, candidate) for id_, candidate in all_.items()}
-        return cls(retrieval, all_, matches, rarity, rrf, frozenset(surrounded))
+    @cached_property
+    def rarity(self) -> NDArray[np.float64]:
+        """The rarity (words,) of the question's words among the memories."""
+        search, read = self.retrieval.search, self.retrieval.keyword.words
+        rarest = [0.0] * len(search.pieces) if read is None else rarities(read.query, len(search.pieces))
+        return np.array([rarest[word.place] for word in search.words.words])
+
+    @cached_property
+    def matches(self) -> Mapping[UUID, WordMatch]:
+        """The match of each candidate with the question."""
+        words, rarity, previous = self.retrieval.search.words, self.rarity, self.previous
+        return {id_: previous.get(id_) or _match(words, rarity, candidate) for id_, candidate in self.all.items()}
 
     @cached_property
     def rows(self) -> Mapping[UUID, int]:
@@ -112,9 +110,9 @@ class Candidates:
         time: datetime = row["occurred_at"] or row["created_at"]
         return time
 
-    def near(self, ids: Sequence[UUID]) -> NDArray[np.float32]:
-        """Return the vectors of some candidates."""
-        return self.vectors[[self.rows[id_] for id_ in ids]]
+    def rows_of(self, ids: Iterable[UUID]) -> list[int]:
+        """Return the rows of some candidates."""
+        return [self.rows[id_] for id_ in ids]
 
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
@@ -164,17 +162,6 @@ class Candidates:
             for other, strength in candidate.linked:
                 if other in self.rows:
                     yield row, self.rows[other], strength
-
-
-def _rarity(retrieval: Retrieval) -> NDArray[np.float64]:
-    """Return the rarity (words,) of the question's words among the memories: that of the rarest lexeme of its piece."""
-    search, rarest = retrieval.search, [0.0] * len(retrieval.search.pieces)
-    if (read := retrieval.keyword.words) is not None:
-        for lexeme, places in read.query.places.items():
-            rarity = inverse_document_frequency(read.query.documents.get(lexeme, 0), read.query.corpus.total)
-            for place in places:
-                rarest[place] = max(rarest[place], rarity)
-    return np.array([rarest[word.place] for word in search.words.words])
 
 
 def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:

@@ -18,9 +18,8 @@ from folklore.memory.recall.pool import Candidates
 from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Degraded
 from folklore.ranking import diversity, numbers
-from folklore.ranking.features import group_of
+from folklore.ranking.features import Parts, group_of, signals_of
 from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
-from folklore.ranking.signals import signals_of
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
 from folklore.text.clean import clean
@@ -48,7 +47,7 @@ class RankedList:
 
     search: Search
     candidates: Candidates
-    parts: Mapping[str, NDArray[np.float64]]
+    parts: Parts
     shortlist: Mapping[UUID, float]
     variants: Mapping[UUID, Sequence[UUID]]
     redundancy: Mapping[UUID, float]
@@ -129,10 +128,10 @@ async def read_pool(memory: MemoryContext, retrieval: Retrieval) -> tuple[Candid
     )
     with stage("recall.pool", candidates=len(ids)):
         rows, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
-    return Candidates.of(retrieval, rows, rrf=rrf, surrounded=query.spreading), degraded
+    return Candidates(retrieval, rows, rrf, frozenset(query.spreading)), degraded
 
 
-def _parts(candidates: Candidates, weights: Weights) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
+def _parts(candidates: Candidates, weights: Weights) -> tuple[Parts, NDArray[np.float64]]:
     """Return the parts of the relevance (n,), and the sum by the trained weights alone, of which scores are made."""
     search, ranking, rrf = candidates.retrieval.search, candidates.retrieval.search.ranking, candidates.rrf
     if ranking.fusion == "rrf":
@@ -145,9 +144,7 @@ def _parts(candidates: Candidates, weights: Weights) -> tuple[Mapping[str, NDArr
     return parts, np.sum(list(products.values()), axis=0)
 
 
-def _shortlist(
-    candidates: Candidates, parts: Mapping[str, NDArray[np.float64]]
-) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
+def _shortlist(candidates: Candidates, parts: Parts) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
     """Return the best candidates by relevance, with few reflections, and the near-duplicates that they represent."""
     ranking = candidates.retrieval.search.ranking
     relevance = dict(zip(candidates.all, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
@@ -165,8 +162,8 @@ def _with_few_reflections(order: Sequence[UUID], candidates: Candidates) -> Sequ
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = [id_ for id_ in order if candidates.all[id_].kind == _REFLECTION]
     most = max(int(candidates.retrieval.search.wanted * numbers.REFLECTIONS), 1)
-    beyond = set() if len(reflections) == len(order) else set(reflections[most:])
-    return [id_ for id_ in order if id_ not in beyond] if beyond else order
+    beyond = set(reflections[most:]) if len(reflections) < len(order) else ()
+    return [id_ for id_ in order if id_ not in beyond]
 
 
 async def _rerank(
@@ -189,7 +186,7 @@ async def _rerank(
 def _diverse(candidates: Candidates, shortlist: Mapping[UUID, float]) -> dict[UUID, float]:
     """Return the results, best first but the newer one first on one subject, with their redundancy."""
     search, ids = candidates.retrieval.search, list(shortlist)
-    ranking, vectors = search.ranking, candidates.near(ids)
+    ranking, vectors = search.ranking, candidates.vectors[candidates.rows_of(ids)]
     # A result below min_score leaves its place to the next one.
     limit = len(ids) if ranking.min_score else search.wanted + 1
     pick = diversity.maximal_marginal_relevance if ranking.fusion == "rrf" else diversity.discounted_relevance
@@ -232,8 +229,8 @@ def _replaced(candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.floa
     It holds half of the question's words and all of its identifiers that the older holds. Of two within a day, such as
     those of an import, the times say little: they must be nearly the same.
     """
-    vectors = candidates.near(ids)
-    held = candidates.words[[candidates.rows[id_] for id_ in ids]]
+    rows = candidates.rows_of(ids)
+    vectors, held = candidates.vectors[rows], candidates.words[rows]
     shared = (held * candidates.rarity) @ held.T.astype(float)
     possible: NDArray[np.bool_] = (lead > 0.0) & (shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9)
     alike = vectors @ vectors.T >= np.where(lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR)
@@ -256,7 +253,7 @@ async def _confidences(
     Which of those were read before depends on the ranking, and so on other memories; confidence must not.
     """
     retrieval, every = candidates.retrieval, candidates.all
-    beside = candidates.beside[[candidates.rows[id_] for id_ in results], :2]
+    beside = candidates.beside[candidates.rows_of(results), :2]
     lacking = [
         id_
         for id_, rows in zip(results, beside, strict=True)
@@ -271,7 +268,7 @@ async def _confidences(
     all_ids = list(every)
     ids = dict.fromkeys([*results, *(all_ids[row] for row in beside[beside >= 0]), *read])
     members = {id_: every.get(id_) or read[id_] for id_ in ids}
-    pool = Candidates.of(retrieval, members, previous=candidates.matches).pool()
+    pool = Candidates(retrieval, members, previous=candidates.matches).pool()
     return dict(zip(results, weights.confidence_of(pool).tolist(), strict=False))
 
 
@@ -285,7 +282,7 @@ def _scores(
     search, scores = candidates.retrieval.search, dict(confidence)
     least, most = search.ranking.min_score, search.wanted + 1
     if search.sorted_by_score:
-        rows = [candidates.rows[id_] for id_ in confidence]
+        rows = candidates.rows_of(confidence)
         values = weights.scores_of(trained[rows], leads(trained)[rows], np.array(list(confidence.values())))
         values *= len(search.words.words) > 0  # of what answers signs alone, nothing can be said
         scores = dict(zip(confidence, values.round(3).tolist(), strict=True))

@@ -58,7 +58,7 @@ def _candidates(outcome: RankedList, texts: Mapping[UUID, Memory]) -> Iterator[E
         if id_ in texts:
             yield ExplainedCandidate(
                 memory=texts[id_],
-                stage="grouped" if id_ in representatives else _stage(outcome, id_, ranks),
+                stage=_stage(outcome, id_, ranks, representatives),
                 rank=ranks.get(id_),
                 represented_by=representatives.get(id_),
                 relevance=relevance.get(id_, 0.0),
@@ -69,7 +69,9 @@ def _candidates(outcome: RankedList, texts: Mapping[UUID, Memory]) -> Iterator[E
             )
 
 
-def _stage(outcome: RankedList, id_: UUID, ranks: Mapping[UUID, int]) -> Stage:
+def _stage(outcome: RankedList, id_: UUID, ranks: Mapping[UUID, int], representatives: Mapping[UUID, UUID]) -> Stage:
+    if id_ in representatives:
+        return "grouped"
     if id_ in outcome.scores:
         return "answer" if id_ in ranks else "next page"
     if id_ in outcome.redundancy:

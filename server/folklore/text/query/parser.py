@@ -78,10 +78,7 @@ def parse(text: str) -> KeywordQuery:
     bag = KeywordQuery(_shortened(" ".join(visible.split())))
     if len(visible) > MAX_EXPRESSION or "\n" in visible:
         return bag
-    tokens = tokenise(visible.translate(_STRAIGHT_QUOTES))
-    if not tokens:
-        return bag
-    parser = _Parser(tokens)
+    parser = _Parser(tokenise(visible.translate(_STRAIGHT_QUOTES)))
     try:
         program = parser.parse()
     except _MalformedError:

@@ -95,7 +95,7 @@ class QuestionWords:
                 folded = _folded(match.group())
                 words = list(islice(_words(match.group(), folded, place, opening=opening), _MAX_PAIRS))
                 by_start |= {word.start: by_start.get(word.start, word) for word in words}
-                spelled += [(folded, word.weight) for word in words[:1]]
+                spelled.append((folded, words[0].weight))
                 opening = german
             opening = german or piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
@@ -181,12 +181,14 @@ def _identifiers(pieces: Sequence[str]) -> Iterator[re.Pattern[str]]:
 
 
 def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[QuestionWord]:
-    """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
-    if not folded.isascii() and _UNSPACED.search(folded):
-        for run in _UNSPACED.findall(folded):
-            for at in range(max(len(run) - 1, 1)):
-                yield QuestionWord(run[at : at + 2], len(run[at : at + 2]), place=place)
-        return
+    """Return a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
+    if not folded.isascii() and (runs := _UNSPACED.findall(folded)):
+        pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
+        return (QuestionWord(pair, len(pair), place=place) for pair in pairs)
+    return [_word(text, folded, place, opening=opening)]
+
+
+def _word(text: str, folded: str, place: int, *, opening: bool) -> QuestionWord:
     letters = len(folded)
     weight = max(float(min(letters, _LONGEST) - _SHORTEST), _LEAST)
     name = text[:1].isupper() and text[1:].islower() and not opening
@@ -194,6 +196,5 @@ def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[Que
     if name or digits or (not text[1:].islower() and letters > 1):
         weight = max(weight, _SPECIFIC)
     if digits or letters < _SHORTEST_STEM:
-        yield QuestionWord(f" {folded} ", weight, name, place)
-    else:
-        yield QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name, place)
+        return QuestionWord(f" {folded} ", weight, name, place)
+    return QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name, place)

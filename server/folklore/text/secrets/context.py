@@ -264,14 +264,11 @@ def _urls(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
-    ats = [at.start() for at in _AT_HOST.finditer(userinfo["value"])]
-    if not ats:
+    length = _password_length(userinfo["value"])
+    if length is None:
         return
-    path = _PATH.search(userinfo["value"])
-    # The host follows the last @ before the path; a password may contain an unescaped / or @, a path an @.
-    before_path = [at for at in ats if path is None or at < path.start()]
     start = userinfo.start("value")
-    end = start + (before_path[-1] if before_path else ats[0])
+    end = start + length
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
     is_sample = len(password) < 3 or password.lower() == user or is_placeholder(text[start:end])
     # For a host that could be real, a plain word is a password too.
@@ -279,6 +276,14 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
         is_generated(password) or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
     ):
         yield Secret("password in a URL", start, end)
+
+
+def _password_length(value: str) -> int | None:
+    """Return the length of the password with which a text begins, before an @ and a host; None without them."""
+    ats, path = [at.start() for at in _AT_HOST.finditer(value)], _PATH.search(value)
+    # The host follows the last @ before the path; a password may contain an unescaped / or @, a path an @.
+    before_path = [at for at in ats if path is None or at < path.start()]
+    return next(iter([*before_path[-1:], *ats]), None)
 
 
 def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:

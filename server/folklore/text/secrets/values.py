@@ -215,8 +215,8 @@ def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
     pieces = _PIECE.findall(value)
     cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalpha() and len(value) >= 10
-    odd = [piece for piece in pieces if len(piece) < 3 or piece.isupper()]
-    return (cases and len(odd) > 1) or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
+    odd = sum(len(piece) < 3 or piece.isupper() for piece in pieces)
+    return (cases and odd > 1) or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
 
 
 def _is_random(value: str) -> bool:
