@@ -1,19 +1,17 @@
 """Words of a question with their document frequencies in a scope."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import Bm25, QueryStatistics, Scope
 from folklore.db.stores.recall_words import Analysed, ScopeWords
 from folklore.errors import FolkloreError
+from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Search
 from folklore.ranking.numbers import K1, B
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
@@ -22,9 +20,6 @@ from folklore.telemetry import stage
 from folklore.text.dates.date_terms import date_terms
 from folklore.text.languages import detect
 from folklore.text.query.question import without_contractions
-
-if TYPE_CHECKING:
-    from folklore.memory.context import MemoryContext
 
 # A question that reads the words of so many fresh memories has them packed.
 _FRESH = 1_000
