@@ -49,10 +49,15 @@ def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
     if project is None:
         return namespaces, Listed()
     key = names.key(project)
-    own = [space for space in namespaces if names.key(space.name) == key]
-    shared = [space for space in namespaces if space.shared and space not in own]
-    home = Listed(own + shared)
-    return home, Listed(space for space in namespaces if not space.empty and not space.shared and space not in own)
+    own, shared, others = Listed(), Listed(), Listed()
+    for space in namespaces:
+        if names.key(space.name) == key:
+            own.append(space)
+        elif space.shared:
+            shared.append(space)
+        elif not space.empty:
+            others.append(space)
+    return Listed(own + shared), others
 
 
 def asked_elsewhere(question: Question) -> Question:
