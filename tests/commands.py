@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from folklore.cli.main import outcome
@@ -75,10 +74,9 @@ def answers(monkeypatch: pytest.MonkeyPatch, *replies: bool) -> list[str]:
     """Answer the questions of a terminal in this order, then by yes; return the list that they are added to."""
     asked, left = list[str](), iter(replies)
 
-    def confirm(text: str, **_: object) -> None:
+    def confirm(text: str, **_: object) -> bool:
         asked.append(text)
-        if not next(left, True):
-            raise click.Abort
+        return next(left, True)
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("click.confirm", confirm)

@@ -74,7 +74,7 @@ MEANINGS: Mapping[str, str] = {
     "until": "only before this time",
     "query": "words, phrases, or an expression with operators",
 }
-_EXIT_CODES = "0 done, 1 failed, 2 invalid input, 3 unreachable, 4 not found, 5 refused"
+_EXIT_CODES = "0 done, 1 failed or declined, 2 invalid input, 3 unreachable, 4 not found, 5 refused, 130 interrupted"
 
 
 def pages() -> dict[str, str]:

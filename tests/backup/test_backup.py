@@ -494,7 +494,7 @@ async def test_a_restore_asks_first(folklore: CommandLine, tmp_path: Path) -> No
     await folklore.done("backup", file)
     await folklore.done("store", LATER)
 
-    assert folklore.process("restore", str(file), stdin=b"n\n").code == 130
+    assert folklore.process("restore", str(file), stdin=b"n\n").code == 1
     assert LATER in await folklore.done("list")
 
 

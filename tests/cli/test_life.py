@@ -203,7 +203,7 @@ async def test_a_terminal_is_asked_before_memories_are_forgotten(
     asked = answers(monkeypatch, False, True)
 
     first = await folklore("forget", id_)
-    assert first.code == 130
+    assert (first.code, first.err) == (1, "folklore: The answer was not yes: nothing was changed.\n")
     assert len((await folklore.json("list"))["memories"]) == 1
     await folklore.done("forget", id_)
     assert (await folklore.json("list"))["memories"] == []
@@ -340,8 +340,8 @@ async def test_the_question_on_a_terminal_names_what_would_be_erased(
     await folklore.keep("Newer.", "-n", "nv")
     asked = answers(monkeypatch, False, False)
 
-    assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 130
-    assert (await folklore("namespaces", "delete", "nv")).code == 130
+    assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 1
+    assert (await folklore("namespaces", "delete", "nv")).code == 1
 
     assert asked == ["Erase nv with 2 memories permanently?", "nv and all its memories will be deleted. Continue?"]
     (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]

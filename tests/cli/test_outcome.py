@@ -49,6 +49,7 @@ BAD_INPUT = [
     ["show", "not-an-id"],
     ["store", "x", "--field", "metadata=[1]"],
     ["store", "x", "--field", "mood=good"],
+    ["store", "x", "--field", "content=y"],
     ["store", " "],
     ["import", "/nowhere.jsonl"],
     ["export", "--json"],
@@ -68,6 +69,7 @@ async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine
 async def test_errors_of_bad_input_name_the_next_step(folklore: CommandLine) -> None:
     assert "ISO 8601 time" in (await folklore("recall", "x", "--filter", "since=yesterday")).err
     assert "ISO 8601 time" in (await folklore("store", "x", "--occurred-at", "yesterday")).err
+    assert "'content' is the text itself. Give it as TEXT" in (await folklore("store", "x", "--field", "content=y")).err
     assert "Use one of kinds, tags," in (await folklore("recall", "x", "--filter", "mood=good")).err
     assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
     assert "`folklore list` shows them" in (await folklore("show", "alice")).err

@@ -162,7 +162,7 @@ def cli(ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **fl
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 3 not reachable, 4 not found, 5 refused."""
+    """Run the command line. The exit codes are those of the errors; 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # memories hold any character, whatever the terminal's locale says
             stream.reconfigure(encoding="utf-8", errors="replace")

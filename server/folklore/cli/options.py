@@ -248,7 +248,10 @@ def ranking_from(options: Values) -> RankingRequest:
 def fields_from(options: Values) -> Values:
     """Return the declared fields of these options. Raises InvalidInput that names the first wrong one."""
     values = {name: value for name, value in options.items() if name != "field_values"}
-    for name, value in _gathered("--field", options.get("field_values", ()), Changes).items():
+    others = _gathered("--field", options.get("field_values", ()), Changes)
+    if "content" in others:
+        raise InvalidInput("--field", "'content' is the text itself.", hint="Give it as TEXT: folklore store TEXT.")
+    for name, value in others.items():
         values[name] = _json(name, value) if FIELDS[name].type == "json" else value
     return {name: getattr(changes_from(values), name) for name in values}
 

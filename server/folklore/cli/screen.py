@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 import click
 
+from folklore.errors import FolkloreError
+
 _INDENT = re.compile(r"\s*")
 _TOKENS = re.compile(r"\s+|\S+")
 # Everything that may act on a terminal, and marks that reorder text. Line breaks and tabs stay.
@@ -126,6 +128,12 @@ def print_line(text: str = "", **style: bool | str) -> None:
     folds = is_terminal() and "\x1b" not in text
     for line in wrapped(text, columns()) if folds else [text]:
         echo(paint(line, **style))
+
+
+def confirm(question: str) -> None:
+    """Ask a question on the terminal. Raises FolkloreError unless the answer is yes."""
+    if not click.confirm(question, err=True):
+        raise FolkloreError("The answer was not yes: nothing was changed.")
 
 
 def print_error(text: str) -> None:

@@ -86,11 +86,12 @@ async def test_mem0_records_are_imported_from_every_shape_of_export(
     }[shape]
     file.write_text(text)
 
-    ran = await folklore("import", file, "--format", "mem0", "--json")
+    ran = await folklore("import", file, "--json")
     again = await folklore("import", file, "--format", "mem0", "--json")
     found = await _contents(folklore)
 
-    assert (ran.json["stored"], ran.json["failed"]) == (2, 1 if shape == "lines" else 2)
+    failed = 1 if shape == "lines" else 2
+    assert (ran.json["format"], ran.json["stored"], ran.json["failed"]) == ("mem0", 2, failed)
     assert (again.json["stored"], again.json["duplicates"]) == (0, 2)
     kept = found["Prefers dark mode"]
     assert kept["id"] == "892db2ae-06d9-49e5-8b3e-585ef9b85b8e"
@@ -114,7 +115,8 @@ async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: Com
         json.dumps({"export_metadata": {"source_machine": "laptop", "total_memories": 1}, "memories": [memory]})
     )
 
-    assert (await folklore.json("import", file, "--format", "mcp-memory-service"))["stored"] == 1
+    report = await folklore.json("import", file)
+    assert (report["format"], report["stored"]) == ("mcp-memory-service", 1)
     kept = (await _contents(folklore))["We deploy on Fridays"]
 
     assert (kept["kind"], kept["tags"]) == ("decision", ["deploy", "source:laptop"])

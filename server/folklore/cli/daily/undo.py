@@ -15,6 +15,7 @@ from folklore.cli.daily.write import print_forgotten
 from folklore.cli.ids import with_ids
 from folklore.cli.options import Names, context_and_json, namespace_option
 from folklore.cli.output import print_json, print_line, time_text
+from folklore.cli.screen import confirm
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.results import Event, History, Undone
@@ -119,7 +120,7 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as
         noun = "this memory" if len(ids) == 1 else f"these {len(ids):,} memories"
         question = f"{'Redo' if redo else 'Undo'} the {write.action} of {noun}, done"
         question = f"Forget {noun}, stored" if forgets else question
-        click.confirm(f"{question} {time_text(write.at, zone_of(ctx))}?", abort=True, err=True)
+        confirm(f"{question} {time_text(write.at, zone_of(ctx))}?")
     only: dict[str, Any] = {"namespaces": (write.namespace,)}
     if forgets:
         result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))

@@ -27,6 +27,7 @@ from folklore.cli.options import (
     several_namespaces,
 )
 from folklore.cli.output import paint, print_either, print_json, print_line
+from folklore.cli.screen import confirm
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import requests, serializers
 from folklore.memory.requests import ForgetRequest
@@ -235,7 +236,7 @@ def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> 
     preview = call(ctx, request.model_copy(update={"dry_run": True}))
     if not as_json:
         print_forgotten(preview, "would be forgotten")
-    click.confirm("Erase these permanently?" if request.erase else "Forget these?", abort=True, err=True)
+    confirm("Erase these permanently?" if request.erase else "Forget these?")
     if not request.ids:  # the filters may match further memories now
         request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
     return request, preview.more

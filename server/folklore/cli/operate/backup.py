@@ -11,6 +11,7 @@ from folklore.backup.operations import Store, back_up, prune, restore as put_bac
 from folklore.cli.context import local_settings, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line, print_rows, time_text
+from folklore.cli.screen import confirm
 from folklore.config import Settings
 from folklore.db.migrate import migrate
 from folklore.errors import Refused
@@ -67,9 +68,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
     if not yes:
         created = time_text(archive.manifest.created_at, zone_of(ctx))
         memories = archive.manifest.contents.memories
-        click.confirm(
-            f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?", abort=True, err=True
-        )
+        confirm(f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?")
 
     async def work() -> tuple[int, list[str]]:
         done = await put_back(await _store(settings), archive)

@@ -8,6 +8,7 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import Names, context_and_json, expiry_options, namespaces_option
 from folklore.cli.output import print_json, print_line, print_rows, row_of
+from folklore.cli.screen import confirm
 from folklore.memory import requests
 from folklore.memory.ids import id_of
 from folklore.memory.requests import without_nulls
@@ -112,7 +113,7 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
         _erase(ctx, name, ask=ask)
         return
     if ask:
-        click.confirm(f"{name} and all its memories will be deleted. Continue?", abort=True, err=True)
+        confirm(f"{name} and all its memories will be deleted. Continue?")
     deleted = call(ctx, requests.DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
     print_line(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
@@ -122,7 +123,7 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
     only = None  # another namespace may have the name when the question is answered
     if ask:
         preview = call(ctx, requests.EraseNamespaceRequest(name=name, dry_run=True))
-        click.confirm(f"Erase {_summary(preview)} permanently?", abort=True, err=True)
+        confirm(f"Erase {_summary(preview)} permanently?")
         only = preview.ids
     erased = call(ctx, requests.EraseNamespaceRequest(name=name, only=only))
     print_line(f"erased {_summary(erased)}")
@@ -142,9 +143,7 @@ def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, y
     request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
     if not dry_run and not undo and not yes and sys.stdin.isatty():
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
-        click.confirm(
-            f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?", abort=True, err=True
-        )
+        confirm(f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?")
     done = call(ctx, request)
     print_line(f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}")
 

@@ -29,6 +29,7 @@ from folklore.memory.transfer.formats.files import (
 )
 from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
+from folklore.memory.transfer.formats.records import record_format
 from folklore.model import Token
 from folklore.project import project_namespace, repository_root
 from folklore.text import names
@@ -94,7 +95,7 @@ def found_format(file: str) -> str:
     if not path.is_dir():
         if is_rule_file(real) or path.name == PERSONAL_RULES:
             return "rules"
-        return "markdown" if path.name.lower().endswith(MARKDOWN) else "jsonl"
+        return "markdown" if path.name.lower().endswith(MARKDOWN) else record_format(path) or "jsonl"
     top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in real.iterdir()]
     ruled = any(top) and any(next(rule_files(real, personal=personal), None) for personal in (False, True))
     return "rules" if ruled else "markdown"

@@ -14,6 +14,7 @@ from folklore.background import in_thread
 from folklore.cli.context import Client, settings_of, with_operations
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line, print_table
+from folklore.cli.screen import confirm
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
@@ -186,7 +187,7 @@ def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bo
     if sys.stdin.isatty() and sys.stderr.isatty():
         into = ", ".join(several[:5]) + (" …" if several[5:] else "")
         readable = f" Others can read {', '.join(shared)}." if shared else ""
-        click.confirm(f"Import into {into}?{readable}", abort=True, err=True)
+        confirm(f"Import into {into}?{readable}")
     elif shared or several[1:]:
         problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
         raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")

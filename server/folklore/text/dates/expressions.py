@@ -44,7 +44,8 @@ def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
     try:
         time_range = _time_range(text, Clock(now, zone))
     except (OverflowError, ValueError):
-        raise InvalidInput("time", "there is no such date in the calendar.", hint=UNDERSTOOD) from None
+        problem = "there is no such date in the calendar, which has the days from 0001-01-02 to 9999-12-30."
+        raise InvalidInput("time", problem, hint=UNDERSTOOD) from None
     if time_range is None:
         raise InvalidInput("time", "this time expression is not understood.", hint=UNDERSTOOD)
     if time_range.since and time_range.until and time_range.since > time_range.until:

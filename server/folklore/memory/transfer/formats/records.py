@@ -9,19 +9,24 @@ seconds since 1970. A document is read whole: the exports of both systems fit in
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, Raw, id_of, line_of, numbered, uuid_or, valid_kind
 
 _NOT_SPACE = re.compile(r"\S")
+_LISTS = ("results", "memories", "records")
+_FIRST_RECORD = re.compile(rf'(?:^|"(?:{"|".join(_LISTS)})"\s*:)\s*\[\s*')
+_HEAD_BYTES = 1 << 20  # by which a format is recognised
 _decode = json.JSONDecoder().raw_decode
 
 
 def mem0_lines(source: BinaryIO) -> Lines:
     """Yield the memories of a mem0 export."""
-    return _converted(_mem0, records_of(source, ("results", "memories", "records")))
+    return _converted(_mem0, records_of(source, _LISTS))
 
 
 def service_lines(source: BinaryIO) -> Lines:
@@ -31,6 +36,25 @@ def service_lines(source: BinaryIO) -> Lines:
 
 def _converted(convert: Callable[[Any], Raw], records: Iterator[dict[str, Any] | InvalidInput]) -> Lines:
     return numbered(record if isinstance(record, InvalidInput) else convert(record) for record in records)
+
+
+def record_format(path: Path) -> str | None:
+    """Return the format of an export if the fields of its first record are of one format alone, else None."""
+    with suppress(OSError, ValueError, IndexError, RecursionError), path.open("rb") as file:
+        text = file.read(_HEAD_BYTES).decode("utf-8-sig", "ignore").lstrip()
+        try:
+            document, _ = _decode(text)
+            record = _listed(document, _LISTS)[0]
+        except ValueError:  # it is longer than the head
+            document, start = None, _FIRST_RECORD.search(text)
+            record = None if start is None else _decode(text, start.end())[0]
+        if not isinstance(record, dict):
+            return None
+        if _is_text(record, "memory") and "content" not in record:
+            return "mem0"
+        if _is_text(record, "content") and _is_text(record, "content_hash") and record is not document:
+            return "mcp-memory-service"
+    return None
 
 
 def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
