@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from folklore import runtime
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.events.usage import UsageEntry
+    from folklore.engine import disk
     from folklore.jobs import scheduler as jobs
     from folklore.memory import context as contexts, usage
     from folklore.memory.context import MemoryContext, RequestContext
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 else:  # they import the database driver or numpy: a server answers tools/list before they are there
     runtime, jobs = Lazy("folklore.runtime"), Lazy("folklore.jobs.scheduler")
     contexts, usage = Lazy("folklore.memory.context"), Lazy("folklore.memory.usage")
+    disk = Lazy("folklore.engine.disk")
 
 # A request waits so long for a start: clients wait for a minute.
 REQUEST_SECONDS = 25.0
@@ -166,12 +168,14 @@ class App:
         """Return the running parts, started if they are not.
 
         A caller that is cancelled, or has waited so long, does not cancel the start for the others. Raises
-        DatabaseUnavailable, EngineFailed, ConfigInvalid; a later call tries again.
+        DatabaseUnavailable, EngineFailed, DiskFull, ConfigInvalid; a later call tries again.
         """
         self.start()
         starting = self._starting  # another call may begin another start meanwhile
         assert starting is not None
         if not starting.done() and not (await asyncio.wait({starting}, timeout=seconds))[0]:
+            if self.settings.database_url is None:
+                disk.require_space(self.settings.home)
             raise still_starting("database")
         return starting.result()
 

@@ -2,19 +2,24 @@
 
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from folklore.app import App
+from folklore.cli.client import HttpClient
+from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, require_space
 from folklore.errors import DatabaseUnavailable, DiskFull
 from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
+from folklore.local.server import LocalServer
 from folklore.memory.requests import ForgetRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
 from tests.person import contents
+from tests.waiting import STUCK
 
 
 @pytest.fixture
@@ -57,6 +62,19 @@ async def test_a_full_disk_that_ends_the_database_is_named(app: App, monkeypatch
 
     with pytest.raises(DiskFull):
         await work()
+
+
+async def test_a_start_that_a_full_disk_holds_up_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    usage, over = shutil.disk_usage("/")._replace(free=0), threading.Event()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr("folklore.app._heavy", lambda _: over.wait(STUCK))
+    monkeypatch.setattr(LocalServer, "connect", lambda *_: (tmp_path / "no-server").stat())
+    app, client = App(Settings(home=tmp_path)), HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {}))
+    for call in (app.ready(0.01), client.send("GET", "/healthz")):
+        with pytest.raises(DiskFull, match="has 0 MB free"):
+            await call
+    over.set()
+    await app.close()
 
 
 async def test_readyz_names_a_full_disk(full: App) -> None:

@@ -36,15 +36,18 @@ class Contents:
         """Return in words what differs in another database, nothing if it is the same; `answers` may be left out."""
         results = [] if self.migrations == other.migrations else ["the applied migrations"]
         for name in sorted({*self.tables, *other.tables}):
-            mine, its = self.tables.get(name), other.tables.get(name)
-            if mine is None or its is None:
-                results.append(f"the table {name} is {'not expected' if mine is None else 'missing'}")
-            elif mine.rows != its.rows:
-                results.append(f"{name} has {its.rows:,} rows, not {mine.rows:,}")
-            elif mine.digest != its.digest:
-                results.append(f"rows of {name}")
+            if difference := _difference(name, self.tables.get(name), other.tables.get(name)):
+                results.append(difference)
         changed = sum(answers and other.answers.get(question) != ids for question, ids in self.answers.items())
         return [*results, f"{changed} of {len(self.answers)} answers"] if changed else results
+
+
+def _difference(name: str, mine: Table | None, its: Table | None) -> str:
+    if mine is None or its is None:
+        return f"the table {name} is {'not expected' if mine is None else 'missing'}"
+    if mine.rows != its.rows:
+        return f"{name} has {its.rows:,} rows, not {mine.rows:,}"
+    return "" if mine.digest == its.digest else f"rows of {name}"
 
 
 async def read_contents(moment: Moment, *, whole_rows: bool = False) -> Contents:

@@ -10,8 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from folklore import __version__
@@ -21,6 +22,7 @@ from folklore.bridge.connections import Connections, NoAnswer
 from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
+from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
 from folklore.memory.requests import (
     ExportRequest,
@@ -35,6 +37,11 @@ from folklore.memory.service.code import mark, prepare
 from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
 from folklore.phases import Advance, phase
 from folklore.project import project_namespace, working_directory
+
+if TYPE_CHECKING:
+    from folklore.engine import disk
+else:
+    disk = Lazy("folklore.engine.disk")
 
 Value = TypeVar("Value")
 # Makes the body of a request piece by piece.
@@ -144,7 +151,7 @@ class HttpClient:
         return connection
 
     async def _done(self, work: Callable[[], Value]) -> Value:
-        """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable."""
+        """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable, DiskFull."""
         try:
             return await in_thread(work, "folklore-request")
         except (NoAnswer, OSError, HTTPException) as error:
@@ -153,6 +160,7 @@ class HttpClient:
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error
         if self._local is not None:
+            disk.require_space(Path(self._local.home))
             return Unavailable(
                 f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error}).",
                 hint=f"Its log is {self._local.log}. `folklore server restart` replaces it.",

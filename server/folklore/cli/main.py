@@ -7,7 +7,7 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,6 +15,14 @@ from click.shell_completion import CompletionItem
 from folklore import __version__, phases
 from folklore.cli import screen
 from folklore.errors import FolkloreError, InvalidInput
+from folklore.lazy import Lazy
+
+if TYPE_CHECKING:
+    import pydantic
+
+    from folklore.memory import requests
+else:  # a command that fails early needs neither
+    pydantic, requests = Lazy("pydantic"), Lazy("folklore.memory.requests")
 
 # Name -> (module below folklore.cli, attribute, one line for the overview), in groups. Imported when called: `serve`
 # must answer at once.
@@ -178,19 +186,16 @@ def outcome(arguments: list[str]) -> int:
     phases.show_phases(None)
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug, as_json = "--debug" in options, "--json" in options
-    if sys.stderr.isatty() and not as_json and os.environ.get("TERM") != "dumb" and "serve" not in options:
+    if not as_json and "serve" not in options and screen.has_progress():
         phases.show_phases(screen.Progress().phase)
-    arguments = _global_first([word for word in options if word != "--debug"]) + arguments[len(options) :]
+    arguments = _global_first(options) + arguments[len(options) :]
     try:
         # Without click's standalone mode, `main` returns an exit code or the value that a command returned.
         code = cli.main(args=arguments, prog_name="folklore", standalone_mode=False)
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        if not as_json:
-            error.show(file=sys.stderr)
-            return 2
-        return _report("invalid_input", error.format_message(), as_json=True, exit_code=2)
+        return _misuse(error, as_json)
     except Exception as error:
         if debug:
             raise
@@ -198,13 +203,16 @@ def outcome(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _misuse(error: click.ClickException, as_json: bool) -> int:
+    if as_json:
+        return _report("invalid_input", error.format_message(), as_json=True, exit_code=2)
+    error.show(file=sys.stderr)
+    return 2
+
+
 def _failure(error: Exception, as_json: bool) -> int:
-    from pydantic import ValidationError  # imported here, since a command that fails early needs neither
-
-    from folklore.memory.requests import field_errors
-
-    if isinstance(error, ValidationError):  # of a request that a command makes of its arguments
-        error = InvalidInput(*field_errors(error)[0])
+    if isinstance(error, pydantic.ValidationError):  # of a request that a command makes of its arguments
+        error = InvalidInput(*requests.field_errors(error)[0])
     if isinstance(error, FolkloreError):
         return _report(error.code, error.message, error.hint, as_json=as_json, exit_code=error.exit_code)
     if isinstance(error, OSError):  # a disk that is full, a file without read permission
@@ -215,7 +223,7 @@ def _failure(error: Exception, as_json: bool) -> int:
 
 
 def _global_first(options: list[str]) -> list[str]:
-    """Move --server, --token and --utc, which are allowed anywhere, before the command."""
+    """Move --server, --token and --utc, which are allowed anywhere, before the command; leave --debug out."""
     first, rest = [], []
     words = iter(options)
     for word in words:
@@ -223,7 +231,7 @@ def _global_first(options: list[str]) -> list[str]:
             first += [word, *[value for value in [next(words, None)] if value is not None]]
         elif word == "--utc" or word.startswith(("--server=", "--token=")):
             first.append(word)
-        else:
+        elif word != "--debug":
             rest.append(word)
     return first + rest
 

@@ -69,8 +69,13 @@ class Share(click.FloatRange):
 
 
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass the context, and add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(click.pass_context(command))
+    """Pass the context, and add `--json`, which decides how `print_either` prints."""
+
+    def keep(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+        ctx.find_root().obj["json"] = value
+
+    option = click.option("--json", is_flag=True, expose_value=False, callback=keep, help="Print one JSON document.")
+    return option(click.pass_context(command))
 
 
 def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -23,11 +22,17 @@ from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
+    from rich import box, console, measure, table, text as rich_text
+
     from folklore.memory.results import Check, MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision, Stale
     from folklore.text.query import highlight
 else:
     highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
+    # 80 ms, and only for tables
+    box, console, measure, table, rich_text = map(
+        Lazy, [f"rich.{name}" for name in ["box", "console", "measure", "table", "text"]]
+    )
 
 _LINES_SHOWN = 8
 _INDENT = "    "
@@ -48,40 +53,57 @@ def _json_time(value: object) -> str:
     return value.isoformat(timespec="seconds")
 
 
-def print_either(value: object, text: str, *, as_json: bool) -> None:
-    """Print a value as JSON, or else a text about it."""
-    if as_json:
+def wants_json() -> bool:
+    """Return True if the present command was called with `--json`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().obj.get("json"))
+
+
+def print_either(value: object, text: str | Callable[[], None]) -> None:
+    """Print a value as JSON, or without `--json` a text about it, which a function may print."""
+    if wants_json():
         print_json(value)
-    else:
+    elif callable(text):
+        text()
+    elif text:
         print_line(text)
 
 
-def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo, question: str | None = None) -> None:
+def print_answer(answer: Answer, form: Format, *, zone: tzinfo, question: str | None = None) -> None:
     """Print the answer of recall, search or list.
 
     The results of a question are grouped by their namespaces, if these are several, with numbers in order of rank; on a
     terminal its words are highlighted.
     """
-    if as_json:
+    if wants_json():
         print_json(serializers.answer(answer, form))
         return
-    groups: dict[str, list[tuple[int, Recalled]]] = {}
     words = highlight.highlight_pattern(question) if question is not None and screen.has_styles() else None
-    by_namespace = form != "ids" and question is not None
-    for place, result in enumerate(answer.memories, start=1):
-        groups.setdefault(result.memory.namespace if by_namespace else "", []).append((place, result))
+    groups = _groups(answer, by_namespace=form != "ids" and question is not None)
     for namespace, results in groups.items():
         if len(groups) > 1:
             suffix = " · elsewhere" if all(result.elsewhere for _, result in results) else ""
             print_line(namespace + suffix, fg="cyan", bold=True)
         for place, result in results:
             _print_result(place, result, form, zone, words, under_heading=len(groups) > 1)
+    _print_remarks(answer)
+
+
+def _print_remarks(answer: Answer) -> None:
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
     if answer.note:
         print_line(answer.note)
     if answer.cursor:
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
+
+
+def _groups(answer: Answer, *, by_namespace: bool) -> dict[str, list[tuple[int, Recalled]]]:
+    """Return the results with their places, by namespace or all under one name."""
+    groups: dict[str, list[tuple[int, Recalled]]] = {}
+    for place, result in enumerate(answer.memories, start=1):
+        groups.setdefault(result.memory.namespace if by_namespace else "", []).append((place, result))
+    return groups
 
 
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")
@@ -93,41 +115,55 @@ def print_explanation(answer: Answer) -> None:
 
     Of several questions, one after the other.
     """
-    places = list(enumerate(answer.memories, start=1))
-    numbers = sorted({number for result in answer.memories for number in result.queries})
-    if not numbers:
-        _print_terms([(place, result, result.explain) for place, result in places], answer.explain)
-    for number in numbers:
-        print_line(f"question {number + 1}", bold=True)
-        results = [(place, result, result.explain) for place, result in places if number in result.queries]
-        of_question = [(place, result, (terms or {}).get(str(number))) for place, result, terms in results]
-        _print_terms(of_question, (answer.explain or {}).get(str(number)))
+    numbers: Sequence[int | None] = sorted({number for result in answer.memories for number in result.queries})
+    for number in numbers or [None]:
+        results = [
+            (place, result, _of_question(result.explain, number))
+            for place, result in enumerate(answer.memories, start=1)
+            if number is None or number in result.queries
+        ]
+        if number is not None:
+            print_line(f"question {number + 1}", bold=True)
+        _print_terms(results, _of_question(answer.explain, number))
 
 
-def _print_terms(results: Sequence[tuple[int, Recalled, Any]], explain: Any) -> None:
+def _of_question(explain: Any, number: int | None) -> Mapping[str, Any]:
+    """Return the part of an explanation that is about one of several questions, or all of it."""
+    return (explain if number is None else (explain or {}).get(str(number))) or {}
+
+
+def _print_terms(results: Sequence[tuple[int, Recalled, Mapping[str, Any]]], explain: Mapping[str, Any]) -> None:
     rows = []
-    for place, result, explained in results:
-        terms: Mapping[str, Any] = explained or {}
+    for place, result, terms in results:
         score = "" if result.score is None else result.score
         branches = _branch_cells(terms.get("branches", {}))
         rows.append([place, score, *branches, *(terms.get(name, "") for name in _TERMS)])
     print_table(_EXPLAINED, rows)
-    for place, _, explained in results:
-        parts = ", ".join(f"{name} {value:.4f}" for name, value in (explained or {}).get("parts", {}).items())
-        print_line(f"{place}. relevance: {parts}")
-    for name, value in (explain or {}).items():
-        if isinstance(value, dict) and name == "lexemes":
-            weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
-            words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
-            print_line(f"words: {', '.join(words)}")
-        elif isinstance(value, dict):
-            print_line(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
+    for place, _, terms in results:
+        print_line(f"{place}. relevance: {_joined((name, f'{n:.4f}') for name, n in terms.get('parts', {}).items())}")
+    for name, value in explain.items():
+        if isinstance(value, dict):
+            print_line(f"words: {_weights(value)}" if name == "lexemes" else f"{name}: {_joined(value.items())}")
+
+
+def _weights(lexemes: Mapping[str, Any]) -> str:
+    weighed = sorted(lexemes.items(), key=lambda entry: -entry[1]["weight"])
+    return _joined((word, f"{of['weight']:g} (in {of['documents']:,})") for word, of in weighed)
+
+
+def _joined(pairs: Iterable[tuple[str, object]]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in pairs)
 
 
 def _branch_cells(ranks: Mapping[str, Any]) -> Iterator[object]:
     for branch in ("dense", "keyword"):
         of = ranks.get(branch)
         yield from (of["rank"], of["raw"]) if isinstance(of, dict) else ("", "")
+
+
+def in_one_line(text: str) -> str:
+    """Return the beginning of a text, without line breaks."""
+    return serializers.beginning(text).replace("\n", " ")
 
 
 def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
@@ -175,11 +211,14 @@ def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -
     for name, value in item.before.items():
         if value == following.get(name) or (name not in VISIBLE and (value is None or name in FIELDS)):
             continue  # an import states every field; the action says when a memory was forgotten
-        old, new = (_plain("" if side is None else side) for side in (value, following.get(name)))
-        if name == "content" or "\n" in old + new:
-            print_difference(old, new, name)
-        else:
-            _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
+        _print_change(name, _plain(value), _plain(following.get(name)))
+
+
+def _print_change(name: str, old: str, new: str) -> None:
+    if name == "content" or "\n" in old + new:
+        print_difference(old, new, name)
+    else:
+        _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
 
 
 def print_difference(old: str, new: str, name: str | None = None) -> None:
@@ -236,15 +275,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
     If the longest words are wider than the terminal, each row is printed field by field: a folded number misleads.
     """
-    from rich import box, console, measure, table, text  # 80 ms
-
     grid = table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         number = any(isinstance(row[place], int | float) for row in rows)
         grid.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         # As Text: rich reads brackets in a string as markup, hides them, and fails on markup that it does not know.
-        grid.add_row(*(text.Text(screen.visible(_cell(value))) for value in row))
+        grid.add_row(*(rich_text.Text(screen.visible(_cell(value))) for value in row))
     terminal = screen.is_terminal()
     out = console.Console(width=None if terminal else 200, highlight=False)
     unfolded = measure.Measurement.get(out, out.options.update(width=_UNBOUNDED), grid).minimum
@@ -281,29 +318,22 @@ def _print_result(
     """Print a result; `under_heading`: its namespace is printed above it."""
     memory = result.memory
     score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
-    by = memory.superseded_by
     if form == "ids":
-        replaced = f", superseded by {by}" if by else ""
+        replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
         print_line(f"{memory.id}  {score}".rstrip() + replaced + (", stale" if result.stale else ""))
         return
-    replaced = f", superseded by {short(by)}" if by else ""
     head = f"{place:>2}. {score}{'  ' if score else ''}"
-    answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
-    suffix = " · elsewhere" if result.elsewhere and not under_heading else ""
-    title = screen.visible(_headline(memory, zone, under_heading=under_heading) + suffix + answers)
-    _print_title(head, title)
+    _print_title(head, screen.visible(_headline(result, zone, under_heading=under_heading)))
     if form == "detailed":
         print_memory(memory, zone, words)
     else:
-        _print_text(memory, replaced, words)
+        _print_text(memory, words)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     print_stale(result.stale, zone)
     for item in result.variants:
-        differs = f": {item.differs}" if item.differs else ""
-        print_line(
-            f"{_INDENT}variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}{differs}", dim=True
-        )
+        variant = f"variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}"
+        print_line(_INDENT + ": ".join(filter(None, (variant, item.differs))), dim=True)
     print_line()
 
 
@@ -322,11 +352,12 @@ def _print_title(head: str, title: str) -> None:
         print_line(_INDENT + line, bold=True)
 
 
-def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) -> None:
+def _print_text(memory: Memory, words: re.Pattern[str] | None) -> None:
     lines = list(screen.wrapped(memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)))  # easy to read
     for line in lines[:_LINES_SHOWN]:
         print_line(_INDENT + _highlighted(line, words))
     rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
+    replaced = f", superseded by {short(memory.superseded_by)}" if memory.superseded_by else ""
     print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
 
 
@@ -338,11 +369,15 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in parts)
 
 
-def _headline(memory: Memory, zone: tzinfo, *, under_heading: bool) -> str:
+def _headline(result: Recalled, zone: tzinfo, *, under_heading: bool) -> str:
+    memory = result.memory
     kind = memory.kind if memory.kind != DEFAULT_KIND else None
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (None if under_heading else memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
-    return " · ".join(part for part in parts if part)
+    parts = [time_text(memory.when, zone), memory.source, kind, tags]
+    if not under_heading:
+        parts = [memory.namespace, *parts, "elsewhere" if result.elsewhere else None]
+    answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
+    return " · ".join(part for part in parts if part) + answers
 
 
 def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
@@ -369,17 +404,15 @@ def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> st
 
 
 def _plain(value: object) -> str:
+    if value is None:
+        return ""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-def print_checks(checks: Sequence[Check], *, as_json: bool, ok: bool) -> None:
-    """Print checks as lines or as JSON."""
-    if as_json:
-        found = [{name: value for name, value in asdict(check).items() if value is not None} for check in checks]
-        print_json({"ok": ok, "checks": found})
-        return
+def print_checks(checks: Sequence[Check]) -> None:
+    """Print each check in one line, with its hint below."""
     for check in checks:
         status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
         first, *rest = (

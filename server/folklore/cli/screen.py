@@ -9,10 +9,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from folklore.errors import FolkloreError
+from folklore.lazy import Lazy
+
+if TYPE_CHECKING:
+    from rich import cells as rich_cells
+else:
+    rich_cells = Lazy("rich.cells")  # 10 ms, and only for other scripts and emoji
 
 _INDENT = re.compile(r"\s*")
 _TOKENS = re.compile(r"\s+|\S+")
@@ -35,6 +42,11 @@ def is_terminal() -> bool:
 def has_styles() -> bool:
     """Return True if what is printed may have styles: on a terminal, unless NO_COLOR is set."""
     return is_terminal() and not os.environ.get("NO_COLOR")
+
+
+def has_progress() -> bool:
+    """Return True if stderr is a terminal on which a line can be written anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def columns() -> int:
@@ -60,9 +72,7 @@ def cells(text: str) -> int:
         text = _STYLES.sub("", text)
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # 10 ms, and only for other scripts and emoji
-
-    return cell_len(text)
+    return rich_cells.cell_len(text)
 
 
 def cut(text: str, width: int) -> str:

@@ -22,7 +22,7 @@ def require_space(home: Path) -> None:
     if free < LEAST_FREE:
         raise DiskFull(
             f"The disk of {home} has {free / 2**20:,.0f} MB free, and a write needs {LEAST_FREE >> 20} MB.",
-            hint="Free some space; until then recall works and nothing can be written.",
+            hint="Free some space; until then nothing can be written, and a database that has stopped does not start.",
         )
 
 

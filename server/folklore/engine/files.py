@@ -19,9 +19,9 @@ _SHOWN_LINES = 15
 _SHOWN_BYTES = 8_192
 _ROTATE_AT_BYTES = 10 * 1024 * 1024
 
-_NO_SPACE = "No space left"
+NO_SPACE = "No space left"
 _HINTS = (
-    ((_NO_SPACE, "File too large", "Disk quota"), "Free some disk space, then start again."),
+    ((NO_SPACE, "File too large", "Disk quota"), "Free some disk space, then start again."),
     (("shared memory", "Cannot allocate memory"), "Give the machine more memory, then start again."),
 )
 _OTHER_HINT = (
@@ -125,7 +125,7 @@ def engine_failure(reason: str, paths: EnginePaths, output: str = "") -> EngineF
     message = f"{reason}{excerpt}\nThe log {paths.log} ends with:\n{_tail(paths.log)}\n"
     for signs, hint in _HINTS:
         if any(sign in message for sign in signs):
-            if _NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:
+            if NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:
                 return DiskFull(f"The disk of {paths.home} is full: {free / 2**20:,.0f} MB free. {message}", hint=hint)
             return EngineFailed(message, hint=hint)
     return EngineFailed(message, hint=_OTHER_HINT)

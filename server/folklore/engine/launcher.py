@@ -19,7 +19,7 @@ from folklore.engine import cluster, files, upgrade
 from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
 from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
 from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
-from folklore.engine.files import EnginePaths, engine_failure, read_pid_file
+from folklore.engine.files import NO_SPACE, EnginePaths, engine_failure, read_pid_file
 from folklore.engine.lock import is_locked, locked, try_lock
 from folklore.engine.probe import Answer, Recovery, State, is_server, may_be_server, probe, psql, server_processes
 from folklore.engine.upgrade import Copied
@@ -341,7 +341,9 @@ class Server:
     def _create_database(self) -> None:
         endpoint = recorded_endpoint(self.paths)
         if endpoint and self.probe().state is State.READY:  # it serves our data directory
-            psql(self.binaries, endpoint, "postgres", f"create database {DATABASE}")  # the next probe shows its success
+            outcome = psql(self.binaries, endpoint, "postgres", f"create database {DATABASE}")
+            if NO_SPACE in outcome.output:  # of anything else, the next probe shows the success
+                raise engine_failure("The database could not be created.", self.paths, outcome.output)
 
     def _evict(self) -> None:
         """End our server that is alive but cannot be reached, or its remaining processes."""

@@ -9,7 +9,7 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
-from folklore.cli.output import print_json, print_line, row_of, time_text
+from folklore.cli.output import print_either, print_line, row_of, time_text
 from folklore.memory.requests import InjectedRequest, PauseRequest
 from folklore.memory.results import InjectedText
 from folklore.text.amounts import amount
@@ -25,12 +25,13 @@ _MEMORY = {name: name for name in ("id", "namespace", "tokens", "used", "used_at
 @click.option("--everyone", is_flag=True, help="Of every author; for the owner.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Injected texts.")
 @context_and_json
-def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+def injected(ctx: click.Context, /, **options: Any) -> None:
     """Show what hooks injected into the sessions of your assistants: the text as it was given, tokens, later use."""
     texts, zone = call(ctx, InjectedRequest(**options)), zone_of(ctx)
-    if as_json:
-        print_json({"injected": [_row(text, zone) for text in texts]})
-        return
+    print_either({"injected": [_row(text, zone) for text in texts]}, lambda: _print(ctx, texts, zone))
+
+
+def _print(ctx: click.Context, texts: Sequence[InjectedText], zone: tzinfo) -> None:
     if not texts:
         print_line("Nothing was injected that matches.")
     sessions: dict[tuple[str, str], list[InjectedText]] = {}
@@ -47,18 +48,16 @@ def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 @click.option("--minutes", type=click.IntRange(0, 10_080), default=60, show_default=True, help="0 ends every pause.")
 @click.option("--session", is_flag=True, help="Only the last session of this project that an assistant began.")
 @context_and_json
-def pause(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+def pause(ctx: click.Context, /, **options: Any) -> None:
     """Silence your hooks: no notes, no requests to store, nothing recorded, in every session or in one.
 
     An assistant's tools work as before.
     """
     paused = call(ctx, PauseRequest(**options))
-    if as_json:
-        print_json({"until": paused.until.isoformat(), "session": paused.session})
-        return
     where = "in every session" if paused.session is None else f"in session {paused.session}"
     until = f"until {absolute_time(paused.until, zone_of(ctx))}" if options["minutes"] else "no more"
-    print_line(f"Hooks are silent {where} {until}.")
+    value = {"until": paused.until.isoformat(), "session": paused.session}
+    print_either(value, f"Hooks are silent {where} {until}.")
 
 
 def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:

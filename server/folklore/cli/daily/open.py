@@ -10,7 +10,7 @@ import click
 from folklore.cli.client import HttpClient
 from folklore.cli.context import call, local_server, settings_of, zone_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_line
+from folklore.cli.output import print_either, print_line
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import Refused, Unavailable
@@ -21,7 +21,7 @@ from folklore.text.dates.distance import absolute_time
 @click.command("open")
 @click.option("--no-browser", is_flag=True, help="Print the link instead.")
 @context_and_json
-def open_(ctx: click.Context, /, no_browser: bool, as_json: bool) -> None:
+def open_(ctx: click.Context, /, no_browser: bool) -> None:
     """Open the console in the browser, signed in by a link that works once, within two minutes.
 
     Without --server: at your own server, on a port of this machine only, until it ends. With --server: at that server,
@@ -33,14 +33,16 @@ def open_(ctx: click.Context, /, no_browser: bool, as_json: bool) -> None:
     url = _local_console(ctx, settings) if settings.server is None else normalised(settings.server)
     link = call(ctx, CreateLinkRequest())
     address = f"{url}/open?code={quote(link.code)}"
-    if as_json:
-        print_json({"url": address, "expires_at": link.expires_at})
-    elif not no_browser and webbrowser.open(address):
-        print_line(f"The console at {url} opens in your browser. If it does not: folklore open --no-browser")
-    else:
+
+    def show() -> None:
+        if not no_browser and webbrowser.open(address):
+            print_line(f"The console at {url} opens in your browser. If it does not: folklore open --no-browser")
+            return
         print_line(address)
         until = absolute_time(link.expires_at, zone_of(ctx))
         click.echo(f"Open this link in a browser. It signs you in once, until {until}.", err=True)
+
+    print_either({"url": address, "expires_at": link.expires_at}, show)
 
 
 def _local_console(ctx: click.Context, settings: Settings) -> str:

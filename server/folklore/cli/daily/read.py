@@ -1,5 +1,6 @@
 """Commands that read: recall, search, list, show, history."""
 
+from datetime import tzinfo
 from typing import Any
 
 import click
@@ -20,10 +21,20 @@ from folklore.cli.options import (
     ranking_from,
     ranking_options,
 )
-from folklore.cli.output import print_answer, print_details, print_explanation, print_json, print_revision, time_text
+from folklore.cli.output import (
+    print_answer,
+    print_details,
+    print_either,
+    print_explanation,
+    print_json,
+    print_revision,
+    time_text,
+    wants_json,
+)
 from folklore.cli.screen import paged, print_line
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
+from folklore.memory.results import History
 from folklore.memory.serializers import Format
 from folklore.model import Answer
 
@@ -46,9 +57,7 @@ from folklore.model import Answer
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json
-def recall(
-    ctx: click.Context, /, filters: Values, ranking: Values, form: Format, as_json: bool, **options: Any
-) -> None:
+def recall(ctx: click.Context, /, filters: Values, ranking: Values, form: Format, **options: Any) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
@@ -59,8 +68,8 @@ def recall(
     request = requests.RecallRequest(**terms, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
     with paged():
-        _print_listed(ctx, answer, form, as_json=as_json, question=" ".join((query, *also)))
-        if request.explain and not as_json:
+        _print_listed(ctx, answer, form, question=" ".join((query, *also)))
+        if request.explain and not wants_json():
             print_explanation(answer)
 
 
@@ -73,9 +82,7 @@ def recall(
 @max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @context_and_json
-def search(
-    ctx: click.Context, /, query: tuple[str, ...], filters: Values, form: Format, as_json: bool, **options: object
-) -> None:
+def search(ctx: click.Context, /, query: tuple[str, ...], filters: Values, form: Format, **options: object) -> None:
     """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
 
     QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
@@ -84,7 +91,7 @@ def search(
     text = " ".join(query)
     answer = call(ctx, requests.SearchRequest(query=text, filters=filters_from(filters), **options))
     with paged():
-        _print_listed(ctx, answer, form, as_json=as_json, question=text)
+        _print_listed(ctx, answer, form, question=text)
 
 
 @click.command("list")
@@ -102,34 +109,32 @@ def search(
 @click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")
 @click.option("--cursor", help="Continue a list; repeat its other options.")
 @context_and_json
-def list_(ctx: click.Context, /, filters: Values, form: Format, faded: bool, as_json: bool, **options: object) -> None:
+def list_(ctx: click.Context, /, filters: Values, form: Format, faded: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
     conditions = filters_from(filters | ({"faded": True} if faded else {}))
     answer = call(ctx, requests.ListRequest(filters=conditions, **options))
     with paged():
-        _print_listed(ctx, answer, form, as_json=as_json)
+        _print_listed(ctx, answer, form)
 
 
-def _print_listed(
-    ctx: click.Context, answer: Answer, form: Format, *, as_json: bool, question: str | None = None
-) -> None:
+def _print_listed(ctx: click.Context, answer: Answer, form: Format, question: str | None = None) -> None:
     """Print an answer, and keep what its numbers mean, unless a program reads it."""
-    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx), question=question)
-    if not as_json:
+    print_answer(answer, form, zone=zone_of(ctx), question=question)
+    if not wants_json():
         keep_list(ctx, [result.memory.id for result in answer.memories])
 
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @context_and_json
-def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
+def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
     result = call_with_ids(ctx, ids, lambda uuids: requests.GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True))
     zone = zone_of(ctx)
-    if as_json and not result.missing:
+    if wants_json() and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
     with paged():
-        for item in () if as_json else result.found:
+        for item in () if wants_json() else result.found:
             print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
             print_details(item, zone)
             print_line()
@@ -142,15 +147,18 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
+def history(ctx: click.Context, memory: str, namespaces: Names) -> None:
     """Show the changes of a memory, their authors and what differs; the last change first."""
     result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
-    zone = zone_of(ctx)
     now = result.memory
-    if as_json:
-        revisions = [serializers.revision(item) for item in result.revisions]
-        print_json({"memory": serializers.record(now), "revisions": revisions})
-        return
+    revisions = [serializers.revision(item) for item in result.revisions]
+    print_either(
+        {"memory": serializers.record(now), "revisions": revisions}, lambda: _print_history(result, zone_of(ctx))
+    )
+
+
+def _print_history(result: History, zone: tzinfo) -> None:
+    now = result.memory
     following: dict[str, Any] = serializers.record(now)
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)

@@ -13,9 +13,9 @@ import click
 
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
-from folklore.cli.daily.write import as_text, edit_request
+from folklore.cli.daily.write import edit_request, edited_text
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text
+from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text, wants_json
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.working_copy import WorkingCopy
@@ -96,14 +96,16 @@ class _Session:
             await self._call(await confirmation(self.copy, memory.id, self.operations.call))
         else:
             await self._call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
-        id_ = short(memory.id)
-        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
-        return self._done(f"{'confirmed' if key == 'k' else 'forgot'} {id_}", f"folklore undo {id_}", undo)
+        return self._changed("confirmed" if key == "k" else "forgot", memory)
 
     async def _call(self, request: Any) -> None:
         result = await self.operations.call(request)
         if isinstance(result, RelateResult) and result.failed:
             raise NotFound(result.failed[0].reason)
+
+    def _changed(self, done: str, memory: Memory) -> str:
+        id_, undo = short(memory.id), requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
+        return self._done(f"{done} {id_}", f"folklore undo {id_}", undo)
 
     def _done(self, done: str, how: str, undo: Any) -> str:
         self.decided += 1
@@ -112,15 +114,11 @@ class _Session:
 
     async def edit(self, memory: Memory) -> str:
         """Change a memory in the editor."""
-        text = as_text(memory)
-        edited = await asyncio.to_thread(click.edit, text, extension=".md")
-        if edited is None or edited.strip() in ("", text.strip()):
+        edited = await asyncio.to_thread(edited_text, memory)
+        if edited is None:
             return "not changed"
-        changed = edit_request(memory, edited).model_copy(update={"namespaces": (self.namespace,)})
-        await self.operations.call(changed)
-        id_ = short(memory.id)
-        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
-        return self._done(f"changed {id_}", f"folklore undo {id_}", undo)
+        await self.operations.call(edit_request(memory, edited, (self.namespace,)))
+        return self._changed("changed", memory)
 
     async def take_back(self) -> str | None:
         """Take the last decision back and return it; None without one."""
@@ -150,29 +148,28 @@ class _Session:
 @click.option("--unused-days", type=click.IntRange(1, 36_500), default=180, show_default=True)
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
-def review(ctx: click.Context, /, only: Sequence[str], limit: int, as_json: bool, **options: Any) -> None:
+def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: Any) -> None:
     """Decide on memories that want it: contradictions, near-duplicates, those unused for long, and stale ones.
 
     First comes what you said to an assistant and was not stored. Each is shown, and one key decides: store, drop, keep,
     merge, supersede, forget, relate, pin, edit. Every decision on a memory can be undone, and what is kept is not shown
     again. --json lists them and asks nothing.
     """
-    if not (as_json or (sys.stdin.isatty() and sys.stdout.isatty())):
+    if not (wants_json() or (sys.stdin.isatty() and sys.stdout.isatty())):
         hint = "Run it there, or list what there is to decide with --json."
         raise InvalidInput("review", "needs a terminal.", hint=hint)
-    zone = zone_of(ctx)
+    zone, reasons, copy = zone_of(ctx), only or _REASONS, working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
-        items = _items(operations, copy, only or _REASONS, limit, options)
+        items = _items(operations, copy, reasons, limit, options)
         stated = StatementsRequest(namespace=options["namespace"])
-        statements = await operations.call(stated) if _STATED in (only or _REASONS) else ()
-        if as_json:
+        statements = await operations.call(stated) if _STATED in reasons else ()
+        if wants_json():
             rows = [{"reason": _STATED, **row_of(one, _STATEMENT, zone)} for one in statements]
             print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
         elif await _store(operations, stated, statements, zone):
             await _walk(operations, copy, items, zone)
 
-    copy = working_copy(settings_of(ctx))
     with_operations(ctx, work)
 
 
@@ -180,28 +177,33 @@ async def _items(
     operations: Operations, copy: WorkingCopy, reasons: Sequence[str], limit: int, options: Mapping[str, Any]
 ) -> AsyncIterator[ReviewItem]:
     """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
-    pairs: set[frozenset[UUID]] = set()
+    shown: set[frozenset[UUID]] = set()
     for reason in reasons:
-        if reason == _STATED:
-            continue
-        if reason == _STALE:
-            for item in await _stale(operations, copy, options["namespace"]):
-                if len(pairs) < limit:
-                    pairs.add(frozenset((item.memories[0].id,)))
-                    yield item
-            continue
-        request = ReviewRequest(reason=reason, limit=limit, **options)
-        while True:
-            with phase(f"Looking for memories: {reason}"):
-                page = await operations.call(request)
-            for item in page.items:
-                ids = frozenset(memory.id for memory in item.memories)
-                if ids not in pairs and len(pairs) < limit:
-                    pairs.add(ids)
-                    yield item
-            if page.after is None or len(pairs) >= limit:
-                break
-            request = request.model_copy(update={"after": page.after})
+        async for item in _items_of(reason, operations, copy, limit, options):
+            ids = frozenset(memory.id for memory in item.memories)
+            if reason == _STALE or ids not in shown:
+                shown.add(ids)
+                yield item
+            if len(shown) >= limit:
+                return
+
+
+async def _items_of(
+    reason: str, operations: Operations, copy: WorkingCopy, limit: int, options: Mapping[str, Any]
+) -> AsyncIterator[ReviewItem]:
+    if reason == _STATED:
+        return
+    if reason == _STALE:
+        for item in await _stale(operations, copy, options["namespace"]):
+            yield item
+        return
+    request: ReviewRequest | None = ReviewRequest(reason=reason, limit=limit, **options)
+    while request is not None:
+        with phase(f"Looking for memories: {reason}"):
+            page = await operations.call(request)
+        for item in page.items:
+            yield item
+        request = None if page.after is None else request.model_copy(update={"after": page.after})
 
 
 async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | None) -> list[ReviewItem]:

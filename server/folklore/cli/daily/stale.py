@@ -9,7 +9,7 @@ from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list, with_ids
 from folklore.cli.options import context_and_json
-from folklore.cli.output import one_line, print_json, print_line, print_stale
+from folklore.cli.output import one_line, print_either, print_line, print_stale
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory import serializers
 from folklore.memory.code.working_copy import WorkingCopy
@@ -24,7 +24,7 @@ from folklore.model import Memory, Recalled
     "--confirm", "confirmed", multiple=True, metavar="ID", help="Declare a memory true of the present code; repeatable."
 )
 @context_and_json
-def stale(ctx: click.Context, confirmed: tuple[str, ...], as_json: bool) -> None:
+def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
     """List the memories of this project whose files changed or vanished since they were stored or confirmed.
 
     Run it in a working copy of the project. Committed changes count, from the content that a memory is about.
@@ -34,19 +34,21 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...], as_json: bool) -> None
         hint = "Run it in a working copy of the project; `folklore list` lists its memories anywhere."
         raise InvalidInput("directory", "is in no git repository, or git is not installed.", hint=hint)
     if confirmed:
-        _confirm(ctx, copy, confirmed, as_json=as_json)
+        _confirm(ctx, copy, confirmed)
         return
     items = with_operations(ctx, lambda operations: _found(operations, copy))
-    if as_json:
-        print_json({"namespace": copy.namespace, "stale": [_row(item) for item in items]})
-        return
+    value = {"namespace": copy.namespace, "stale": [_row(item) for item in items]}
+    print_either(value, lambda: _print(ctx, items, copy.namespace))
+
+
+def _print(ctx: click.Context, items: Sequence[Recalled], namespace: str) -> None:
     zone = zone_of(ctx)
     for place, item in enumerate(items, start=1):
         print_line(one_line(place, item.memory, zone))
         print_stale(item.stale, zone)
     keep_list(ctx, [item.memory.id for item in items])
     if not items:
-        print_line(f"{copy.namespace}: no memory is stale.")
+        print_line(f"{namespace}: no memory is stale.")
         return
     print_line()
     print_line("Still true: folklore stale --confirm ID; no longer: folklore edit ID, or folklore forget ID.", dim=True)
@@ -64,15 +66,14 @@ def _row(item: Recalled) -> serializers.JsonDict:
     return serializers.recalled(item, "concise") | {"files": files}
 
 
-def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str], *, as_json: bool) -> None:
+def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str]) -> None:
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
         requests = [await confirmation(copy, id_, operations.call) for id_ in dict.fromkeys(ids)]
         return [await operations.call(request) for request in requests]
 
     memories = with_ids(ctx, texts, work)
-    if as_json:
-        print_json({"confirmed": [serializers.record(memory) for memory in memories]})
-        return
-    for memory in memories:
-        commit = f", of commit {memory.commit[:12]}" if memory.commit else ""
-        print_line(f"confirmed {short(memory.id)}, revision {memory.revision}{commit}")
+    commits = [f", of commit {memory.commit[:12]}" if memory.commit else "" for memory in memories]
+    lines = [
+        f"confirmed {short(one.id)}, revision {one.revision}{of}" for one, of in zip(memories, commits, strict=True)
+    ]
+    print_either({"confirmed": [serializers.record(memory) for memory in memories]}, "\n".join(lines))

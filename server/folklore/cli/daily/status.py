@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +15,7 @@ from folklore import __version__
 from folklore.cli.context import call, settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
-from folklore.cli.output import one_line, paint, print_json, print_line, row_of, time_text
+from folklore.cli.output import one_line, paint, print_either, print_line, row_of, time_text
 from folklore.cli.screen import paged
 from folklore.config import Settings
 from folklore.errors import NotFound
@@ -40,20 +42,16 @@ class Overview:
     status: Status
     newest: Sequence[Memory] = ()
     failed: Sequence[JobState] = ()
-    namespace: NamespaceStatus | None = field(default=None)
+    namespace: NamespaceStatus | None = None
 
 
 @click.command()
 @context_and_json
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Show the memory of this project: its namespace, counts, the newest memories, and what wants attention."""
     settings = settings_of(ctx)
     overview = with_operations(ctx, lambda operations: _overview(operations, settings))
-    if as_json:
-        print_json(_as_json(overview))
-        return
-    _print(overview, zone_of(ctx))
-    keep_list(ctx, [memory.id for memory in overview.newest])
+    print_either(_as_json(overview), lambda: _print(ctx, overview))
 
 
 @click.command()
@@ -65,36 +63,36 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @click.option("--mine", is_flag=True, help="Only what you did.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
-def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+def log(ctx: click.Context, /, **options: Any) -> None:
     """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
     entries, zone = call(ctx, LogRequest(**options)), zone_of(ctx)
-    if as_json:
-        print_json({"log": [_log_row(entry, zone) for entry in entries]})
-        return
+    print_either({"log": [_log_row(entry, zone) for entry in entries]}, lambda: _print_log(ctx, entries, zone))
+
+
+def _print_log(ctx: click.Context, entries: Sequence[Event], zone: tzinfo) -> None:
+    """Print entries by day, and keep the numbers of their memories."""
     listed: list[UUID] = []
     with paged():
-        _print_log(entries, listed, zone)
+        if not entries:
+            print_line("Nothing was written that matches.")
+        for place, (day, of_day) in enumerate(groupby(entries, lambda entry: entry.at.astimezone(zone).date())):
+            day_name = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - day).days, "")
+            print_line(("\n" if place else "") + f"{day:%A}, {day:%Y-%m-%d}{day_name}", bold=True)
+            for entry in of_day:
+                _print_entry(entry, listed, zone)
     keep_list(ctx, listed)
 
 
-def _print_log(entries: Sequence[Event], listed: list[UUID], zone: tzinfo) -> None:
-    """Print entries by day, and append the memories as they are numbered."""
-    if not entries:
-        print_line("Nothing was written that matches.")
-    day = None
-    for entry in entries:
-        at = entry.at.astimezone(zone)
-        if at.date() != day:
-            day_name = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - at.date()).days, "")
-            print_line(("\n" if day else "") + f"{at:%A}, {at:%Y-%m-%d}{day_name}", bold=True)
-            day = at.date()
-        size = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
-        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}")
-        for memory in entry.memories[:_MEMORIES]:
-            listed.append(memory.id)
-            print_line(one_line(len(listed), memory, None))
-        if len(entry.memories) > _MEMORIES:
-            print_line(f"    and {entry.amount - _MEMORIES:,} more", dim=True)
+def _print_entry(entry: Event, listed: list[UUID], zone: tzinfo) -> None:
+    """Print an entry, and append its memories to `listed` as they are numbered."""
+    size = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
+    when = f"{entry.at.astimezone(zone):%H:%M}"
+    print_line(f"{when}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}")
+    for memory in entry.memories[:_MEMORIES]:
+        listed.append(memory.id)
+        print_line(one_line(len(listed), memory, None))
+    if len(entry.memories) > _MEMORIES:
+        print_line(f"    and {entry.amount - _MEMORIES:,} more", dim=True)
 
 
 def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
@@ -115,41 +113,39 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
     # A model of this machine needs no check, and loading it takes longer than everything else here.
     check = not here or settings.embedding.provider not in ("auto", "bundled")
     state = await operations.call(StatusRequest(check_model=check))
-    namespace = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
-    newest: Sequence[Memory] = ()
-    if namespace is not None:
-        try:
-            answer = await operations.call(ListRequest(namespaces=(namespace.name,), limit=_NEWEST))
-            newest = [result.memory for result in answer.memories]
-        except NotFound:  # renamed or deleted since
-            namespace = None
-    return Overview(project, where, state, newest, failed, namespace)
+    for namespace in state.namespaces:
+        if names.key(namespace.name) == names.key(project):
+            with suppress(NotFound):  # renamed or deleted since
+                answer = await operations.call(ListRequest(namespaces=(namespace.name,), limit=_NEWEST))
+                newest = [result.memory for result in answer.memories]
+                return Overview(project, where, state, newest, failed, namespace)
+    return Overview(project, where, state, failed=failed)
 
 
-def _print(overview: Overview, zone: tzinfo) -> None:
-    state, namespace = overview.status, overview.namespace
+def _print(ctx: click.Context, overview: Overview) -> None:
+    state, namespace, zone = overview.status, overview.namespace, zone_of(ctx)
     size = "no memories yet" if namespace is None else _memories(namespace.memories)
     print_line(f"{overview.project}: {size}", bold=True)
-    others = [item for item in state.namespaces if item is not namespace]
-    if others:
-        total = sum(item.memories for item in others)
-        shared = [item.name for item in others if item.shared == "always"]
-        more = f"; shared with every project: {', '.join(shared)}" if shared else ""
-        print_line(f"{_memories(total)} in {amount(len(others), 'other namespace')}{more}")
+    _print_others(overview)
     model = "no embedding model" if state.model is None else f"model {state.model.provider}/{state.model.name}"
     print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
-    if overview.newest:
-        print_line()
-    for place, memory in enumerate(overview.newest, start=1):
-        print_line(one_line(place, memory, zone))
-    attention = list(_attention(overview, zone))
-    if attention:
-        print_line()
-    for line in attention:
-        print_line(f"{paint('!', fg='yellow')} {line}")
-    if namespace is None:
-        print_line()
-        print_line('Store the first one: folklore store "…"; `folklore --help` lists all commands.')
+    newest = [one_line(place, memory, zone) for place, memory in enumerate(overview.newest, start=1)]
+    attention = [f"{paint('!', fg='yellow')} {line}" for line in _attention(overview, zone)]
+    first = ['Store the first one: folklore store "…"; `folklore --help` lists all commands.']
+    for paragraph in filter(None, (newest, attention, first if namespace is None else ())):
+        for line in ("", *paragraph):
+            print_line(line)
+    keep_list(ctx, [memory.id for memory in overview.newest])
+
+
+def _print_others(overview: Overview) -> None:
+    others = [item for item in overview.status.namespaces if item is not overview.namespace]
+    if not others:
+        return
+    shared = [item.name for item in others if item.shared == "always"]
+    more = f"; shared with every project: {', '.join(shared)}" if shared else ""
+    total = sum(item.memories for item in others)
+    print_line(f"{_memories(total)} in {amount(len(others), 'other namespace')}{more}")
 
 
 def _attention(overview: Overview, zone: tzinfo) -> Iterator[str]:

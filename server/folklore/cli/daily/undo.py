@@ -4,8 +4,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NoReturn
+from datetime import datetime, tzinfo
+from typing import Any
 from uuid import UUID
 
 import click
@@ -14,7 +14,7 @@ from folklore.cli.context import call, with_operations, zone_of
 from folklore.cli.daily.write import print_forgotten
 from folklore.cli.ids import with_ids
 from folklore.cli.options import Names, context_and_json, namespace_option
-from folklore.cli.output import print_json, print_line, time_text
+from folklore.cli.output import in_one_line, print_either, print_json, print_line, time_text, wants_json
 from folklore.cli.screen import confirm
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory import requests, serializers
@@ -61,39 +61,40 @@ def redo(ctx: click.Context, memories: tuple[str, ...], yes: bool, **options: An
     _run(ctx, memories, ask=not yes and sys.stdin.isatty(), redo=True, **options)
 
 
-def _run(
-    ctx: click.Context, memories: tuple[str, ...], *, ask: bool, namespaces: Names, as_json: bool, **options: Any
-) -> None:
+def _run(ctx: click.Context, memories: tuple[str, ...], *, ask: bool, namespaces: Names, **options: Any) -> None:
     if not memories:
-        _run_own(ctx, namespaces, redo=options.get("redo", False), ask=ask, as_json=as_json)
+        _run_own(ctx, namespaces, redo=options.get("redo", False), ask=ask)
         return
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
         undos = [requests.UndoRequest(id=id_, namespaces=namespaces, **options) for id_ in dict.fromkeys(ids)]
-        await _undo_all(operations, undos, as_json=as_json)
+        await _undo_all(operations, undos)
 
     with_ids(ctx, memories, work)
 
 
-async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest], *, as_json: bool) -> None:
+async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest]) -> None:
     """Undo or redo changes one by one, and print each as it is done: a later one may fail."""
     undone: list[Undone] = []
     for request in undos:
         item = await operations.call(request)
         undone.append(item)
-        if not as_json:
-            action = "store" if request.redo and item.revision.undoes == 0 else item.revision.action
-            done = "redone" if request.redo else "undone"
-            print_line(f"{done}: {action} of {item.memory.id}, by {item.revision.author}")
-            for old in item.superseded:
-                print_line(f"superseded again: {old}")
-    if as_json:
-        changes = [
-            {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
-            | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
-            for item in undone
-        ]
-        print_json({"redone" if undos[0].redo else "undone": changes})
+        if not wants_json():
+            _print_undone(item, redo=request.redo)
+    if wants_json():
+        print_json({"redone" if undos[0].redo else "undone": [_as_json(item) for item in undone]})
+
+
+def _print_undone(item: Undone, *, redo: bool) -> None:
+    action = "store" if redo and item.revision.undoes == 0 else item.revision.action
+    print_line(f"{'redone' if redo else 'undone'}: {action} of {item.memory.id}, by {item.revision.author}")
+    for old in item.superseded:
+        print_line(f"superseded again: {old}")
+
+
+def _as_json(item: Undone) -> dict[str, Any]:
+    value: dict[str, Any] = {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
+    return value | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +107,33 @@ class _Write:
     memories: list[Memory]
 
 
-def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool, as_json: bool) -> None:
+def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) -> None:
     """Take back the last write of the caller that was not taken back, or the last undo. Raises NotFound, Conflict."""
     names = {} if namespaces is None else {"namespaces": namespaces}
     find = _undone_write if redo else _write_in_force
     write = with_operations(ctx, lambda operations: find(_own_writes(operations, names)))
-    ids = tuple(memory.id for memory in write.memories)
     forgets = write.action == "store" and not redo
     if ask:
-        for memory in write.memories:
-            text = serializers.beginning(memory.content).replace("\n", " ")
-            click.echo(f"{memory.id}  {text}", err=True)
-        noun = "this memory" if len(ids) == 1 else f"these {len(ids):,} memories"
-        question = f"{'Redo' if redo else 'Undo'} the {write.action} of {noun}, done"
-        question = f"Forget {noun}, stored" if forgets else question
-        confirm(f"{question} {time_text(write.at, zone_of(ctx))}?")
+        _ask(write, "Redo" if redo else "Undo", zone_of(ctx))
     only: dict[str, Any] = {"namespaces": (write.namespace,)}
     if forgets:
+        ids = tuple(memory.id for memory in write.memories)
         result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))
-        if as_json:
-            print_json(serializers.forgotten(result, erase=False, dry_run=False))
-        else:
-            print_forgotten(result, "forgotten")
+        print_either(
+            serializers.forgotten(result, erase=False, dry_run=False), lambda: print_forgotten(result, "forgotten")
+        )
         return
-
     undos = [requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only) for item in write.memories]
-    with_operations(ctx, lambda operations: _undo_all(operations, undos, as_json=as_json))
+    with_operations(ctx, lambda operations: _undo_all(operations, undos))
+
+
+def _ask(write: _Write, verb: str, zone: tzinfo) -> None:
+    noun = "this memory" if len(write.memories) == 1 else f"these {len(write.memories):,} memories"
+    forgets = verb == "Undo" and write.action == "store"
+    question = f"Forget {noun}, stored" if forgets else f"{verb} the {write.action} of {noun}, done"
+    for memory in write.memories:
+        click.echo(f"{memory.id}  {in_one_line(memory.content)}", err=True)
+    confirm(f"{question} {time_text(write.at, zone)}?")
 
 
 async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[Event, list[History]]]:
@@ -156,47 +158,69 @@ async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) ->
 
 def _in_force(history: History, entry: Event) -> bool:
     """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
-    memory = history.memory
-    undone = {item.undoes for item in history.revisions if item.action == "undo"}
-    rest = [item for item in history.revisions if item.action not in ("undo", "move") and item.revision not in undone]
+    memory, changes = history.memory, _lasting_changes(history)
     if entry.action == "store":
-        if memory.created_at != entry.at or memory.forgotten_at is not None:
-            return False
-    elif not any(item.changed_at == entry.at and item.undoes != 0 for item in rest):
-        return False
-    followed = next((item for item in rest if item.changed_at > entry.at), None)
-    if followed is not None:
+        lasts = memory.created_at == entry.at and memory.forgotten_at is None
+    else:
+        lasts = any(item.changed_at == entry.at and item.undoes != 0 for item in changes)
+    following = next((item for item in changes if item.changed_at > entry.at), None)
+    if lasts and following is not None:
         raise Conflict(
-            f"After your last change, {followed.author} changed the memory {memory.id}.",
+            f"After your last change, {following.author} changed the memory {memory.id}.",
             hint=f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first.",
         )
-    return True
+    return lasts
+
+
+def _lasting_changes(history: History) -> list[Revision]:
+    """Return the changes that were not taken back, without undos and moves."""
+    undone = {item.undoes for item in history.revisions if item.action == "undo"}
+    return [item for item in history.revisions if item.action not in ("undo", "move") and item.revision not in undone]
 
 
 async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _Write:
     """Return what the last undo took back, unless another change of the caller followed it. Raises NotFound."""
     write: _Write | None = None
+    async for entry, history, change in _undos(writes):
+        action, at = _taken_back(history, change)
+        if action not in _ORDER:
+            continue
+        if write is not None and at != write.at:
+            break
+        if write is None or _ORDER.index(action) < _ORDER.index(write.action):
+            write = _Write(entry.namespace, at, action, [history.memory])
+        elif action == write.action:
+            write.memories.append(history.memory)
+    if write is None:
+        hint = "A change after an undo ends what can be redone."
+        raise NotFound("There is no undo of yours that could be redone.", hint=hint)
+    return write
+
+
+async def _undos(
+    writes: AsyncIterator[tuple[Event, list[History]]],
+) -> AsyncIterator[tuple[Event, History, Revision]]:
+    """Yield the undos among the caller's writes, by memory, until another change of the caller."""
     redone_at: datetime | None = None
+    async for entry, history, change in _changes(writes):
+        if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
+            continue
+        if change is None or change.undoes is None:
+            return
+        if change.action == "undo" or not change.undoes:
+            yield entry, history, change
+        else:
+            redone_at = entry.at  # what a redo superseded or restored belongs to it
+
+
+async def _changes(
+    writes: AsyncIterator[tuple[Event, list[History]]],
+) -> AsyncIterator[tuple[Event, History, Revision | None]]:
+    """Yield the memories of writes, each with the change that it was; a store is none."""
     async for entry, histories in writes:
         for history in histories:
             change = next((item for item in history.revisions if item.changed_at == entry.at), None)
-            if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
-                continue
-            if change is None or change.undoes is None:
-                return write or _nothing()
-            if change.action != "undo" and change.undoes:
-                redone_at = entry.at  # what a redo superseded or restored belongs to it
-                continue
-            action, at = _taken_back(history, change)
-            if action not in _ORDER:
-                continue
-            if write is None or (at == write.at and _ORDER.index(action) < _ORDER.index(write.action)):
-                write = _Write(entry.namespace, at, action, [history.memory])
-            elif at != write.at:
-                return write
-            elif action == write.action:
-                write.memories.append(history.memory)
-    return write or _nothing()
+            yield entry, history, change
 
 
 def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
@@ -205,8 +229,3 @@ def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
     if any(item.undoes == change.revision for item in history.revisions) or (original and original.undoes == 0):
         return "", change.changed_at
     return ("store", history.memory.created_at) if original is None else (original.action, original.changed_at)
-
-
-def _nothing() -> NoReturn:
-    hint = "A change after an undo ends what can be redone."
-    raise NotFound("There is no undo of yours that could be redone.", hint=hint)

@@ -2,7 +2,8 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from folklore.cli.options import (
     namespace_option,
     several_namespaces,
 )
-from folklore.cli.output import paint, print_either, print_json, print_line
+from folklore.cli.output import in_one_line, paint, print_either, print_line, wants_json
 from folklore.cli.screen import confirm
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import requests, serializers
@@ -57,32 +58,20 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Values, entities
 
     A known text is not stored twice.
     """
-    namespace, supersedes, as_json = (options.pop(name) for name in ("namespace", "supersedes", "as_json"))
+    namespace, supersedes = options.pop("namespace"), options.pop("supersedes")
     content = _stdin() if text == ("-",) else " ".join(text) or _written()
     stated = fields_from(fields)
     tags = stated.pop("tags", ())
     names = _entity_tags(content, tags)
 
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
-        draft = Draft(
-            content, **stated, **options, tags=(*tags, *names) if entities else tags, supersedes=old[0] if old else None
-        )
+        all_tags, former = (*tags, *(names if entities else ())), next(iter(old), None)
+        draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
         return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
-    try:
+    with nullcontext() if text else _keeping("memory", content):
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
-    except FolkloreError as error:
-        if not text:
-            error.hint = f"{error.hint or ''} Your text is kept in {_kept('memory', content)}.".lstrip()
-        raise
-    if as_json:
-        print_json(serializers.stored(result))
-    else:
-        _print_stored(result)
-        if names and not entities:
-            print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
-        if result.note:
-            click.echo(result.note, err=True)
+    print_either(serializers.stored(result), lambda: _print_stored(result, () if entities else names))
 
 
 def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
@@ -91,12 +80,17 @@ def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
     return names[: max(MAX_TAGS - len(tags), 0)]
 
 
-def _print_stored(result: StoreResult) -> None:
+def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
+    """Print what was stored; `names` are tags of entities that it does not have."""
     for item in result.stored:
         print_line(f"{item.status} {item.id} in {result.namespace}")
         for near in item.similar:
-            text = serializers.beginning(near.content).replace("\n", " ")
+            text = in_one_line(near.content)
             print_line(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
+    if names:
+        print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
+    if result.note:
+        click.echo(result.note, err=True)
 
 
 def _written() -> str:
@@ -123,28 +117,26 @@ def _stdin() -> str:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
+def edit(ctx: click.Context, memory: str, namespaces: Names) -> None:
     """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
 
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
     former = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
-    id_ = former.id
-    text = as_text(former)
+    now, edited = former, edited_text(former)
+    if edited is not None:
+        with _keeping(str(former.id), edited):
+            now = call(ctx, edit_request(former, edited, namespaces))
+    changed = f"changed {former.id}, revision {now.revision}" if now.revision != former.revision else _NOTHING
+    print_either(serializers.record(now), changed)
+
+
+def edited_text(memory: Memory) -> str | None:
+    """Return a memory's text as it was changed in the editor; None if it was not."""
+    text = as_text(memory)
     edited = click.edit(text, extension=".md")
-    now = former
-    if edited is not None and edited.strip() not in ("", text.strip()):
-        try:
-            request = edit_request(former, edited)
-            if namespaces:
-                request = request.model_copy(update={"namespaces": namespaces})
-            now = call(ctx, request)
-        except FolkloreError as error:
-            error.hint = f"{error.hint or ''} Your text is kept in {_kept(str(id_), edited)}.".lstrip()
-            raise
-    changed = f"changed {id_}, revision {now.revision}" if now.revision != former.revision else _NOTHING
-    print_either(serializers.record(now), changed, as_json=as_json)
+    return None if edited is None or edited.strip() in ("", text.strip()) else edited
 
 
 def as_text(memory: Memory) -> str:
@@ -154,17 +146,15 @@ def as_text(memory: Memory) -> str:
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(memory: Memory, text: str) -> requests.UpdateRequest:
+def edit_request(memory: Memory, text: str, namespaces: Names) -> requests.UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
-    if unknown := sorted(new.keys() - set(_EDITED)):
-        raise InvalidInput(unknown[0][:60], "is not a field that can be changed.", hint=_NOTHING)
     changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
     clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
-    checked = changes_from(changes, hint=_NOTHING)
-    return requests.UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
+    options = {"clear": clear, "if_revision": memory.revision, "namespaces": namespaces}
+    return requests.UpdateRequest(id=memory.id, changes=changes_from(changes, hint=_NOTHING), **options)
 
 
 def _is_empty(value: object) -> bool:
@@ -181,6 +171,8 @@ def _parse_edited(text: str) -> tuple[dict[str, Any], str]:
         raise InvalidInput("fields", "the lines above the text are not valid YAML.", hint=_NOTHING) from error
     if not isinstance(texts, dict) or not isinstance(values, dict):
         raise InvalidInput("fields", "the lines above the text must be `name: value`.", hint=_NOTHING)
+    if unknown := texts.keys() - set(_EDITED):
+        raise InvalidInput(min(unknown)[:60], "is not a field that can be changed.", hint=_NOTHING)
     return {name: texts[name] if name.endswith("_at") else values.get(name, texts[name]) for name in texts}, body
 
 
@@ -193,10 +185,16 @@ def _split(text: str) -> tuple[str, str]:
     return head, body
 
 
-def _kept(name: str, text: str) -> Path:
-    path = Path(tempfile.mkdtemp(prefix="folklore-")) / f"{name}.md"
-    path.write_text(text, encoding="utf-8")
-    return path
+@contextmanager
+def _keeping(name: str, text: str) -> Iterator[None]:
+    """Keep an edited text in a file if the block fails, and name the file in the error."""
+    try:
+        yield
+    except FolkloreError as error:
+        path = Path(tempfile.mkdtemp(prefix="folklore-")) / f"{name}.md"
+        path.write_text(text, encoding="utf-8")
+        error.hint = f"{error.hint or ''} Your text is kept in {path}.".lstrip()
+        raise
 
 
 @click.command()
@@ -207,9 +205,7 @@ def _kept(name: str, text: str) -> Path:
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
-def forget(
-    ctx: click.Context, /, memories: tuple[str, ...], filters: Values, yes: bool, as_json: bool, **options: Any
-) -> None:
+def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: Values, yes: bool, **options: Any) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
@@ -220,21 +216,18 @@ def forget(
     request = ForgetRequest(ids=ids, filters=conditions, **options)
     more = False
     if not request.dry_run and not yes and sys.stdin.isatty():
-        request, more = _confirmed(ctx, request, as_json=as_json)
+        request, more = _confirmed(ctx, request)
     result = call(ctx, request)
     result = replace(result, more=result.more or more)
-    if as_json:
-        print_json(serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run))
-    elif request.dry_run:
-        print_forgotten(result, "would be forgotten")
-    else:
-        print_forgotten(result, "erased" if request.erase else "forgotten")
+    value = serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run)
+    outcome = "would be forgotten" if request.dry_run else "erased" if request.erase else "forgotten"
+    print_either(value, lambda: print_forgotten(result, outcome))
 
 
-def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> tuple[ForgetRequest, bool]:
+def _confirmed(ctx: click.Context, request: ForgetRequest) -> tuple[ForgetRequest, bool]:
     """Ask on the terminal; return the request limited to the memories shown, and True if more match its filters."""
     preview = call(ctx, request.model_copy(update={"dry_run": True}))
-    if not as_json:
+    if not wants_json():
         print_forgotten(preview, "would be forgotten")
     confirm("Erase these permanently?" if request.erase else "Forget these?")
     if not request.ids:  # the filters may match further memories now
@@ -244,14 +237,14 @@ def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> 
 
 def print_forgotten(result: ForgetResult, outcome: str) -> None:
     for memory in result.memories:
-        text = "" if outcome == "erased" else "  " + serializers.beginning(memory.content).replace("\n", " ")
+        text = "" if outcome == "erased" else f"  {in_one_line(memory.content)}"
         print_line(f"{memory.id}{paint(text, dim=True)}")
     print_line(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
     if result.already:
         print_line(f"{len(result.already):,} were already forgotten")
     for memory in result.restored:
-        text = serializers.beginning(memory.content).replace("\n", " ")
-        print_line(f"superseded until now, in force again: {memory.id}{paint('  ' + text, dim=True)}")
+        text = paint(f"  {in_one_line(memory.content)}", dim=True)
+        print_line(f"superseded until now, in force again: {memory.id}{text}")
 
 
 @click.command()
@@ -259,9 +252,7 @@ def print_forgotten(result: ForgetResult, outcome: str) -> None:
 @click.option("--content", help="The text of the merged memory. Default: that of the newest.")
 @namespace_option
 @context_and_json
-def merge(
-    ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: tuple[str, ...], as_json: bool
-) -> None:
+def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: Names) -> None:
     """Merge memories into the first one: it gets the text of the newest, and the tags and relations of all.
 
     The others are superseded by it. `folklore undo ID` takes it back.
@@ -275,7 +266,7 @@ def merge(
         return requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
 
     now = call_with_ids(ctx, memories, request)
-    print_either(serializers.record(now), f"merged into {now.id}, revision {now.revision}", as_json=as_json)
+    print_either(serializers.record(now), f"merged into {now.id}, revision {now.revision}")
 
 
 @click.command()
@@ -283,9 +274,7 @@ def merge(
 @click.option("--remove", is_flag=True, help="Pin them no longer.")
 @namespace_option
 @context_and_json
-def pin(
-    ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: tuple[str, ...], as_json: bool
-) -> None:
+def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: Names) -> None:
     """Pin memories: they never expire or fade, and come first where a session starts."""
     changes = changes_from({"pinned": not remove})
 
@@ -294,10 +283,8 @@ def pin(
         return [await operations.call(request) for request in updates]
 
     pinned = with_ids(ctx, memories, work)
-    if as_json:
-        print_json({"memories": [serializers.record(memory) for memory in pinned]})
-    for memory in () if as_json else pinned:
-        print_line(f"{'unpinned' if remove else 'pinned'} {memory.id}")
+    value = {"memories": [serializers.record(memory) for memory in pinned]}
+    print_either(value, "\n".join(f"{'unpinned' if remove else 'pinned'} {memory.id}" for memory in pinned))
 
 
 @click.command()
@@ -308,9 +295,7 @@ def pin(
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @namespace_option
 @context_and_json
-def relate(
-    ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: Names, as_json: bool, **options: Any
-) -> None:
+def relate(ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: Names, **options: Any) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
@@ -324,4 +309,4 @@ def relate(
         first = result.failed[0]
         raise error_from_code(first.code, f"Not {'removed' if options['remove'] else 'related'}: {first.reason}")
     outcome = "created" if result.created else "updated" if result.updated else "removed"
-    print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}", as_json=as_json)
+    print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}")

@@ -7,10 +7,10 @@ import click
 
 from folklore.backup.archive import Archive, archives
 from folklore.backup.encryption import new_key as write_key
-from folklore.backup.operations import Store, back_up, prune, restore as put_back, verify as compare
+from folklore.backup.operations import Restored, Store, back_up, prune, restore as put_back, verify as compare
 from folklore.cli.context import local_settings, zone_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_json, print_line, print_rows, time_text
+from folklore.cli.output import print_either, print_table, time_text
 from folklore.cli.screen import confirm
 from folklore.config import Settings
 from folklore.db.migrate import migrate
@@ -25,7 +25,7 @@ _UNVERIFIED = {False: "no", True: "changed since"}
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--verify", is_flag=True, help="Restore a copy from the file and compare every row and twenty answers.")
 @context_and_json
-def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool) -> None:
+def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
     """Back up the whole database to FILE, or to a new file in the folder of backups: tokens and logs too.
 
     Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it, unless
@@ -47,7 +47,6 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool
         _document(archive),
         f"{amount(archive.manifest.contents.memories, 'memory')} backed up to {archive.path} "
         f"({archive.size / 2**20:,.1f} MB){verified}",
-        as_json=as_json,
     )
 
 
@@ -55,7 +54,7 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @context_and_json
-def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None:
+def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     """Replace the whole database by the backup in FILE, and back up what was there before.
 
     The copy is restored, compared and migrated next to the present database, which stays in use until then. On any
@@ -70,17 +69,13 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
         memories = archive.manifest.contents.memories
         confirm(f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?")
 
-    async def work() -> tuple[int, list[str]]:
-        done = await put_back(await _store(settings), archive)
-        return done.memories, [str(path) for path in done.restore_points]
+    async def work() -> Restored:
+        return await put_back(await _store(settings), archive)
 
-    restored, points = asyncio.run(work())
-    if as_json:
-        print_json({"memories": restored, "restore_points": points})
-        return
-    print_line(f"{amount(restored, 'memory')} restored")
-    for point in points:
-        print_line(f"What was there before: {point}")
+    restored = asyncio.run(work())
+    points = [str(path) for path in restored.restore_points]
+    lines = [f"{amount(restored.memories, 'memory')} restored", *(f"What was there before: {one}" for one in points)]
+    print_either({"memories": restored.memories, "restore_points": points}, "\n".join(lines))
 
 
 @click.group()
@@ -90,32 +85,27 @@ def backups() -> None:
 
 @backups.command("list")
 @context_and_json
-def list_(ctx: click.Context, as_json: bool) -> None:
+def list_(ctx: click.Context) -> None:
     """List the backups, newest first."""
-    backups = archives(backup_folder(local_settings(ctx)))
-    if as_json:
-        print_json([_document(archive) for archive in backups])
-        return
-    zone = zone_of(ctx)
+    backups, zone = archives(backup_folder(local_settings(ctx))), zone_of(ctx)
     rows = [
-        {
-            "created": archive.manifest.created_at.astimezone(zone),
-            "memories": archive.manifest.contents.memories,
-            "MB": f"{archive.size / 2**20:,.1f}",
-            "verified": verified.astimezone(zone)
-            if (verified := archive.verified_at)
-            else _UNVERIFIED[archive.changed],
-            "file": str(archive.path),
-        }
+        (
+            archive.manifest.created_at.astimezone(zone),
+            archive.manifest.contents.memories,
+            f"{archive.size / 2**20:,.1f}",
+            verified.astimezone(zone) if (verified := archive.verified_at) else _UNVERIFIED[archive.changed],
+            str(archive.path),
+        )
         for archive in backups
     ]
-    print_rows(rows, ["created", "memories", "MB", "verified", "file"])
+    columns = ["created", "memories", "MB", "verified", "file"]
+    print_either([_document(archive) for archive in backups], lambda: print_table(columns, rows))
 
 
 @backups.command("verify")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @context_and_json
-def verify_(ctx: click.Context, /, file: Path, as_json: bool) -> None:
+def verify_(ctx: click.Context, /, file: Path) -> None:
     """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
     settings = local_settings(ctx)
     archive = Archive.read(file.absolute())
@@ -124,13 +114,13 @@ def verify_(ctx: click.Context, /, file: Path, as_json: bool) -> None:
         await compare(await _store(settings), archive)
 
     asyncio.run(work())
-    print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same", as_json=as_json)
+    print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same")
 
 
 @backups.command("new-key")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @context_and_json
-def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
+def new_key(ctx: click.Context, /, file: Path) -> None:
     """Write a new key for encrypted backups to FILE, in the format of age; the setting backup.key names it.
 
     The backups cannot be read without the key: keep a copy of FILE in another place than theirs.
@@ -138,20 +128,20 @@ def new_key(ctx: click.Context, /, file: Path, as_json: bool) -> None:
     path = file.absolute()
     public = write_key(path)
     text = f"Keep a copy of {path} elsewhere: without it, no backup can be restored. Then set backup.key to it."
-    print_either({"file": str(path), "public_key": public}, text, as_json=as_json)
+    print_either({"file": str(path), "public_key": public}, text)
 
 
 @backups.command("prune")
 @click.option("--keep", type=click.IntRange(1), help="Keep so many. Default: the setting backup.keep.")
 @context_and_json
-def prune_(ctx: click.Context, /, keep: int | None, as_json: bool) -> None:
+def prune_(ctx: click.Context, /, keep: int | None) -> None:
     """Delete all backups but the newest, those before restores apart; the newest verified one stays in any case."""
     settings = local_settings(ctx)
     if not (count := keep or settings.backup.keep):
         raise click.UsageError("Give --keep: the setting backup.keep is 0.")
     deleted = [str(path) for path in prune(backup_folder(settings), count)]
     text = "\n".join(f"deleted {path}" for path in deleted) or "There is nothing to delete."
-    print_either({"deleted": deleted}, text, as_json=as_json)
+    print_either({"deleted": deleted}, text)
 
 
 async def _store(settings: Settings) -> Store:

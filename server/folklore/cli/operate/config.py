@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 import folklore
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_line
+from folklore.cli.output import print_either, print_line, wants_json
 from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
@@ -41,15 +41,15 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 @config.command()
 @context_and_json
-def show(ctx: click.Context, as_json: bool) -> None:
+def show(ctx: click.Context) -> None:
     """Show every setting, secrets masked, as a settings file would hold it."""
     value = shown(settings_of(ctx))
-    print_either(value, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip(), as_json=as_json)
+    print_either(value, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
 
 
 @config.command()
 @context_and_json
-def path(ctx: click.Context, as_json: bool) -> None:
+def path(ctx: click.Context) -> None:
     """Print the path of the settings file, existing or not."""
     root = ctx.find_root().obj
     home = root["flags"]["home"]
@@ -57,8 +57,8 @@ def path(ctx: click.Context, as_json: bool) -> None:
     existing = config_path(root["config"], environ)
     standard = Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser() / "config.yaml"
     place = existing or standard
-    print_either({"path": str(place), "exists": place.exists()}, str(place), as_json=as_json)
-    if not as_json and not place.exists():
+    print_either({"path": str(place), "exists": place.exists()}, str(place))
+    if not wants_json() and not place.exists():
         click.echo("There is no such file yet; `folklore config example` prints one.", err=True)
 
 

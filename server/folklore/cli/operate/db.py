@@ -10,7 +10,7 @@ from folklore.cli.context import local_settings
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.doctor import check_token
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_json, print_line
+from folklore.cli.output import print_either
 from folklore.config import Settings
 from folklore.db.distribute import distribute, placed
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
@@ -29,41 +29,42 @@ def db() -> None:
 @db.command()
 @click.option("--new", is_flag=True, help="Begin anew where the data that was there is lost; it is an error otherwise.")
 @context_and_json
-def start(ctx: click.Context, /, new: bool, as_json: bool) -> None:
+def start(ctx: click.Context, /, new: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
     url = masked(start_engine(_engine(local_settings(ctx)), new=new))
-    print_either({"running": True, "url": url}, f"The engine is running: {url}", as_json=as_json)
+    print_either({"running": True, "url": url}, f"The engine is running: {url}")
 
 
 @db.command()
 @context_and_json
-def stop(ctx: click.Context, as_json: bool) -> None:
+def stop(ctx: click.Context) -> None:
     """Stop the embedded engine for all its clients."""
     was_running = _engine(local_settings(ctx)).stop()
     text = "The engine is stopped." if was_running else "The engine was not running."
-    print_either({"running": False, "was_running": was_running}, text, as_json=as_json)
+    print_either({"running": False, "was_running": was_running}, text)
 
 
 @db.command()
 @context_and_json
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Show the state of the engine and the database, without starting anything."""
     settings = local_settings(ctx)
     value, address = _engine_status(settings)
     if address is not None:
         value |= asyncio.run(_server_status(address))
-    if as_json:
-        print_json(value)
-        return
-    for name, entry in value.items():
-        text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
-        print_line(f"{name:<21}{'yes' if text is True else 'no' if text is False else text}")
+    print_either(value, "\n".join(f"{name:<21}{_text(entry)}" for name, entry in value.items()))
+
+
+def _text(entry: object) -> object:
+    if isinstance(entry, list):
+        return ", ".join(map(str, entry)) or "none"
+    return {True: "yes", False: "no"}[entry] if isinstance(entry, bool) else entry
 
 
 @db.command()
 @click.option("--drop-old", is_flag=True, help="Delete the old data that upgrades have kept.")
 @context_and_json
-def upgrade(ctx: click.Context, /, drop_old: bool, as_json: bool) -> None:
+def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
     """Upgrade the embedded engine's data to the major version of Postgres that this Folklore carries.
 
     Any start of the engine does so too. Every database is copied by the programs of both versions to a new data
@@ -79,12 +80,12 @@ def upgrade(ctx: click.Context, /, drop_old: bool, as_json: bool) -> None:
     dropped = engine.drop_old() if drop_old else {}
     lines += [f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()]
     value = {"postgres": MAJOR, "upgraded": old_data is not None, "kept": [str(path) for path in engine.old_data()]}
-    print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines), as_json=as_json)
+    print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines))
 
 
 @db.command("migrate")
 @context_and_json
-def migrate_(ctx: click.Context, as_json: bool) -> None:
+def migrate_(ctx: click.Context) -> None:
     """Apply pending migrations; a server and every other command do so too."""
 
     async def work() -> list[str]:
@@ -93,12 +94,12 @@ def migrate_(ctx: click.Context, as_json: bool) -> None:
     settings = local_settings(ctx)
     applied = asyncio.run(work())
     text = "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
-    print_either({"applied": applied}, text, as_json=as_json)
+    print_either({"applied": applied}, text)
 
 
 @db.command()
 @context_and_json
-def role(ctx: click.Context, as_json: bool) -> None:
+def role(ctx: click.Context) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
 
     async def work() -> list[str]:
@@ -109,13 +110,13 @@ def role(ctx: click.Context, as_json: bool) -> None:
     settings = local_settings(ctx)
     commands = asyncio.run(work())
     text = "\n".join(f"{command};" for command in commands) or "The role folklore_app is complete."
-    print_either({"lacks": commands}, text, as_json=as_json)
+    print_either({"lacks": commands}, text)
 
 
 @db.command("distribute")
 @click.option("--dry-run", is_flag=True, help="Print the SQL that is still to do; change nothing.")
 @context_and_json
-def distribute_(ctx: click.Context, /, dry_run: bool, as_json: bool) -> None:
+def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
     """Distribute the tables over the nodes of a Citus cluster.
 
     No server runs meanwhile. The command can be stopped at any time and run again. At the end it recalls two memories
@@ -129,7 +130,7 @@ def distribute_(ctx: click.Context, /, dry_run: bool, as_json: bool) -> None:
     if not dry_run:
         asyncio.run(check_token(address.get_secret_value()))
         text = "Every table is distributed; a token sees its own."
-    print_either({"commands": done}, text or "Every table is distributed.", as_json=as_json)
+    print_either({"commands": done}, text or "Every table is distributed.")
 
 
 def _engine(settings: Settings) -> Engine:

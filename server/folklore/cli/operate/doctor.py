@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
@@ -17,7 +17,7 @@ from folklore.cli.context import settings_of, zone_of
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_checks
+from folklore.cli.output import print_checks, print_either
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import undistributed
@@ -34,7 +34,13 @@ from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.context import ALL, MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks, Doubt
-from folklore.memory.requests import CreateTokenRequest, EraseNamespaceRequest, RecallRequest, StoreRequest
+from folklore.memory.requests import (
+    CreateTokenRequest,
+    EraseNamespaceRequest,
+    RecallRequest,
+    StoreRequest,
+    without_nulls,
+)
 from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
@@ -54,7 +60,7 @@ class Examination(Checks):
 
 @click.command()
 @context_and_json
-def doctor(ctx: click.Context, as_json: bool) -> None:
+def doctor(ctx: click.Context) -> None:
     """Check that everything works, and show the next step for a failure.
 
     Checks settings, engine, database, its standby, schema, model, and a store with its recall; with --server the
@@ -69,7 +75,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     else:
         exam = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
         checks, code = exam.checks, exam.exit_code
-    print_checks(checks, as_json=as_json, ok=code == 0)
+    value = {"ok": code == 0, "checks": [without_nulls(asdict(check)) for check in checks]}
+    print_either(value, lambda: print_checks(checks))
     if code:
         ctx.exit(code)
 

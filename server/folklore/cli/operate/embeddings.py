@@ -7,7 +7,7 @@ import click
 
 from folklore.cli.context import call, settings_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_json, print_line, print_rows
+from folklore.cli.output import print_either, print_line, print_rows
 from folklore.config import Settings
 from folklore.embedding import factory, fastembed
 from folklore.embedding.protocol import ModelChoice
@@ -23,7 +23,7 @@ from folklore.memory.requests import (
     SwitchModelRequest,
     result_json,
 )
-from folklore.memory.results import SwitchResult
+from folklore.memory.results import EmbeddingsInfo, Recommendation, SwitchResult
 
 _PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
 # For an embedding service with a rate limit.
@@ -39,16 +39,16 @@ def embeddings() -> None:
 
 @embeddings.command()
 @context_and_json
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Show the models, their embeddings in each namespace, pending ones, and the path of a search.
 
     Counts exactly, so it reads every namespace.
     """
-
     result = call(ctx, EmbeddingsRequest())
-    if as_json:
-        print_json(result_json(EmbeddingsRequest(), result))
-        return
+    print_either(result_json(EmbeddingsRequest(), result), lambda: _print(result))
+
+
+def _print(result: EmbeddingsInfo) -> None:
     print_line(f"configured  {result.configured or 'none'}")
     print_line(f"active      {result.active or 'none yet'}")
     if result.note:
@@ -61,11 +61,10 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @embeddings.command()
 @rate_option
 @context_and_json
-def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
+def backfill(ctx: click.Context, rate: float | None) -> None:
     """Make the pending embeddings in the active model. Ctrl-C pauses; run it again to continue."""
-
     result = _changed(ctx, BackfillRequest(rate=rate))
-    print_either(asdict(result), f"{result.made:,} embeddings made by {result.model}.", as_json=as_json)
+    print_either(asdict(result), f"{result.made:,} embeddings made by {result.model}.")
 
 
 @embeddings.command()
@@ -75,7 +74,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
 @rate_option
 @context_and_json
-def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool, **properties: str | None) -> None:
+def switch(ctx: click.Context, /, force: bool, rate: float | None, **properties: str | None) -> None:
     """Switch to another model: that of PROVIDER (bundled, minilm) and the options, or else of the settings.
 
     Makes the new model's embeddings while recall and store go on with the active ones. When all are made and the new
@@ -88,23 +87,23 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
         embedding = factory.changed_settings(settings.embedding, changes)
         if (choice := factory.configured_choice(embedding, settings.home)) is not None:
             asyncio.run(_fetch(settings, choice))
-    request = SwitchModelRequest(**changes, force=force, rate=rate)
-    _print_switched(_changed(ctx, request), as_json)
+    _switch(ctx, SwitchModelRequest(**changes, force=force, rate=rate))
 
 
 @embeddings.command()
 @click.option("--sample", type=click.IntRange(1, 2000), default=200, help="Most memories to measure with.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=60.0, help="Stop measuring after this time.")
 @context_and_json
-def recommend(ctx: click.Context, sample: int, seconds: float, as_json: bool) -> None:
+def recommend(ctx: click.Context, sample: int, seconds: float) -> None:
     """Measure on your memories what a switch to MiniLM would gain and cost; from MiniLM, to the bundled model.
 
     The questions are titles, first sentences and halves of memories; the answers the rest of them. Changes nothing.
     """
     result = call(ctx, RecommendModelRequest(sample=sample, seconds=seconds))
-    if as_json:
-        print_json(asdict(result) | {"recommended": result.recommended})
-        return
+    print_either(asdict(result) | {"recommended": result.recommended}, lambda: _print_recommended(result))
+
+
+def _print_recommended(result: Recommendation) -> None:
     print_line(f"Of {result.sample} questions made of your memories, the right memory is among the first five for:")
     for model in (result.active, result.other):
         print_line(f"  {model.model:<45}{model.hit_at_5:>6.0%}{model.milliseconds:>8.1f} ms a text")
@@ -119,10 +118,9 @@ def recommend(ctx: click.Context, sample: int, seconds: float, as_json: bool) ->
 @click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
 @rate_option
 @context_and_json
-def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: bool) -> None:
+def rollback(ctx: click.Context, at_once: bool, rate: float | None) -> None:
     """Switch back to the previous model, after making the embeddings that it lacks."""
-
-    _print_switched(_changed(ctx, RestoreModelRequest(at_once=at_once, rate=rate)), as_json)
+    _switch(ctx, RestoreModelRequest(at_once=at_once, rate=rate))
 
 
 @embeddings.command()
@@ -130,13 +128,12 @@ def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: boo
 @click.option("--previous", "role", flag_value="previous", help="The model that was active before the last switch.")
 @click.option("--next", "role", flag_value="next", help="The new model of a switch that is given up.")
 @context_and_json
-def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool) -> None:
+def drop(ctx: click.Context, model: str | None, role: str | None) -> None:
     """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
     if (model is None) == (role is None):
         raise click.UsageError("Give exactly one of MODEL, --previous and --next.")
-
     result = _changed(ctx, DropModelRequest(model=model, role=role))
-    print_either(asdict(result), f"{result.dropped:,} embeddings of {result.model} dropped.", as_json=as_json)
+    print_either(asdict(result), f"{result.dropped:,} embeddings of {result.model} dropped.")
 
 
 @embeddings.command()
@@ -172,12 +169,15 @@ def _changed(ctx: click.Context, request: Returns[Result]) -> Result:
         raise click.exceptions.Abort from None
 
 
-def _print_switched(done: SwitchResult, as_json: bool) -> None:
+def _switch(ctx: click.Context, request: SwitchModelRequest | RestoreModelRequest) -> None:
+    done = _changed(ctx, request)
+    validation = None if done.validation is None else asdict(done.validation)
+    value = {"from": done.old, "to": done.new, "made": done.made, "validation": validation}
+    print_either(value, lambda: _print_switched(done))
+
+
+def _print_switched(done: SwitchResult) -> None:
     validation = done.validation
-    if as_json:
-        models = {"from": done.old, "to": done.new}
-        print_json(models | {"made": done.made, "validation": None if validation is None else asdict(validation)})
-        return
     print_line(f"{done.made:,} embeddings made. {done.new} is the active model.")
     if validation is not None:
         former = "" if validation.old is None else f", the former model {validation.old}"

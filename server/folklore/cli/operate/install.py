@@ -14,7 +14,7 @@ import click
 
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_line
+from folklore.cli.output import print_either, print_line, wants_json
 from folklore.clients import plugin
 from folklore.clients.changes import (
     Change,
@@ -74,20 +74,126 @@ class _Outcome:
     left_out: str | None = None
 
     @property
+    def parts(self) -> list[Change | plugin.FolderChange]:
+        """The changes of the settings and of the folder."""
+        return [part for part in (self.change, self.folder) if part is not None]
+
+    @property
     def action(self) -> str:
         """The action that counts: that of the folder, if the server is in it or the settings have no part in it."""
-        parts = [part.action for part in (self.folder, self.change) if part is not None]
-        if not parts:
+        actions = [part.action for part in reversed(self.parts)]
+        if not actions:
             return "failed" if self.error else "left out"
-        return next((action for action in parts if action not in ("absent", "unchanged")), parts[0])
+        return next((action for action in actions if action not in ("absent", "unchanged")), actions[0])
+
+    @property
+    def writes(self) -> list[Change]:
+        """The changes of files that there is anything to write for."""
+        files = [self.change, *(self.folder.files if self.folder is not None else ())]
+        return [file for file in files if file is not None and file.writes]
 
     @property
     def left(self) -> Sequence[Path]:
         """The files of the folder that stay, since their owner changed them."""
         return self.folder.remaining if self.folder is not None else ()
 
+    def write(self) -> None:
+        """Write the changes."""
+        if self.change is not None and self.change.writes:
+            write(self.change)
+        if self.folder is not None and self.folder.writes:
+            plugin.write_folder(self.folder)
 
-_Plan = Callable[[Client, Path], tuple[Change | None, plugin.FolderChange | None]]
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Place of an installation: the user's settings on this machine, or those of a repository (`project`).
+
+    `remote` is the server that the settings of a repository name, `command` Folklore's own.
+    """
+
+    machine: Machine
+    project: Path | None
+    remote: Remote | None = None
+    command: Sequence[str] = ()
+
+    def usable(self, clients: Sequence[Client], *, by_name: bool) -> tuple[list[Client], list[_Outcome]]:
+        """Return the assistants that can be used here, and those left out. Raises InvalidInput for named ones."""
+        obstacles = {client.name: error for client in clients if (error := self._obstacle(client)) is not None}
+        if by_name and obstacles:
+            raise next(iter(obstacles.values()))
+        left_out = [_Outcome(CLIENTS[name], left_out=str(error)) for name, error in obstacles.items()]
+        return [client for client in clients if client.name not in obstacles], left_out
+
+    def _obstacle(self, client: Client) -> InvalidInput | None:
+        if self.project is not None and not client.project_files:
+            return InvalidInput("scope", f"{client.title} has no settings for a project.", hint="Use --scope user.")
+        if self.remote is not None and client.remote is None:
+            problem = f"{client.title} reads no variables in a project's settings, which are no place for a token."
+            return InvalidInput("server", problem, hint="Use --scope user.")
+        return None
+
+    def entry(self, client: Client) -> dict[str, Any]:
+        """Return the entry of Folklore in the settings of an assistant."""
+        if self.remote is not None and client.remote is not None:
+            return client.remote(self.remote)
+        entry = client.local([*self.command, "serve"])
+        if self.project is None:
+            return entry | ({HOOKS: plugin.hooks_of(client.hooks, self.command)} if client.hooks else {})
+        if client.starts_elsewhere:
+            return entry | {"env": {"FOLKLORE_NAMESPACE": project_namespace(self.project)}}
+        return entry
+
+    def next_step(self, client: Client) -> str:
+        """Return what the user does after an installation."""
+        if self.project is None:
+            return client.next_of_plugin or client.next
+        if self.remote is None:
+            return f"{client.next}. Do not commit this file: it names a path of this machine"
+        if self.remote.needs_token:
+            return f"set {TOKEN_VARIABLE} where {client.title} starts; {client.next}"
+        return client.next
+
+    def installed(self, client: Client, path: Path, *, force: bool) -> _Outcome:
+        """Return the changes that install Folklore into an assistant with these settings."""
+        if self.project is not None or client.folder is None:
+            return _Outcome(client, path, planned(path, client.section, self.entry(client), force=force))
+        former: Mapping[str, Any] = {}
+        if client.in_folder is None:
+            change: Change | None = planned(path, client.section, self.entry(client), force=force)
+        else:  # an entry of an earlier installation would start a second server
+            former = _our_entry(client, path)
+            change = planned_removal(path, client.section) if former else None
+        files, server_in = plugin.files_of(client.parts, self.command), client.in_folder
+        folder = client.folder(self.machine)
+        folder_change = plugin.install_folder(folder, files, server_in=server_in, former=former, force=force)
+        return _Outcome(client, path, change, folder_change)
+
+    def uninstalled(self, client: Client, path: Path) -> _Outcome:
+        """Return the changes that remove Folklore from an assistant with these settings."""
+        change = planned_removal(path, client.section)
+        if self.project is not None or client.folder is None:
+            return _Outcome(client, path, change)
+        return _Outcome(client, path, change, plugin.uninstall_folder(client.folder(self.machine), client.in_folder))
+
+    def carry_out(
+        self, clients: Sequence[Client], plan: Callable[[Client, Path], _Outcome], *, dry_run: bool
+    ) -> list[_Outcome]:
+        """Change one assistant after the other; an error of one is its outcome, and does not hinder the others."""
+        outcomes = []
+        for client in clients:
+            path = client.file(self.machine, self.project)
+            try:
+                outcome = plan(client, path)
+                if not dry_run:
+                    outcome.write()
+            except (FolkloreError, OSError) as error:
+                if len(clients) == 1:
+                    raise
+                words = f"{error.strerror or error}; nothing was changed." if isinstance(error, OSError) else str(error)
+                outcome = _Outcome(client, path, error=words)
+            outcomes.append(outcome)
+        return outcomes
 
 
 @click.command()
@@ -98,14 +204,7 @@ _Plan = Callable[[Client, Path], tuple[Change | None, plugin.FolderChange | None
 @click.option("--force", is_flag=True, help="Replace an entry or a folder of the same name that is not Folklore's.")
 @context_and_json
 def install(
-    ctx: click.Context,
-    /,
-    clients: Sequence[str],
-    scope: str,
-    dry_run: bool,
-    only_print: bool,
-    force: bool,
-    as_json: bool,
+    ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool, only_print: bool, force: bool
 ) -> int:
     """Install Folklore into assistants; without names, or with `all`, into those found on this machine.
 
@@ -114,38 +213,20 @@ def install(
     settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the token in
     FOLKLORE_TOKEN.
     """
-    settings = settings_of(ctx)
-    machine = Machine()
-    project = repository_root(Path.cwd()) if scope == "project" else None
-    flags = ctx.find_root().obj
+    settings, flags = settings_of(ctx), ctx.find_root().obj
+    project = _project(scope)
     command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
-    remote = _remote(settings, project)
-    selected, left_out = _usable(_chosen(clients, machine), by_name=_are_named(clients), project=project, remote=remote)
-    entry_of = partial(_entry, command=command, remote=remote, project=project)
+    site = _Site(Machine(), project, _remote(settings, project), command)
+    selected, left_out = site.usable(_chosen(clients, site.machine), by_name=_are_named(clients))
     if only_print:
         for client in selected:
-            print_line(f"{client.title}: {_shown(client.file(machine, project))}", bold=True)
-            print_line(client.section.put("", entry_of(client)))
+            print_line(f"{client.title}: {_shown(client.file(site.machine, project))}", bold=True)
+            print_line(client.section.put("", site.entry(client)))
         return 0
-
-    def plan(client: Client, path: Path) -> tuple[Change | None, plugin.FolderChange | None]:
-        if project is not None or client.folder is None:
-            return planned(path, client.section, entry_of(client), force=force), None
-        former: Mapping[str, Any] = {}
-        if client.in_folder is None:
-            change: Change | None = planned(path, client.section, entry_of(client), force=force)
-        else:  # an entry of an earlier installation would start a second server
-            former = _our_entry(client, path)
-            change = planned_removal(path, client.section) if former else None
-        files = plugin.files_of(client.parts, command)
-        place = client.folder(machine)
-        return change, plugin.install_folder(place, files, server_in=client.in_folder, former=former, force=force)
-
     token_place = None if dry_run or project is not None else _keep_token(settings)
-    outcomes = [*_carry_out(selected, machine, project, plan, dry_run=dry_run), *left_out]
-    following = partial(_next, remote=remote, project=project)
-    code = _report(outcomes, as_json=as_json, dry_run=dry_run, following=following)
-    if not as_json:
+    outcomes = [*site.carry_out(selected, partial(site.installed, force=force), dry_run=dry_run), *left_out]
+    code = _report(outcomes, dry_run=dry_run, following=site.next_step)
+    if not wants_json():
         needs_database = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
         _advise(settings, token_place, project, needs_database_url=bool(needs_database))
     return code
@@ -156,33 +237,29 @@ def install(
 @_scope
 @_dry_run
 @context_and_json
-def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool, as_json: bool) -> int:
+def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool) -> int:
     """Remove Folklore from assistants; without names, or with `all`, from each that has it.
 
     Memories and tokens stay.
     """
-    settings = settings_of(ctx)
-    machine = Machine()
-    project = repository_root(Path.cwd()) if scope == "project" else None
-    by_name = _are_named(clients)
-    candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if by_name else list(CLIENTS.values())
-    selected, _ = _usable(candidates, by_name=by_name, project=project, remote=None)
-
-    def plan(client: Client, path: Path) -> tuple[Change, plugin.FolderChange | None]:
-        change = planned_removal(path, client.section)
-        if project is not None or client.folder is None:
-            return change, None
-        return change, plugin.uninstall_folder(client.folder(machine), client.in_folder)
-
-    outcomes = _carry_out(selected, machine, project, plan, dry_run=dry_run)
+    settings, by_name = settings_of(ctx), _are_named(clients)
+    site = _Site(Machine(), _project(scope))
+    selected, _ = site.usable(
+        [CLIENTS[name] for name in (dict.fromkeys(clients) if by_name else CLIENTS)], by_name=by_name
+    )
+    outcomes = site.carry_out(selected, site.uninstalled, dry_run=dry_run)
     if not by_name:
         outcomes = [one for one in outcomes if one.error or one.action != "absent"]
-    code = _report(outcomes, as_json=as_json, dry_run=dry_run)
-    if not as_json:
+    code = _report(outcomes, dry_run=dry_run)
+    if not wants_json():
         if not outcomes:
             print_line("No assistant has an entry of Folklore.")
         print_line(f"Left: the memories, settings and tokens in {_shown(settings.home)} and in the system's keyring.")
     return code
+
+
+def _project(scope: str) -> Path | None:
+    return repository_root(Path.cwd()) if scope == "project" else None
 
 
 def own_command(python: str, options: Sequence[str]) -> list[str]:
@@ -248,39 +325,6 @@ def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
     return present
 
 
-def _usable(
-    clients: Sequence[Client], *, by_name: bool, project: Path | None, remote: Remote | None
-) -> tuple[list[Client], list[_Outcome]]:
-    """Return the assistants that can be used in this way, and those left out. Raises InvalidInput for named ones."""
-    obstacles = [(client, _obstacle(client, project, remote)) for client in clients]
-    errors = [error for _, error in obstacles if error is not None]
-    if by_name and errors:
-        raise errors[0]
-    left_out = [_Outcome(client, left_out=str(error)) for client, error in obstacles if error is not None]
-    return [client for client, error in obstacles if error is None], left_out
-
-
-def _obstacle(client: Client, project: Path | None, remote: Remote | None) -> InvalidInput | None:
-    if project is not None and not client.project_files:
-        return InvalidInput("scope", f"{client.title} has no settings for a project.", hint="Use --scope user.")
-    if remote is not None and client.remote is None:
-        return InvalidInput(
-            "server",
-            f"{client.title} reads no variables in a project's settings, which are no place for a token.",
-            hint="Use --scope user.",
-        )
-    return None
-
-
-def _entry(client: Client, *, command: Sequence[str], remote: Remote | None, project: Path | None) -> dict[str, Any]:
-    if remote is not None and client.remote is not None:
-        return client.remote(remote)
-    entry = client.local([*command, "serve"])
-    if project is not None:
-        return entry | ({"env": {"FOLKLORE_NAMESPACE": project_namespace(project)}} if client.starts_elsewhere else {})
-    return entry | ({HOOKS: plugin.hooks_of(client.hooks, command)} if client.hooks else {})
-
-
 def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
     """Return Folklore's entry of a settings file; empty without one, or if the file cannot be read."""
     try:
@@ -290,44 +334,23 @@ def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
     return entry if entry is not None and is_ours(entry) else {}
 
 
-def _carry_out(
-    clients: Sequence[Client], machine: Machine, project: Path | None, plan: _Plan, *, dry_run: bool
-) -> list[_Outcome]:
-    """Change one assistant after the other; an error of one is its outcome, and does not hinder the others."""
-    outcomes = []
-    for client in clients:
-        path = client.file(machine, project)
-        try:
-            change, folder = plan(client, path)
-            if change is not None and change.writes and not dry_run:
-                write(change)
-            if folder is not None and folder.writes and not dry_run:
-                plugin.write_folder(folder)
-            outcomes.append(_Outcome(client, path, change, folder))
-        except (FolkloreError, OSError) as error:
-            if len(clients) == 1:
-                raise
-            words = f"{error.strerror or error}; nothing was changed." if isinstance(error, OSError) else str(error)
-            outcomes.append(_Outcome(client, path, error=words))
-    return outcomes
-
-
-def _report(
-    outcomes: Sequence[_Outcome], *, as_json: bool, dry_run: bool, following: Callable[[Client], str] | None = None
-) -> int:
+def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[[Client], str] | None = None) -> int:
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
-    if as_json:
-        print_json([_document(one) for one in outcomes])
-    else:
+
+    def show() -> None:
         for one in outcomes:
-            changes = [*([one.change] if one.change else []), *(one.folder.files if one.folder else [])]
-            writes = [change for change in changes if change.writes]
-            if dry_run and writes:
-                _show_planned(one.client, writes)
+            if dry_run and one.writes:
+                _show_planned(one.client, one.writes)
+            elif one.error:
+                print_line(f"{one.client.title}: {one.error}", fg="red")
+            elif one.left_out:
+                print_line(f"{one.client.title}: left out ({one.left_out})")
             else:
                 _show(one, following)
         if dry_run:
             print_line("Nothing was written. Leave out --dry-run to make these changes.")
+
+    print_either([_document(one) for one in outcomes], show)
     return int(any(one.error for one in outcomes))
 
 
@@ -344,20 +367,17 @@ def _show_planned(client: Client, changes: Sequence[Change]) -> None:
 
 def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
-    title, change, folder = outcome.client.title, outcome.change, outcome.folder
-    if change is None and folder is None:
-        _say(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", "red" if outcome.error else "")
-        return
-    parts = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
-    for part in parts:
-        says = _SAYS_OF_FOLDER if part is folder else _SAYS
-        text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
-        _say(f"{title}: {text}", "green" if part.writes else "")
+    title, change = outcome.client.title, outcome.change
+    for part in outcome.parts:
+        if part.action in (outcome.action, *_CHANGING):
+            says = _SAYS if part is change else _SAYS_OF_FOLDER
+            text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
+            _say(f"{title}: {text}", "green" if part.writes else "")
     if change is not None and change.backup is not None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
     for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
-    if following is not None and any(part.writes for part in parts):
+    if following is not None and outcome.writes:
         print_line(f"  Next: {following(outcome.client)}.")
 
 
@@ -387,18 +407,6 @@ def _document(outcome: _Outcome) -> dict[str, object]:
         "left": [str(path) for path in outcome.left],
         "error": outcome.error or outcome.left_out,
     }
-
-
-def _next(client: Client, *, remote: Remote | None, project: Path | None) -> str:
-    if remote is not None and remote.needs_token:
-        return f"set {TOKEN_VARIABLE} where {client.title} starts; {client.next}"
-    if project is not None:
-        return (
-            f"{client.next}. Do not commit this file: it names a path of this machine"
-            if remote is None
-            else client.next
-        )
-    return client.next_of_plugin or client.next
 
 
 def _advise(settings: Settings, token_place: str | None, project: Path | None, *, needs_database_url: bool) -> None:

@@ -1,6 +1,5 @@
 """`folklore jobs`: run the background jobs by hand, and show their state."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
@@ -9,12 +8,16 @@ import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_rows, row_of
+from folklore.cli.output import print_either, print_rows, row_of
+from folklore.lazy import Lazy
 from folklore.memory.requests import JobsRequest, RunJobsRequest, without_nulls
 from folklore.memory.results import JobsInfo
 
-if TYPE_CHECKING:  # imports the database driver
+if TYPE_CHECKING:
+    from folklore.jobs import definitions
     from folklore.jobs.job import Job
+else:
+    definitions = Lazy("folklore.jobs.definitions")  # imports the database driver
 
 # Names in the output, and the attributes of the last run that they show.
 _RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
@@ -30,26 +33,25 @@ def jobs() -> None:
 @click.argument("names", nargs=-1, metavar="[JOB]...")
 @click.option("--dry-run", is_flag=True, help="Count the work; change nothing.")
 @context_and_json
-def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> int:
     """Run each JOB now, due or not; without JOB, those that a server runs.
 
     A job that another process runs is skipped (busy). If one fails, the others still run, and the exit code is 1.
     """
     reports = call(ctx, RunJobsRequest(jobs=names, dry_run=dry_run))
     rows: list[Any] = [without_nulls(asdict(report) | {"seconds": round(report.seconds, 3)}) for report in reports]
-    _print(rows, ["job", "outcome", "done", "seconds", "error"], as_json=as_json)
+    print_either({"jobs": rows}, lambda: print_rows(rows, ["job", "outcome", "done", "seconds", "error"]))
     return 1 if any(report.outcome == "failed" for report in reports) else 0
 
 
 @jobs.command()
 @context_and_json
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Show the last run of each job and when it is due again."""
-    from folklore.jobs.definitions import JOBS  # imports the database driver
-
     info, zone = call(ctx, JobsRequest()), zone_of(ctx)
-    rows = [_row(job, info, zone) for job in JOBS]
-    _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
+    rows = [_row(job, info, zone) for job in definitions.JOBS]
+    columns = ["job", "state", "last_run", "seconds", "done", "next_due", "error"]
+    print_either({"jobs": rows}, lambda: print_rows(rows, columns))
 
 
 def _row(job: "Job", info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
@@ -62,10 +64,3 @@ def _row(job: "Job", info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
         if not scheduled:
             del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}
-
-
-def _print(rows: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"jobs": rows})
-    else:
-        print_rows(rows, columns)

@@ -8,19 +8,32 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from folklore import telemetry
 from folklore.app import App, working_copy
+from folklore.bridge.connections import Message
 from folklore.cli import forkserver
 from folklore.cli.client import LOCAL_URL, request_headers, token_for
 from folklore.cli.context import local_server, settings_of
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput
+from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
+
+if TYPE_CHECKING:
+    from folklore.bridge import bridge, remote, stdio
+    from folklore.http.server import local as http_local, serve as http_serve
+    from folklore.mcp import in_memory, server as mcp_server
+    from folklore.memory.service import bridged_code
+else:  # one process needs few of them
+    bridge, remote, stdio = map(Lazy, ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"))
+    http_local, http_serve = Lazy("folklore.http.server.local"), Lazy("folklore.http.server.serve")
+    in_memory, mcp_server = Lazy("folklore.mcp.in_memory"), Lazy("folklore.mcp.server")
+    bridged_code = Lazy("folklore.memory.service.bridged_code")
 
 
 @click.command()
@@ -41,29 +54,25 @@ def serve(
     insecure: bool,
     own: bool,
     socket: int | None,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several.
 
     With --server this is a bridge: the client gets that server's tools, resources and prompts over stdio, for the
     project of the working directory, with the token that was saved for the server.
     """
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     if http:
-        url = given.pop("url", None)
-        settings = settings_of(ctx, quiet=False, read_only=read_only, http=given or None)
-        if url is not None:
-            url = normalised(url)
-            allowed = (url, *settings.http.allowed_hosts)
-            settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
-        _serve_http(settings, insecure, url)
-        return
-    for name, value in (given | {"insecure": insecure}).items():
-        if value is not False:
-            raise click.UsageError(f"--{name}: needs --http.")
-    if socket is not None:
+        _serve_http(ctx, read_only, insecure, **options)
+    elif unusable := [*options, *(["insecure"] if insecure else [])]:
+        raise click.UsageError(f"--{unusable[0]}: needs --http.")
+    elif socket is not None:
         _serve_socket(ctx, socket)
-        return
+    else:
+        _serve_stdio(ctx, read_only, own)
+
+
+def _serve_stdio(ctx: click.Context, read_only: bool | None, own: bool) -> None:
     settings = settings_of(ctx, read_only=read_only)
     if settings.server is not None and settings.read_only:
         raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
@@ -71,7 +80,7 @@ def serve(
     if local is not None or settings.server is not None:
         asyncio.run(_serve_bridge(settings, local))
     else:
-        asyncio.run(_serve_stdio(settings))
+        asyncio.run(_serve_own(settings))
 
 
 def _serve_socket(ctx: click.Context, descriptor: int) -> None:
@@ -83,54 +92,47 @@ def _serve_socket(ctx: click.Context, descriptor: int) -> None:
         server.claim()
         with suppress(OSError):  # clients do without
             forkserver.start(Path(server.forks_path))
-        from folklore.http.server.local import run
-
-        run(settings, server, listening)
+        http_local.run(settings, server, listening)
 
 
 async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
-    from folklore.bridge.bridge import Bridge
-    from folklore.bridge.connections import Message
-    from folklore.bridge.remote import Access, Remote
-    from folklore.bridge.stdio import claim_stdout
-    from folklore.memory.service.bridged_code import BridgedCode
-
     async def own(messages: Sequence[Message]) -> Message:
         """Answer as the server of this package does; its libraries are imported only while the team's is away."""
-        in_memory = await asyncio.to_thread(import_module, "folklore.mcp.in_memory")
-        protocol = (await asyncio.to_thread(import_module, "folklore.mcp.server")).build_server(
-            App(settings).service, offered=settings.tools
-        )
-        answer: Message = await in_memory.answer(protocol, messages)
-        return answer
+        for module in ("folklore.mcp.in_memory", "folklore.mcp.server"):
+            await asyncio.to_thread(import_module, module)
+        protocol = mcp_server.build_server(App(settings).service, offered=settings.tools)
+        return await in_memory.answer(protocol, messages)
 
     address = LOCAL_URL if local else normalised(str(settings.server))
-    remote = Remote(address, lambda: Access(token_for(settings), request_headers(settings)), settings.home, local)
-    remote.prepare()
-    await Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings))).run()
+    access = remote.Access
+    peer = remote.Remote(address, lambda: access(token_for(settings), request_headers(settings)), settings.home, local)
+    peer.prepare()
+    code = bridged_code.BridgedCode(working_copy(settings))
+    await bridge.Bridge(peer, stdio.claim_stdout(), own, code).run()
 
 
-async def _serve_stdio(settings: Settings) -> None:
-    from folklore.bridge.bridge import Bridge
-    from folklore.bridge.stdio import claim_stdout
-    from folklore.mcp import in_memory, server
-
+async def _serve_own(settings: Settings) -> None:
     app = App(settings)
-    answer = partial(in_memory.answer, server.build_server(app.service, offered=settings.tools))
+    answer = partial(in_memory.answer, mcp_server.build_server(app.service, offered=settings.tools))
     app.start()
     app.start_jobs()
     collector = telemetry.start_collector(os.environ)
     try:
-        await Bridge(None, claim_stdout(), answer).run()
+        await bridge.Bridge(None, stdio.claim_stdout(), answer).run()
     finally:
         await app.close()
         if collector is not None:
             await collector.stop()
 
 
-def _serve_http(settings: Settings, insecure: bool, url: str | None) -> None:
+def _serve_http(
+    ctx: click.Context, read_only: bool | None, insecure: bool, url: str | None = None, **options: Any
+) -> None:
+    settings = settings_of(ctx, quiet=False, read_only=read_only, http=options or None)
     if settings.server is not None:  # over HTTP it would be ignored
         raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
-    from folklore.http.server.serve import run
-
-    run(settings, settings.http.host, settings.http.port, insecure=insecure, public_url=url)
+    if url is not None:
+        url = normalised(url)
+        allowed = (url, *settings.http.allowed_hosts)
+        settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
+    http_serve.run(settings, settings.http.host, settings.http.port, insecure=insecure, public_url=url)

@@ -8,7 +8,7 @@ import click
 
 from folklore.cli.context import CONNECT_SECONDS, found_server, local_settings
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_line
+from folklore.cli.output import print_either, print_line
 from folklore.errors import Unavailable
 
 _STOP_SECONDS = 30.0
@@ -22,15 +22,16 @@ def server() -> None:
 
 @server.command()
 @context_and_json
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """Show whether it runs, its process, socket and log."""
     server = found_server(ctx, local_settings(ctx))
     pid = server.pid()
-    if as_json:
-        print_json({"pid": pid, "socket": server.path, "log": server.log})
-    else:
+
+    def show() -> None:
         print_line("It does not run." if pid is None else f"It runs as process {pid}.", bold=True)
         print_line(f"socket {server.path}\nlog    {server.log}", dim=True)
+
+    print_either({"pid": pid, "socket": server.path, "log": server.log}, show)
 
 
 @server.command()

@@ -1,13 +1,14 @@
 """Commands that administer a store: `folklore namespaces`, `tags`, `stats`, `tokens` and `audit`."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import Names, context_and_json, expiry_options, namespaces_option
-from folklore.cli.output import print_json, print_line, print_rows, row_of
+from folklore.cli.output import print_either, print_line, print_rows, row_of, wants_json
 from folklore.cli.screen import confirm
 from folklore.memory import requests
 from folklore.memory.ids import id_of
@@ -45,17 +46,13 @@ def namespaces() -> None:
 @namespaces.command("list")
 @click.option("--deleted", is_flag=True, help="Deleted namespaces that can still be restored.")
 @context_and_json
-def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
+def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
     namespaces, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
     columns = _NAMESPACE | (_DELETION if deleted else {})
     rows = [row_of(item, columns, zone) | {"memories": item.memories or 0} for item in namespaces]
-    if as_json:
-        print_json({"namespaces": [without_nulls(row) for row in rows]})
-    elif rows:
-        print_rows(rows, [*rows[0]])
-    else:
-        print_line("No namespace was deleted." if deleted else "Nothing has been stored yet.")
+    none = "No namespace was deleted." if deleted else "Nothing has been stored yet."
+    _print_rows("namespaces", rows, none, [*columns])
 
 
 @namespaces.command("create")
@@ -166,20 +163,18 @@ def restore(ctx: click.Context, name: str) -> None:
 @click.command()
 @namespaces_option
 @context_and_json
-def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
+def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     result, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [count for count in _COUNTS if result.model is not None or count != "without_vector"]
     columns = ["name", *counts, "oldest", "newest"]
     rows = [row_of(item, {name: name for name in columns}, zone) for item in result.namespaces]
-    total = {count: sum(getattr(item, count) for item in result.namespaces) for count in counts}
-    if as_json:
-        items = [without_nulls(row) for row in rows]
-        print_json(without_nulls({"namespaces": items, "total": total, "model": result.model, "engine": result.engine}))
-    else:
-        last = [{"name": "all", **total}] if len(rows) > 1 else []
-        print_rows([*rows, *last], columns)
+    total = {count: sum(row[count] for row in rows) for count in counts}
+    items = [without_nulls(row) for row in rows]
+    value = without_nulls({"namespaces": items, "total": total, "model": result.model, "engine": result.engine})
+    last = [{"name": "all", **total}] if len(rows) > 1 else []
+    print_either(value, lambda: print_rows([*rows, *last], columns))
 
 
 def _summary(erased: ErasedNamespaces) -> str:
@@ -199,18 +194,17 @@ def tags() -> None:
 @click.option("--undo", is_flag=True, help="Take back the last renaming of TAG to TO.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be renamed.")
 @context_and_json
-def rename_tag(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+def rename_tag(ctx: click.Context, /, **options: Any) -> None:
     """Rename TAG to TO, with the tags below it, on all memories of a namespace; TO may be in use."""
     done = call(ctx, requests.RenameTagRequest(**options))
-    if as_json:
-        value = {"namespace": done.namespace, "tags": dict(done.tags), "memories": done.memories}
-        print_json(value | ({"kept": done.kept} if done.kept else {}))
-        return
+    value = {"namespace": done.namespace, "tags": dict(done.tags), "memories": done.memories}
     renamed = ", ".join(f"{old} → {new}" for old, new in done.tags.items())
     outcome = "would be renamed" if options["dry_run"] else "renamed"
-    print_line(f"{renamed}: {outcome} on {amount(done.memories, 'memory')}")
+    text = f"{renamed}: {outcome} on {amount(done.memories, 'memory')}"
     if done.kept:
-        print_line(f"{done.kept:,} were changed since and kept; `folklore undo ID` goes back by single changes")
+        value |= {"kept": done.kept}
+        text += f"\n{done.kept:,} were changed since and kept; `folklore undo ID` goes back by single changes"
+    print_either(value, text)
 
 
 @click.group()
@@ -233,25 +227,24 @@ def tokens() -> None:
 @click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
 @expiry_options
 @context_and_json
-def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
+def create_token(ctx: click.Context, /, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
-    token = call(ctx, requests.CreateTokenRequest(grants=grants, **options))
-    if as_json:
-        value = {"id": str(token.id), "name": token.principal, "token": token.secret, "created": list(token.created)}
-        print_json(value | ({"expires_at": token.expires_at.isoformat()} if token.expires_at else {}))
-        return
-    print_line(token.secret)
-    until = f"until {absolute_time(token.expires_at, zone_of(ctx))}" if token.expires_at else "without an end"
-    click.echo(f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.", err=True)
-    if token.created:
-        click.echo(f"Created for it: {', '.join(token.created)}.", err=True)
+    token = call(ctx, requests.CreateTokenRequest(**options))
+    ends = {"expires_at": token.expires_at.isoformat()} if token.expires_at else {}
+    value = {"id": str(token.id), "name": token.principal, "token": token.secret, "created": list(token.created)}
+    print_either(value | ends, token.secret)
+    if not wants_json():
+        until = f"until {absolute_time(token.expires_at, zone_of(ctx))}" if token.expires_at else "without an end"
+        click.echo(f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.", err=True)
+        if token.created:
+            click.echo(f"Created for it: {', '.join(token.created)}.", err=True)
 
 
 @tokens.command("list")
 @click.option("--name", help="Only of this principal.")
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
 @context_and_json
-def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
+def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
     tokens, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
     rows = [
@@ -260,28 +253,20 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool)
         | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_USE, zone)
         for item in tokens
     ]
-    if as_json:
-        print_json({"tokens": [without_nulls(row) for row in rows]})
-    elif rows:
-        print_rows(rows)
-    elif name is not None:
-        print_line(f"{name} has no tokens." if all_ else f"{name} has no valid tokens.")
-    else:
-        print_line("There are no tokens: every request over HTTP from this machine is accepted.")
+    none = "There are no tokens: every request over HTTP from this machine is accepted."
+    _print_rows("tokens", rows, none if name is None else f"{name} has no {'' if all_ else 'valid '}tokens.")
 
 
 @tokens.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @click.option("--name", help="All tokens of this principal.")
 @context_and_json
-def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
+def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
     token_ids = tuple(id_of(text, "ID", "`folklore tokens list` shows ids.") for text in dict.fromkeys(ids))
     revoked = call(ctx, requests.RevokeTokensRequest(ids=token_ids, principal=name))
-    if as_json:
-        print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})
-    for token in () if as_json else revoked:
-        print_line(f"revoked {token.id} of {token.principal}")
+    value = {"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]}
+    print_either(value, "\n".join(f"revoked {token.id} of {token.principal}" for token in revoked))
 
 
 @click.command()
@@ -294,14 +279,16 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: 
 @click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
-def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
+def audit(ctx: click.Context, /, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
     request = requests.AuditRequest(**options)
     entries, zone = call(ctx, request), zone_of(ctx)
     rows = [{name: value for name, value in row_of(item, _ENTRY, zone).items() if value} for item in entries]
-    if as_json:
-        print_json({"audit": rows})
-    elif rows:
-        print_rows(rows, [name for name in _AUDITED if any(name in row for row in rows)])
-    else:
-        print_line("The audit log holds no such entry." if request != type(request)() else "The audit log is empty.")
+    none = "The audit log holds no such entry." if request != type(request)() else "The audit log is empty."
+    _print_rows("audit", rows, none, [name for name in _AUDITED if any(name in row for row in rows)])
+
+
+def _print_rows(name: str, rows: Sequence[dict[str, Any]], none: str, columns: Sequence[str] = ()) -> None:
+    """Print rows as JSON under a name, without what is not set, or as a table; without rows a sentence."""
+    value = {name: [without_nulls(row) for row in rows]}
+    print_either(value, (lambda: print_rows(rows, columns)) if rows else none)

@@ -77,6 +77,11 @@ class Options:
     mapping: Mapping[str, str] = field(default_factory=dict)
     private_hosts: tuple[str, ...] = ()
 
+    @property
+    def private(self) -> str:
+        """The namespace of the user alone."""
+        return names.private(self.author)
+
 
 def found_format(file: str) -> str:
     """Return the format of a file or a folder, by its name and what is in it; `jsonl` if nothing else is known."""
@@ -89,41 +94,52 @@ def found_format(file: str) -> str:
         return "jsonl"
     if is_conversations(path):
         return "conversations"
-    real = path.resolve()
-    if _claude_root(real) is not None:
+    if _claude_root(path.resolve()) is not None:
         return "claude-memory"
-    if not path.is_dir():
-        if is_rule_file(real) or path.name == PERSONAL_RULES:
-            return "rules"
-        return "markdown" if path.name.lower().endswith(MARKDOWN) else record_format(path) or "jsonl"
-    top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in real.iterdir()]
-    ruled = any(top) and any(next(rule_files(real, personal=personal), None) for personal in (False, True))
+    return _folder_format(path.resolve()) if path.is_dir() else _file_format(path)
+
+
+def _folder_format(folder: Path) -> str:
+    top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in folder.iterdir()]
+    ruled = any(top) and any(next(rule_files(folder, personal=personal), None) for personal in (False, True))
     return "rules" if ruled else "markdown"
+
+
+def _file_format(path: Path) -> str:
+    if is_rule_file(path.resolve()) or path.name == PERSONAL_RULES:
+        return "rules"
+    return "markdown" if path.name.lower().endswith(MARKDOWN) else record_format(path) or "jsonl"
 
 
 def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
     """Return the targets of a source, or of several pages, in one of the formats of a path. Raises InvalidInput."""
     if form == "web":
-        namespace = options.namespace or options.project
-        return [_target(pages.origin, namespace, pages) for pages in web_pages(sources, options.private_hosts)]
-    path = Path(sources[0])
-    if form == "git" and str(path) == "git" and not path.exists():
-        path = Path()
+        targets = [_target(pages.origin, options.project, pages) for pages in web_pages(sources, options.private_hosts)]
+    else:
+        targets = list(_READERS[form](_existing(form, sources[0]), options))
+    if not targets:
+        files = "commits or decision records that give reasons" if form == "git" else f"files of the format {form}"
+        raise InvalidInput("FILE", f"{sources[0]} has no {files}.", hint="--format names another format.")
+    return [replace(target, namespace=options.namespace or target.namespace) for target in targets]
+
+
+def _existing(form: str, source: str) -> Path:
+    path = Path(source)
+    if form == "git" and source == "git" and not path.exists():
+        return Path()
     if not path.exists():
         raise InvalidInput("FILE", f"{path} does not exist.")
-    real, private = path.resolve(), names.private(options.author)
-    if form == "conversations":
-        return [Target(path.name, options.namespace or private, conversation_lines(real))]
-    if form == "markdown":
-        base, origin = _origin("markdown", real, options.author)
-        pages = Pages("markdown", origin, markdown_files(real, base), _below(real, base))
-        return [_target(path, options.namespace or options.project, pages)]
-    readers = {"rules": _rules, "git": _git, "claude-memory": _claude}
-    targets = list(readers[form](real, private, options))
-    if not targets:
-        found = "commits or decision records that give reasons" if form == "git" else f"files of the format {form}"
-        raise InvalidInput("FILE", f"{path} has no {found}.", hint="--format names another format.")
-    return [replace(target, namespace=options.namespace or target.namespace) for target in targets]
+    return path
+
+
+def _conversations(path: Path, options: Options) -> Iterator[Target]:
+    yield Target(path.name, options.private, conversation_lines(path.resolve()))
+
+
+def _markdown(path: Path, options: Options) -> Iterator[Target]:
+    base, origin = _origin("markdown", path.resolve(), options.author)
+    pages = Pages("markdown", origin, markdown_files(path.resolve(), base), _below(path.resolve(), base))
+    yield _target(path, options.project, pages)
 
 
 def _target(source: object, namespace: str | None, pages: Pages, reason: str = "") -> Target:
@@ -152,34 +168,34 @@ def _origin(form: PageFormat, path: Path, author: str, *, personal: bool = False
     return root, f"{form} {namespace}"
 
 
-def _rules(path: Path, private: str, options: Options) -> Iterator[Target]:
+def _rules(path: Path, options: Options) -> Iterator[Target]:
     """Yield the rules of a repository, and the user's own rules for it, which stay private."""
+    path = path.resolve()
     base, origin = _origin("rules", path, options.author)
     if path.name == ".claude" and path.parent.is_relative_to(base):
         path = path.parent
-    for personal in (False, True):
-        if path.is_dir():
-            files = list(rule_files(path, personal=personal))
-        else:
-            files = [PageFile(path, path.name)] if personal == (path.name == PERSONAL_RULES) else []
-        if not files:
-            continue
-        if personal:
-            base, origin = _origin("rules", path, options.author, personal=True)
-        files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
-        pages = Pages("rules", origin, files, _below(path, base))
-        if personal:
-            yield _target(f"{path} ({PERSONAL_RULES})" if path.is_dir() else path, private, pages)
-            continue
+    if pages := _rule_pages(path, base, origin, personal=False):
         namespace = project_namespace(path if path.is_dir() else path.parent)
-        if namespace == names.DEFAULT:
-            yield _target(path, None, pages, f"{path} is in no git repository")
-        else:
-            yield _target(path, namespace, pages)
+        in_repository = namespace != names.DEFAULT
+        reason = "" if in_repository else f"{path} is in no git repository"
+        yield _target(path, namespace if in_repository else None, pages, reason)
+    base, origin = _origin("rules", path, options.author, personal=True)
+    if pages := _rule_pages(path, base, origin, personal=True):
+        yield _target(f"{path} ({PERSONAL_RULES})" if path.is_dir() else path, options.private, pages)
 
 
-def _git(path: Path, _private: str, _options: Options) -> Iterator[Target]:
+def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages | None:
+    if path.is_dir():
+        files = list(rule_files(path, personal=personal))
+    else:
+        files = [PageFile(path, path.name)] if personal == (path.name == PERSONAL_RULES) else []
+    files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
+    return Pages("rules", origin, files, _below(path, base)) if files else None
+
+
+def _git(path: Path, _options: Options) -> Iterator[Target]:
     """Yield what the history of a repository gives reasons for, its decision records, and how to contribute to it."""
+    path = path.resolve()
     folder = path if path.is_dir() else path.parent
     namespace, root = project_namespace(folder), repository_root(folder)
     if namespace == names.DEFAULT:
@@ -207,8 +223,9 @@ def _claude_root(path: Path) -> Path | None:
     return None
 
 
-def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
+def _claude(path: Path, options: Options) -> Iterator[Target]:
     """Yield the user's own notes, and those on each project."""
+    path = path.resolve()
     root = _claude_root(path)
     if root is None:
         base, origin = _origin("claude-memory", path, options.author, personal=True)
@@ -219,11 +236,16 @@ def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
     _, origin = _origin("claude-memory", root, options.author, personal=True)
     below = path.relative_to(root).parts
     if below[:1] != ("projects",):
-        places = [path] if below else [root / name for name in _PERSONAL if (root / name).exists()]
+        places = [path] if below else filter(Path.exists, (root / name for name in _PERSONAL))
         if files := [file for place in places for file in claude_files(place, root)]:
-            yield _target(path, private, Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL))
-    if not below or below[0] == "projects":
+            yield _target(path, options.private, Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL))
+    if below[:1] in ((), ("projects",)):
         yield from _project_notes(path, root, origin, options)
+
+
+_READERS = {
+    "conversations": _conversations, "markdown": _markdown, "rules": _rules, "git": _git, "claude-memory": _claude
+}  # fmt: skip
 
 
 def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Iterator[Target]:
@@ -258,19 +280,19 @@ async def described(targets: Sequence[Target], operations: Operations, caller: C
     others = [token for token in tokens if token.principal.lower() != caller.principal.lower()]
     owners = tuple(sorted({token.principal for token in others if token.owner}))
 
-    def readers(namespace: str) -> tuple[str, ...]:
-        if not caller.owner:
-            return () if namespace == names.private(caller.principal) else ("its team",)
-        return tuple(sorted({token.principal for token in others if _opens(token, namespace)}))
+    def with_readers(target: Target) -> Target:
+        if target.namespace is None:
+            return target
+        readers = _readers(target.namespace, caller, others)
+        return replace(target, stored=counts.get(names.key(target.namespace)), readers=readers, owners=owners)
 
-    return [
-        target
-        if target.namespace is None
-        else replace(
-            target, stored=counts.get(names.key(target.namespace)), readers=readers(target.namespace), owners=owners
-        )
-        for target in targets
-    ]
+    return list(map(with_readers, targets))
+
+
+def _readers(namespace: str, caller: CallerInfo, tokens: Sequence[Token]) -> tuple[str, ...]:
+    if not caller.owner:
+        return () if namespace == names.private(caller.principal) else ("its team",)
+    return tuple(sorted({token.principal for token in tokens if _opens(token, namespace)}))
 
 
 def _opens(token: Token, namespace: str) -> bool:

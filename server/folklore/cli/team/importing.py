@@ -13,7 +13,7 @@ import click
 from folklore.background import in_thread
 from folklore.cli.context import Client, settings_of, with_operations
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_json, print_line, print_table
+from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
 from folklore.errors import FolkloreError, InvalidInput
@@ -77,7 +77,6 @@ def import_(
     form: str | None,
     mapping: dict[str, str],
     private_hosts: tuple[str, ...],
-    as_json: bool,
     yes: bool,
     **options: Any,
 ) -> None:
@@ -99,99 +98,112 @@ def import_(
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])
-    report, targets, namespace = Report(), list[Target](), options["namespace"]
-    request = ImportRequest(**options, report=report)
+    targets = list[Target]()
+    request = ImportRequest(**options, report=Report())
+    report = request.report
 
     async def work(operations: Client) -> None:
         caller = await operations.call(CallerRequest())  # fails before anything is read or sent
         if form in PATH_FORMATS:
             project = settings_of(ctx).namespace or project_namespace(working_directory(os.environ))
-            choices = Options(caller.principal, project, namespace, mapping, private_hosts)
+            choices = Options(caller.principal, project, options["namespace"], mapping, private_hosts)
             with phase("Reading"):
                 targets[:] = await in_thread(lambda: targets_of(form, files, choices), "import-read")
             targets[:] = await described(targets, operations, caller)
-            await _import_targets(operations, _confirmed(targets, request, as_json=as_json, yes=yes), request)
+            await _import_targets(operations, _confirmed(targets, ask=not (yes or request.dry_run)), request)
             return
         with _source(file) as (source, size):
             await operations.import_lines(FILE_FORMATS[form](source), request, lambda: (report.bytes, size))
 
-    try:
+    with _closing(targets, report):
         with_operations(ctx, work)
+    value = {"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets)
+    print_either(value, lambda: _print_report(report, dry_run=request.dry_run, form=form))
+    if report.failed:
+        ctx.exit(1)
+
+
+@contextmanager
+def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
+    """Close the pages of the targets after the block, and say that it may be continued if it fails."""
+    try:
+        yield
     except (FolkloreError, KeyboardInterrupt):
-        if report.lines and not as_json:
+        if report.lines and not wants_json():
             click.echo("Interrupted. What was stored stays; run it again to continue.", err=True)
         raise
     finally:
         for target in targets:
             if target.pages is not None:
                 target.pages.close()
-    if as_json:
-        print_json({"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets))
-    else:
-        _print_report(report, dry_run=request.dry_run, form=form)
-    if report.failed:
-        ctx.exit(1)
 
 
 async def _import_targets(operations: Client, targets: Sequence[Target], request: ImportRequest) -> None:
     counts = [target.memories for target in targets]  # None before they were read
     total = 0 if None in counts else sum(count or 0 for count in counts)
     for target in targets:
-        each = request.model_copy(update={"namespace": target.namespace})
+        changes: dict[str, Any] = {"namespace": target.namespace}
         if target.titles:  # commits do not change, people may have changed their memories
-            each = each.model_copy(update={"on_conflict": "skip"})
+            changes["on_conflict"] = "skip"
         if target.pages is not None:
-            read = {name: getattr(target.pages, name) for name in PagesRead.model_fields}
-            each = each.model_copy(update={"pages": PagesRead(**read)})
+            changes["pages"] = PagesRead(**{name: getattr(target.pages, name) for name in PagesRead.model_fields})
+        each = request.model_copy(update=changes)
         await operations.import_lines(target.lines, each, lambda: (request.report.lines, total))
 
 
 def _show(targets: Sequence[Target]) -> None:
-    rows = [
-        (
-            target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
-            target.namespace,
-            "" if target.memories is None else target.memories,
-            "new" if target.stored is None else f"{target.stored:,}",
-            ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "only you",
-        )
-        for target in targets
-        if target.namespace is not None
-    ]
-    if rows:
+    if rows := [_row(target) for target in targets if target.namespace is not None]:
         print_table(("source", "into namespace", "memories", "stored", "readers"), rows)
-    for title in (title for target in targets for title in target.titles[:_TITLES]):
-        print_line(f"  {title}")
-    if hidden := sum(len(target.titles[_TITLES:]) for target in targets):
-        print_line(f"  and {hidden:,} more; --dry-run --json names all")
+    _print_titles(targets)
     for target in targets:
         if target.namespace is None:
             print_line(f"left out: {target.source} ({amount(target.memories or 0, 'memory')}): {target.reason}")
 
 
-def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bool, yes: bool) -> list[Target]:
-    """Show the targets, and return those with a namespace once the user agrees. Raises InvalidInput, Abort.
+def _print_titles(targets: Sequence[Target]) -> None:
+    for target in targets:
+        for title in target.titles[:_TITLES]:
+            print_line(f"  {title}")
+    if hidden := sum(len(target.titles[_TITLES:]) for target in targets):
+        print_line(f"  and {hidden:,} more; --dry-run --json names all")
+
+
+def _row(target: Target) -> tuple[object, ...]:
+    return (
+        target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
+        target.namespace,
+        "" if target.memories is None else target.memories,
+        "new" if target.stored is None else f"{target.stored:,}",
+        ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "only you",
+    )
+
+
+def _confirmed(targets: Sequence[Target], *, ask: bool) -> list[Target]:
+    """Show the targets, and return those with a namespace once the user agrees. Raises InvalidInput, FolkloreError.
 
     A terminal is asked. Elsewhere several targets, and one that others can read, need --yes.
     """
-    if not as_json:
+    if not wants_json():
         _show(targets)
     selected = [target for target in targets if target.namespace is not None]
     if not selected:
         hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
         raise InvalidInput("namespace", f"none is known for {targets[0].source}: {targets[0].reason}.", hint=hint)
-    if yes or request.dry_run:
-        return selected
-    shared = sorted({str(target.namespace) for target in selected if target.readers})
-    several = sorted({str(target.namespace) for target in selected})
+    if ask:
+        several = sorted({str(target.namespace) for target in selected})
+        _ask(several, sorted({str(target.namespace) for target in selected if target.readers}))
+    return selected
+
+
+def _ask(namespaces: Sequence[str], shared: Sequence[str]) -> None:
+    """Ask on a terminal for the import into namespaces, of which others can read the `shared` ones."""
     if sys.stdin.isatty() and sys.stderr.isatty():
-        into = ", ".join(several[:5]) + (" …" if several[5:] else "")
+        into = ", ".join(namespaces[:5]) + (" …" if namespaces[5:] else "")
         readable = f" Others can read {', '.join(shared)}." if shared else ""
         confirm(f"Import into {into}?{readable}")
-    elif shared or several[1:]:
-        problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
+    elif shared or namespaces[1:]:
+        problem = f"others can read {shared[0]}" if shared else f"there are {len(namespaces)} targets"
         raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
-    return selected
 
 
 def _values(report: Report) -> dict[str, Any]:
@@ -203,17 +215,15 @@ def _values(report: Report) -> dict[str, Any]:
 def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
     if not targets:
         return {}
-    columns = ("source", "namespace", "memories", "stored", "readers", "owners")
+
+    def rows(names: str, *, left_out: bool) -> list[dict[str, Any]]:
+        chosen = [target for target in targets if (target.namespace is None) == left_out]
+        return [{name: getattr(target, name) for name in names.split()} for target in chosen]
+
     return {
-        "targets": [
-            {name: getattr(target, name) for name in columns} for target in targets if target.namespace is not None
-        ],
+        "targets": rows("source namespace memories stored readers owners", left_out=False),
         "titles": [title for target in targets for title in target.titles],
-        "left_out": [
-            {name: getattr(target, name) for name in ("source", "memories", "reason")}
-            for target in targets
-            if target.namespace is None
-        ],
+        "left_out": rows("source memories reason", left_out=True),
     }
 
 
@@ -227,11 +237,8 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int]]:
     try:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
-        hint = (
-            f"A folder has the format {', '.join(name for name in PATH_FORMATS if name != 'web')}."
-            if Path(file).is_dir()
-            else None
-        )
+        folder_formats = ", ".join(name for name in PATH_FORMATS if name != "web")
+        hint = f"A folder has the format {folder_formats}." if Path(file).is_dir() else None
         raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
     with source:
         yield source, os.fstat(source.fileno()).st_size
@@ -255,12 +262,16 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
         print_line(f"  {line}")
     for failure in (*report.refusals, *report.failures):
         click.echo(f"  {failure.place or f'line {failure.line}'}: {failure.message}", err=True)
-    if report.refused > len(report.refusals):
-        click.echo(f"  and {report.refused - len(report.refusals):,} more lines with secrets", err=True)
-    if report.failed > len(report.failures):
-        click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
-    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
+    unshown = {"with secrets": report.refused - len(report.refusals), "failed": report.failed - len(report.failures)}
+    for what, count in unshown.items():
+        if count > 0:
+            click.echo(f"  and {count:,} more lines {what}", err=True)
+    if _is_foreign(report, form):
         click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
+
+
+def _is_foreign(report: Report, form: str) -> bool:
+    return form == "jsonl" and bool(report.failed or report.skipped) and not (report.settled or report.refused)
 
 
 def _remarks(report: Report) -> Iterator[str]:

@@ -125,7 +125,7 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
     root["settings"] = None
     code_of_install = 0 if no_install else _install(ctx, server)
     examination = asyncio.run(examine_server(settings, zone_of(ctx)))
-    print_checks(examination.checks, as_json=False, ok=not examination.failed)
+    print_checks(examination.checks)
     if os.environ.get("FOLKLORE_TOKEN"):
         print_line("FOLKLORE_TOKEN is set here: commands use that token and not the kept one.", fg="yellow")
     print_line("Next: start your assistant in a repository. For commands in a terminal:")

@@ -10,9 +10,9 @@ from typing import IO
 
 import click
 
-from folklore.cli.context import Client, with_operations
+from folklore.cli.context import with_operations
 from folklore.cli.options import context_and_json, namespaces_option
-from folklore.cli.output import print_json, print_line
+from folklore.cli.output import print_either, wants_json
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ExportRequest
 from folklore.memory.transfer.json_lines import is_memory
@@ -24,23 +24,17 @@ from folklore.phases import phase
 @namespaces_option
 @click.option("--embeddings", is_flag=True, help="Also write vectors, so that an import need not compute them.")
 @context_and_json
-def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -> None:
+def export(ctx: click.Context, /, file: str, **options: object) -> None:
     """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
 
     With --json, the number of memories is printed as JSON; that needs a FILE.
     """
-    if as_json and file == "-":
+    if wants_json() and file == "-":
         raise click.UsageError("--json needs a FILE: stdout has the export itself, which is JSON Lines anyway.")
     request = ExportRequest(**options)
-
-    async def exported(operations: Client) -> int:
-        return await _write(operations.export(request), file)
-
-    count = with_operations(ctx, exported)
-    if as_json:
-        print_json({"file": file, "exported": count})
-    elif file != "-":
-        print_line(f"{count:,} memories exported to {file}")
+    count = with_operations(ctx, lambda operations: _write(operations.export(request), file))
+    if file != "-":
+        print_either({"file": file, "exported": count}, f"{count:,} memories exported to {file}")
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:

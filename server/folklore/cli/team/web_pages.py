@@ -6,14 +6,21 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import httpx
 import yaml
 
 from folklore.errors import InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, PageFile, Pages
+
+if TYPE_CHECKING:
+    import bs4
+    import markdownify
+else:
+    bs4, markdownify = Lazy("bs4"), Lazy("markdownify")
 
 _MOST_PAGES = 100
 _SECONDS = 20.0  # for one page, redirects included
@@ -78,12 +85,17 @@ def _checked(url: str, private_hosts: Collection[str]) -> tuple[httpx.URL, Any]:
     is_private = host in private_hosts
     if parts.scheme != "https" and not (is_private and parts.scheme == "http"):
         raise InvalidInput("FILE", f"{url} must begin with https://.", hint="A host of --private-host may have http.")
+    return target.copy_with(host=_address(host, port, is_private=is_private), port=port), parts
+
+
+def _address(host: str, port: int, *, is_private: bool) -> str:
+    """Return the first address of a host. Raises InvalidInput unless all are public, or it is a private host."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
     if not is_private and not all(address.is_global and not address.is_multicast for address in addresses):
         hint = f"If its pages may become memories, repeat with --private-host {host}."
         raise InvalidInput("FILE", f"{host} has a private or local address.", hint=hint)
-    return target.copy_with(host=str(addresses[0]), port=port), parts
+    return str(addresses[0])
 
 
 def _body(url: str, response: httpx.Response, deadline: float) -> bytes:
@@ -104,16 +116,17 @@ def _markdown(url: str, response: httpx.Response, body: bytes) -> str:
         if not form.startswith("text/"):
             raise InvalidInput("FILE", f"{url} is {form}, not a page.", hint="Pages are HTML, Markdown or plain text.")
         return body.decode(response.charset_encoding or "utf-8", errors="replace")
-    from bs4 import BeautifulSoup
-    from markdownify import MarkdownConverter
-
     try:
-        soup = BeautifulSoup(body, "html.parser", from_encoding=response.charset_encoding)
-        title = soup.title.get_text(" ", strip=True) if soup.title else ""
-        for element in soup(_FURNITURE):
-            element.decompose()
-        content = soup.find("main") or soup.find("article") or soup.body or soup
-        text = MarkdownConverter(heading_style="ATX", strip=["a", "img"]).convert_soup(content)
+        return _converted(body, response.charset_encoding)
     except RecursionError:
         raise InvalidInput("FILE", f"{url} is nested too deep to be read.") from None
+
+
+def _converted(body: bytes, encoding: str | None) -> str:
+    soup = bs4.BeautifulSoup(body, "html.parser", from_encoding=encoding)
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    for element in soup(_FURNITURE):
+        element.decompose()
+    content = soup.find("main") or soup.find("article") or soup.body or soup
+    text = markdownify.MarkdownConverter(heading_style="ATX", strip=["a", "img"]).convert_soup(content)
     return f"---\n{yaml.safe_dump({'title': title}, allow_unicode=True)}---\n{text}" if title else text
