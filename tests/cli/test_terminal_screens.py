@@ -143,7 +143,7 @@ def test_the_findings_of_doctor_are_folded_between_words(
     monkeypatch.setattr(screen, "is_terminal", lambda: True)
     monkeypatch.setattr(screen, "columns", lambda: 80)
 
-    print_checks([Check("tls", "warning", "encrypted " * 20, "certificate " * 20)], as_json=False, ok=True)
+    print_checks([Check("tls", "warning", "encrypted " * 20, "certificate " * 20)])
 
     lines = capsys.readouterr().out.splitlines()
     assert {word for line in lines for word in line.split()} == {"warning", "tls", "encrypted", "→", "certificate"}

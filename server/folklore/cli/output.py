@@ -380,11 +380,12 @@ def _headline(result: Recalled, zone: tzinfo, *, under_heading: bool) -> str:
     return " · ".join(part for part in parts if part) + answers
 
 
-def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
-    """Return attributes of an item by their names in the output, ids and sequences as JSON has them; times in a zone,
-    which `print_json` and `print_rows` write each in its form.
+def row_of(item: object, names: str, zone: tzinfo) -> dict[str, Any]:
+    """Return attributes of an item by their names in the output, `name` or `name=attribute`: ids and sequences as JSON
+    has them, times in a zone, which `print_json` and `print_rows` write each in its form.
     """
-    return {name: _shown(getattr(item, attribute), zone) for name, attribute in attributes.items()}
+    pairs = [name.partition("=") for name in names.split()]
+    return {name: _shown(getattr(item, attribute or name), zone) for name, _, attribute in pairs}
 
 
 def _shown(value: object, zone: tzinfo) -> object:

@@ -10,13 +10,10 @@ from folklore.cli.context import call, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_either, print_line, row_of, time_text
-from folklore.memory.requests import InjectedRequest, PauseRequest
+from folklore.memory.requests import InjectedRequest, PauseRequest, without_nulls
 from folklore.memory.results import InjectedText
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
-
-_TEXT = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
-_MEMORY = {name: name for name in ("id", "namespace", "tokens", "used", "used_at")}
 
 
 @click.command()
@@ -61,9 +58,8 @@ def pause(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:
-    memories = (row_of(memory, _MEMORY, zone) for memory in text.memories)
-    rows = [{name: value for name, value in row.items() if value is not None} for row in memories]
-    return row_of(text, _TEXT, zone) | {"memories": rows}
+    rows = [without_nulls(row_of(memory, "id namespace tokens used used_at", zone)) for memory in text.memories]
+    return row_of(text, "id at session author event text tokens", zone) | {"memories": rows}
 
 
 def _summary(texts: Sequence[InjectedText]) -> str:

@@ -5,22 +5,9 @@ from typing import Any
 
 import click
 
+from folklore.cli import options as opt
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import call_with_ids, keep_list
-from folklore.cli.options import (
-    Names,
-    Values,
-    context_and_json,
-    filter_options,
-    filters_from,
-    format_option,
-    max_tokens_option,
-    namespace_option,
-    namespaces_option,
-    project_first_option,
-    ranking_from,
-    ranking_options,
-)
 from folklore.cli.output import (
     print_answer,
     print_details,
@@ -42,22 +29,22 @@ from folklore.model import Answer
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--also", multiple=True, metavar="QUERY", help="Another question for the same answer; repeatable.")
-@project_first_option
+@opt.project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@filter_options
-@ranking_options
+@opt.filter_options
+@opt.ranking_options
 @click.option(
     "--sort",
     type=click.Choice(["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]),
     default="score",
     show_default=True,
 )
-@format_option
-@max_tokens_option
+@opt.format_option
+@opt.max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
-@context_and_json
-def recall(ctx: click.Context, /, filters: Values, ranking: Values, form: Format, **options: Any) -> None:
+@opt.context_and_json
+def recall(ctx: click.Context, /, filters: opt.Values, ranking: opt.Values, form: Format, **options: Any) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
@@ -65,7 +52,9 @@ def recall(ctx: click.Context, /, filters: Values, ranking: Values, form: Format
     query, also = " ".join(options.pop("query")), options.pop("also")
     terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
-    request = requests.RecallRequest(**terms, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
+    request = requests.RecallRequest(
+        **terms, filters=opt.filters_from(filters), ranking=opt.ranking_from(ranking), **options
+    )
     answer = call(ctx, request)
     with paged():
         _print_listed(ctx, answer, form, question=" ".join((query, *also)))
@@ -75,43 +64,43 @@ def recall(ctx: click.Context, /, filters: Values, ranking: Values, form: Format
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@project_first_option
+@opt.project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@filter_options
-@format_option
-@max_tokens_option
+@opt.filter_options
+@opt.format_option
+@opt.max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
-@context_and_json
-def search(ctx: click.Context, /, query: tuple[str, ...], filters: Values, form: Format, **options: object) -> None:
+@opt.context_and_json
+def search(ctx: click.Context, /, query: tuple[str, ...], filters: opt.Values, form: Format, **options: object) -> None:
     """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
 
     QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
     text = " ".join(query)
-    answer = call(ctx, requests.SearchRequest(query=text, filters=filters_from(filters), **options))
+    answer = call(ctx, requests.SearchRequest(query=text, filters=opt.filters_from(filters), **options))
     with paged():
         _print_listed(ctx, answer, form, question=text)
 
 
 @click.command("list")
-@namespaces_option
+@opt.namespaces_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
-@filter_options
+@opt.filter_options
 @click.option(
     "--sort",
     type=click.Choice(["time_desc", "time_asc", "updated_desc", "updated_asc"]),
     default="time_desc",
     show_default=True,
 )
-@format_option
-@max_tokens_option
+@opt.format_option
+@opt.max_tokens_option
 @click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")
 @click.option("--cursor", help="Continue a list; repeat its other options.")
-@context_and_json
-def list_(ctx: click.Context, /, filters: Values, form: Format, faded: bool, **options: object) -> None:
+@opt.context_and_json
+def list_(ctx: click.Context, /, filters: opt.Values, form: Format, faded: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
-    conditions = filters_from(filters | ({"faded": True} if faded else {}))
+    conditions = opt.filters_from(filters | ({"faded": True} if faded else {}))
     answer = call(ctx, requests.ListRequest(filters=conditions, **options))
     with paged():
         _print_listed(ctx, answer, form)
@@ -126,7 +115,7 @@ def _print_listed(ctx: click.Context, answer: Answer, form: Format, question: st
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
-@context_and_json
+@opt.context_and_json
 def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
     result = call_with_ids(ctx, ids, lambda uuids: requests.GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True))
@@ -145,9 +134,9 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
 
 @click.command()
 @click.argument("memory", metavar="ID")
-@namespace_option
-@context_and_json
-def history(ctx: click.Context, memory: str, namespaces: Names) -> None:
+@opt.namespace_option
+@opt.context_and_json
+def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     """Show the changes of a memory, their authors and what differs; the last change first."""
     result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
     now = result.memory

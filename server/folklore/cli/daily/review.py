@@ -46,7 +46,6 @@ _KEYS: Mapping[str, str] = {
     "unused": "[k]eep  [p]in  [f]orget  [e]dit",
     "stale": "[k]eep, it is still true  [f]orget  [e]dit",
 }
-_STATEMENT = {name: name for name in ("sentence", "said_at", "session", "project")}
 _ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
 
 # Keys on a pair and on one memory, and how a decision is reported.
@@ -165,7 +164,7 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: An
         stated = StatementsRequest(namespace=options["namespace"])
         statements = await operations.call(stated) if _STATED in reasons else ()
         if wants_json():
-            rows = [{"reason": _STATED, **row_of(one, _STATEMENT, zone)} for one in statements]
+            rows = [{"reason": _STATED, **row_of(one, "sentence said_at session project", zone)} for one in statements]
             print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
         elif await _store(operations, stated, statements, zone):
             await _walk(operations, copy, items, zone)

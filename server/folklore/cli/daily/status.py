@@ -20,7 +20,7 @@ from folklore.cli.screen import paged
 from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
-from folklore.memory.requests import JobsRequest, ListRequest, LogRequest, StatusRequest
+from folklore.memory.requests import JobsRequest, ListRequest, LogRequest, StatusRequest, without_nulls
 from folklore.memory.results import DONE, Event, Status
 from folklore.memory.service import Operations
 from folklore.model import JobState, Memory, NamespaceStatus
@@ -96,9 +96,8 @@ def _print_entry(entry: Event, listed: list[UUID], zone: tzinfo) -> None:
 
 
 def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
-    columns = {name: name for name in ("at", "author", "agent", "action", "amount", "namespace")}
-    row = {name: value for name, value in row_of(entry, columns, zone).items() if value is not None}
-    return row | {"memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
+    row: Any = without_nulls(row_of(entry, "at author agent action amount namespace", zone))
+    return {**row, "memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
 
 
 async def _overview(operations: Operations, settings: Settings) -> Overview:

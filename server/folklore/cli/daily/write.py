@@ -12,21 +12,9 @@ from uuid import UUID
 import click
 import yaml
 
+from folklore.cli import options as opt
 from folklore.cli.context import call
 from folklore.cli.ids import call_with_ids, ids_of, with_ids
-from folklore.cli.options import (
-    Names,
-    Share,
-    Values,
-    changes_from,
-    context_and_json,
-    field_options,
-    fields_from,
-    filter_options,
-    filters_from,
-    namespace_option,
-    several_namespaces,
-)
 from folklore.cli.output import in_one_line, paint, print_either, print_line, wants_json
 from folklore.cli.screen import confirm
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
@@ -47,20 +35,20 @@ _EDITED = [name for name in requests.CHANGEABLE if name != "content" and FIELDS[
 @click.command()
 @click.argument("text", nargs=-1)
 @click.option("-n", "--namespace", help="Where to store it. Default: the project's namespace.")
-@field_options
+@opt.field_options
 @click.option("--entities", is_flag=True, help="Also tag the people, tools, files, … that the text names.")
 @click.option("--idempotency-key", help="A repeated request under one key stores nothing twice.")
 @click.option("--supersedes", metavar="ID", help="The memory that this one replaces; recall leaves the old one out.")
 @click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
-@context_and_json
-def store(ctx: click.Context, /, text: tuple[str, ...], fields: Values, entities: bool, **options: Any) -> None:
+@opt.context_and_json
+def store(ctx: click.Context, /, text: tuple[str, ...], fields: opt.Values, entities: bool, **options: Any) -> None:
     """Store TEXT as one memory; - reads it from stdin. Without TEXT, your editor opens ($VISUAL, $EDITOR).
 
     A known text is not stored twice.
     """
     namespace, supersedes = options.pop("namespace"), options.pop("supersedes")
     content = _stdin() if text == ("-",) else " ".join(text) or _written()
-    stated = fields_from(fields)
+    stated = opt.fields_from(fields)
     tags = stated.pop("tags", ())
     names = _entity_tags(content, tags)
 
@@ -115,9 +103,9 @@ def _stdin() -> str:
 
 @click.command()
 @click.argument("memory", metavar="ID")
-@namespace_option
-@context_and_json
-def edit(ctx: click.Context, memory: str, namespaces: Names) -> None:
+@opt.namespace_option
+@opt.context_and_json
+def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
 
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
@@ -146,7 +134,7 @@ def as_text(memory: Memory) -> str:
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(memory: Memory, text: str, namespaces: Names) -> requests.UpdateRequest:
+def edit_request(memory: Memory, text: str, namespaces: opt.Names) -> requests.UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
     changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
@@ -154,7 +142,7 @@ def edit_request(memory: Memory, text: str, namespaces: Names) -> requests.Updat
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     options = {"clear": clear, "if_revision": memory.revision, "namespaces": namespaces}
-    return requests.UpdateRequest(id=memory.id, changes=changes_from(changes, hint=_NOTHING), **options)
+    return requests.UpdateRequest(id=memory.id, changes=opt.changes_from(changes, hint=_NOTHING), **options)
 
 
 def _is_empty(value: object) -> bool:
@@ -199,19 +187,19 @@ def _keeping(name: str, text: str) -> Iterator[None]:
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
-@several_namespaces("the project's; for an ID, all")
-@filter_options
+@opt.several_namespaces("the project's; for an ID, all")
+@opt.filter_options
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@context_and_json
-def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: Values, yes: bool, **options: Any) -> None:
+@opt.context_and_json
+def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values, yes: bool, **options: Any) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
     On a terminal it asks first.
     """
-    conditions = filters_from(filters) if filters or not memories else None
+    conditions = opt.filters_from(filters) if filters or not memories else None
     ids = ids_of(ctx, memories)
     request = ForgetRequest(ids=ids, filters=conditions, **options)
     more = False
@@ -250,14 +238,14 @@ def print_forgotten(result: ForgetResult, outcome: str) -> None:
 @click.command()
 @click.argument("memories", nargs=-1, required=True, metavar="ID OTHER…")
 @click.option("--content", help="The text of the merged memory. Default: that of the newest.")
-@namespace_option
-@context_and_json
-def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: Names) -> None:
+@opt.namespace_option
+@opt.context_and_json
+def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: opt.Names) -> None:
     """Merge memories into the first one: it gets the text of the newest, and the tags and relations of all.
 
     The others are superseded by it. `folklore undo ID` takes it back.
     """
-    changes = changes_from({} if content is None else {"content": content})
+    changes = opt.changes_from({} if content is None else {"content": content})
 
     def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
         id_, *others = dict.fromkeys(ids)
@@ -272,11 +260,11 @@ def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, na
 @click.command()
 @click.argument("memories", nargs=-1, required=True, metavar="ID…")
 @click.option("--remove", is_flag=True, help="Pin them no longer.")
-@namespace_option
-@context_and_json
-def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: Names) -> None:
+@opt.namespace_option
+@opt.context_and_json
+def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: opt.Names) -> None:
     """Pin memories: they never expire or fade, and come first where a session starts."""
-    changes = changes_from({"pinned": not remove})
+    changes = opt.changes_from({"pinned": not remove})
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
         updates = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
@@ -291,11 +279,11 @@ def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces:
 @click.argument("from_", metavar="FROM")
 @click.argument("type_", metavar="TYPE")
 @click.argument("to", metavar="TO")
-@click.option("--strength", type=Share(), default=1.0, show_default=True)
+@click.option("--strength", type=opt.Share(), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Remove the relation.")
-@namespace_option
-@context_and_json
-def relate(ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: Names, **options: Any) -> None:
+@opt.namespace_option
+@opt.context_and_json
+def relate(ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: opt.Names, **options: Any) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """

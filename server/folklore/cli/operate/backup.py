@@ -1,18 +1,18 @@
 """`folklore backup`, `folklore restore` and `folklore backups`."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import click
 
 from folklore.backup.archive import Archive, archives
 from folklore.backup.encryption import new_key as write_key
-from folklore.backup.operations import Restored, Store, back_up, prune, restore as put_back, verify as compare
-from folklore.cli.context import local_settings, zone_of
+from folklore.backup.operations import Store, back_up, prune, restore as put_back, verify as compare
+from folklore.cli.context import Value, local_settings, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_table, time_text
 from folklore.cli.screen import confirm
-from folklore.config import Settings
 from folklore.db.migrate import migrate
 from folklore.errors import Refused
 from folklore.runtime import backed_up_store, backup_folder
@@ -31,17 +31,15 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
     Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it, unless
     the setting backup.key encrypts it.
     """
-    settings = local_settings(ctx)
     target = None if file is None else file.absolute()
 
-    async def work() -> Archive:
-        store = await _store(settings)
+    async def work(store: Store) -> Archive:
         archive = await back_up(store, target)
         if verify:
             await compare(store, archive)
         return archive
 
-    archive = asyncio.run(work())
+    archive = _with_store(ctx, work)
     verified = "; a copy restored from it was the same" if verify else ""
     print_either(
         _document(archive),
@@ -60,8 +58,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     The copy is restored, compared and migrated next to the present database, which stays in use until then. On any
     failure nothing has changed.
     """
-    settings = local_settings(ctx)
-    if settings.read_only:
+    if local_settings(ctx).read_only:
         raise Refused("read_only is on, and a restore replaces the database.", hint="Set it to false for this command.")
     archive = Archive.read(file.absolute())
     if not yes:
@@ -69,10 +66,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
         memories = archive.manifest.contents.memories
         confirm(f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?")
 
-    async def work() -> Restored:
-        return await put_back(await _store(settings), archive)
-
-    restored = asyncio.run(work())
+    restored = _with_store(ctx, lambda store: put_back(store, archive))
     points = [str(path) for path in restored.restore_points]
     lines = [f"{amount(restored.memories, 'memory')} restored", *(f"What was there before: {one}" for one in points)]
     print_either({"memories": restored.memories, "restore_points": points}, "\n".join(lines))
@@ -107,13 +101,8 @@ def list_(ctx: click.Context) -> None:
 @context_and_json
 def verify_(ctx: click.Context, /, file: Path) -> None:
     """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
-    settings = local_settings(ctx)
     archive = Archive.read(file.absolute())
-
-    async def work() -> None:
-        await compare(await _store(settings), archive)
-
-    asyncio.run(work())
+    _with_store(ctx, lambda store: compare(store, archive))
     print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same")
 
 
@@ -144,12 +133,17 @@ def prune_(ctx: click.Context, /, keep: int | None) -> None:
     print_either({"deleted": deleted}, text)
 
 
-async def _store(settings: Settings) -> Store:
-    """Return the database and the folder of its backups; the schema is brought up to date unless it is read-only."""
-    store = await backed_up_store(settings)
-    if not settings.read_only:
-        await migrate(store.dsn)
-    return store
+def _with_store(ctx: click.Context, work: Callable[[Store], Awaitable[Value]]) -> Value:
+    """Run work on the database and its backups; the schema is brought up to date unless it is read-only."""
+    settings = local_settings(ctx)
+
+    async def whole() -> Value:
+        store = await backed_up_store(settings)
+        if not settings.read_only:
+            await migrate(store.dsn)
+        return await work(store)
+
+    return asyncio.run(whole())
 
 
 def _document(archive: Archive) -> dict[str, object]:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 else:
     definitions = Lazy("folklore.jobs.definitions")  # imports the database driver
 
-# Names in the output, and the attributes of the last run that they show.
-_RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
-_RUN |= {name: name for name in ("seconds", "done", "next_due", "error")}
+# Of the last run.
+_RUN = "holder started_at last_run=finished_at outcome seconds done next_due error"
 
 
 @click.group()

@@ -18,24 +18,12 @@ from folklore.model import Role
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 
-# Names in the output, and the attributes that they show.
-_TOKEN_USE = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}
-_TOKEN_USE |= {"used_from": "last_address", "revoked_at": "revoked_at"}
-_NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
-_DELETION = {name: name for name in ("deleted_at", "deleted_by")}
+# Names in the output, with the attributes that they show if these have others.
+_LAST = "invited_until expires_at used_at=last_used_at used_from=last_address revoked_at"
+_NAMESPACE = "name memories language shared created_at description"
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
-_ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
-_COUNTS = (
-    "memories",
-    "forgotten",
-    "superseded",
-    "without_vector",
-    "sessions",
-    "characters",
-    "injected",
-    "injected_tokens",
-    "injected_used",
-)
+_ENTRY = "at name=principal agent action outcome namespace amount memories token detail"
+_COUNTS = "memories forgotten superseded without_vector sessions characters injected injected_tokens injected_used"
 
 
 @click.group()
@@ -49,10 +37,10 @@ def namespaces() -> None:
 def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
     namespaces, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
-    columns = _NAMESPACE | (_DELETION if deleted else {})
+    columns = f"{_NAMESPACE} deleted_at deleted_by" if deleted else _NAMESPACE
     rows = [row_of(item, columns, zone) | {"memories": item.memories or 0} for item in namespaces]
     none = "No namespace was deleted." if deleted else "Nothing has been stored yet."
-    _print_rows("namespaces", rows, none, [*columns])
+    _print_rows("namespaces", rows, none, columns.split())
 
 
 @namespaces.command("create")
@@ -167,9 +155,9 @@ def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     result, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
-    counts = [count for count in _COUNTS if result.model is not None or count != "without_vector"]
+    counts = [count for count in _COUNTS.split() if result.model is not None or count != "without_vector"]
     columns = ["name", *counts, "oldest", "newest"]
-    rows = [row_of(item, {name: name for name in columns}, zone) for item in result.namespaces]
+    rows = [row_of(item, " ".join(columns), zone) for item in result.namespaces]
     total = {count: sum(row[count] for row in rows) for count in counts}
     items = [without_nulls(row) for row in rows]
     value = without_nulls({"namespaces": items, "total": total, "model": result.model, "engine": result.engine})
@@ -248,9 +236,9 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
     tokens, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
     rows = [
-        row_of(item, {"id": "id", "name": "principal"}, zone)
+        row_of(item, "id name=principal", zone)
         | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
-        | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_USE, zone)
+        | row_of(item, f"namespace=home agent issuer {_LAST}", zone)
         for item in tokens
     ]
     none = "There are no tokens: every request over HTTP from this machine is accepted."

@@ -14,19 +14,9 @@ from folklore.errors import InvalidInput
 from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
 from folklore.memory.results import CallerInfo
 from folklore.memory.service import Operations
+from folklore.memory.transfer.formats import files as page_files
 from folklore.memory.transfer.formats.commits import commit_lines
 from folklore.memory.transfer.formats.conversations import conversation_lines, is_conversations
-from folklore.memory.transfer.formats.files import (
-    DECISION_FOLDERS,
-    MARKDOWN,
-    PERSONAL_RULES,
-    claude_files,
-    contributing_files,
-    decision_files,
-    is_rule_file,
-    markdown_files,
-    rule_files,
-)
 from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
 from folklore.memory.transfer.formats.records import record_format
@@ -100,15 +90,18 @@ def found_format(file: str) -> str:
 
 
 def _folder_format(folder: Path) -> str:
-    top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in folder.iterdir()]
-    ruled = any(top) and any(next(rule_files(folder, personal=personal), None) for personal in (False, True))
+    top = [
+        page_files.is_rule_file(child) or child.name in (page_files.PERSONAL_RULES, ".git")
+        for child in folder.iterdir()
+    ]
+    ruled = any(top) and any(next(page_files.rule_files(folder, personal=personal), None) for personal in (False, True))
     return "rules" if ruled else "markdown"
 
 
 def _file_format(path: Path) -> str:
-    if is_rule_file(path.resolve()) or path.name == PERSONAL_RULES:
+    if page_files.is_rule_file(path.resolve()) or path.name == page_files.PERSONAL_RULES:
         return "rules"
-    return "markdown" if path.name.lower().endswith(MARKDOWN) else record_format(path) or "jsonl"
+    return "markdown" if path.name.lower().endswith(page_files.MARKDOWN) else record_format(path) or "jsonl"
 
 
 def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
@@ -138,7 +131,7 @@ def _conversations(path: Path, options: Options) -> Iterator[Target]:
 
 def _markdown(path: Path, options: Options) -> Iterator[Target]:
     base, origin = _origin("markdown", path.resolve(), options.author)
-    pages = Pages("markdown", origin, markdown_files(path.resolve(), base), _below(path.resolve(), base))
+    pages = Pages("markdown", origin, page_files.markdown_files(path.resolve(), base), _below(path.resolve(), base))
     yield _target(path, options.project, pages)
 
 
@@ -181,14 +174,14 @@ def _rules(path: Path, options: Options) -> Iterator[Target]:
         yield _target(path, namespace if in_repository else None, pages, reason)
     base, origin = _origin("rules", path, options.author, personal=True)
     if pages := _rule_pages(path, base, origin, personal=True):
-        yield _target(f"{path} ({PERSONAL_RULES})" if path.is_dir() else path, options.private, pages)
+        yield _target(f"{path} ({page_files.PERSONAL_RULES})" if path.is_dir() else path, options.private, pages)
 
 
 def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages | None:
     if path.is_dir():
-        files = list(rule_files(path, personal=personal))
+        files = list(page_files.rule_files(path, personal=personal))
     else:
-        files = [PageFile(path, path.name)] if personal == (path.name == PERSONAL_RULES) else []
+        files = [PageFile(path, path.name)] if personal == (path.name == page_files.PERSONAL_RULES) else []
     files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
     return Pages("rules", origin, files, _below(path, base)) if files else None
 
@@ -203,9 +196,9 @@ def _git(path: Path, _options: Options) -> Iterator[Target]:
     if commits := commit_lines(root):
         titles = tuple(json.loads(line)["content"].partition("\n")[0] for line in commits)
         yield Target("git log", namespace, numbered(commits), titles=titles)
-    decisions, contributing = decision_files(root), contributing_files(root)
+    decisions, contributing = page_files.decision_files(root), page_files.contributing_files(root)
     if decisions:
-        pages = Pages("decisions", f"decisions {namespace}", decisions, DECISION_FOLDERS)
+        pages = Pages("decisions", f"decisions {namespace}", decisions, page_files.DECISION_FOLDERS)
         yield _target("decision records", namespace, pages)
     if contributing:
         pages = Pages("rules", f"contributing {namespace}", contributing, [file.name for file in contributing])
@@ -229,7 +222,7 @@ def _claude(path: Path, options: Options) -> Iterator[Target]:
     root = _claude_root(path)
     if root is None:
         base, origin = _origin("claude-memory", path, options.author, personal=True)
-        pages = Pages("claude-memory", origin, claude_files(path, base), _below(path, base))
+        pages = Pages("claude-memory", origin, page_files.claude_files(path, base), _below(path, base))
         yield _target(path, None, pages, "it is not in a configuration folder of Claude Code")
         return
     # The folder on this machine: two people, or two machines, may have projects of the same name.
@@ -237,7 +230,7 @@ def _claude(path: Path, options: Options) -> Iterator[Target]:
     below = path.relative_to(root).parts
     if below[:1] != ("projects",):
         places = [path] if below else filter(Path.exists, (root / name for name in _PERSONAL))
-        if files := [file for place in places for file in claude_files(place, root)]:
+        if files := [file for place in places for file in page_files.claude_files(place, root)]:
             yield _target(path, options.private, Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL))
     if below[:1] in ((), ("projects",)):
         yield from _project_notes(path, root, origin, options)
@@ -254,7 +247,7 @@ def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Ite
     projects = root / "projects"
     for folder in [projects / below[1]] if len(below) > 1 else sorted(filter(Path.is_dir, projects.glob("*"))):
         memory = path if len(below) > 2 else folder / "memory"
-        files = list(claude_files(memory, root)) if memory.exists() else []
+        files = list(page_files.claude_files(memory, root)) if memory.exists() else []
         if not files:
             continue
         namespace, reason = options.namespace or _mapped(folder, options.mapping), ""

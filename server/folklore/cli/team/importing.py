@@ -70,16 +70,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
 @click.option("--dry-run", is_flag=True, help="Write nothing; report what an import would do, and in which namespace.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
-def import_(
-    ctx: click.Context,
-    /,
-    files: tuple[str, ...],
-    form: str | None,
-    mapping: dict[str, str],
-    private_hosts: tuple[str, ...],
-    yes: bool,
-    **options: Any,
-) -> None:
+def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes: bool, **options: Any) -> None:
     """Read memories from FILE (- for stdin): an export of folklore, pages, conversations, or another system's export.
 
     FILE may be the address of a web page, or of several, and `git` for the history and the decision records of this
@@ -95,6 +86,7 @@ def import_(
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
         raise InvalidInput("FILE", f"one file or folder is imported at a time, got {len(files)}.")
+    mapping, private_hosts = options.pop("mapping"), options.pop("private_hosts")
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,14 +18,14 @@ from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json, expiry_options
-from folklore.cli.output import print_checks, print_json, print_line
+from folklore.cli.output import print_checks, print_either, print_line, wants_json
 from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
 from folklore.config import Settings, is_loopback
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
 from folklore.memory.auth.tokens import digest_of, key_of, new_secret
 from folklore.memory.requests import InviteRequest, JoinRequest
-from folklore.memory.results import Membership
+from folklore.memory.results import Invitation, Membership
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
@@ -50,16 +52,7 @@ _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is rep
 )
 @context_and_json
 def invite(
-    ctx: click.Context,
-    /,
-    name: str,
-    repos: Sequence[str],
-    role: str,
-    grants: Sequence[str],
-    expires: str,
-    within: str,
-    url: str | None,
-    as_json: bool,
+    ctx: click.Context, /, repos: Sequence[str], role: str, grants: Sequence[str], url: str | None, **options: Any
 ) -> None:
     """Invite NAME: print one line, which that person runs on another machine, once.
 
@@ -70,29 +63,28 @@ def invite(
     if not full_grants:
         raise InvalidInput("repo", "is missing.", hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer")
     address = _public_address(settings_of(ctx), url)
-    result = call(ctx, InviteRequest(name=name, grants=full_grants, expires=expires, within=within))
+    result, zone = call(ctx, InviteRequest(grants=full_grants, **options)), zone_of(ctx)
     line = f"folklore join {address} {result.code}"
-    if as_json:
-        value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
-        value |= {"code": result.code, "valid_until": result.valid_until, "created": list(result.created)}
-        print_json(value | ({"expires_at": result.expires_at} if result.expires_at else {}))
-        return
-    print_line(line)
-    until = absolute_time(result.valid_until, zone_of(ctx))
-    _say(f"Send this line to {result.principal}. It works once, until {until}, for {', '.join(full_grants)}.")
-    _say(f"A machine without Folklore needs before it: {pip_install()}")
-    if result.expires_at:
-        _say(f"The token ends {absolute_time(result.expires_at, zone_of(ctx))}.")
-    else:
-        _say("The token has no end.")
-    if result.created:
-        _say(f"Created: {', '.join(result.created)}.")
-    _say(f"`folklore tokens revoke {result.id}` withdraws it.")
-    host = urlsplit(address).hostname or ""
-    if is_loopback(host):
-        _say("This address is reached from this machine only.")
+    value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
+    value |= {"code": result.code, "valid_until": result.valid_until, "created": list(result.created)}
+    print_either(value | ({"expires_at": result.expires_at} if result.expires_at else {}), line)
+    for text in () if wants_json() else _instructions(result, full_grants, address, zone):
+        click.echo(text, err=True)
+
+
+def _instructions(invitation: Invitation, grants: Sequence[str], address: str, zone: tzinfo) -> Iterator[str]:
+    until = absolute_time(invitation.valid_until, zone)
+    yield f"Send this line to {invitation.principal}. It works once, until {until}, for {', '.join(grants)}."
+    yield f"A machine without Folklore needs before it: {pip_install()}"
+    expires_at = invitation.expires_at
+    yield f"The token ends {absolute_time(expires_at, zone)}." if expires_at else "The token has no end."
+    if invitation.created:
+        yield f"Created: {', '.join(invitation.created)}."
+    yield f"`folklore tokens revoke {invitation.id}` withdraws it."
+    if is_loopback(urlsplit(address).hostname or ""):
+        yield "This address is reached from this machine only."
     elif address.startswith("http:"):
-        _say("This address is not encrypted: everyone on the way can read the token. Use https on other networks.")
+        yield "This address is not encrypted: everyone on the way can read the token. Use https on other networks."
 
 
 @click.command()
@@ -143,10 +135,8 @@ async def _exchange(settings: Settings, server: str, code: str) -> tuple[Members
     former = read_token(server, home=home)
     async with HttpClient(settings, anonymous=True) as client:
         if former is not None:
-            try:
+            with suppress(Conflict):  # the kept token is that of another invitation
                 return await _redeem(client, code, former), save_token(server, former, home=home)
-            except Conflict:  # the kept token is that of another invitation
-                pass
         secret = new_secret()
         place = save_token(server, secret, home=home)
         try:
@@ -212,13 +202,6 @@ def _public_address(settings: Settings, url: str | None) -> str:
     if address is None and sys.stdin.isatty():
         address = click.prompt("Address of this server for other machines (https://…)", err=True)
     if address is None:
-        raise InvalidInput(
-            "url",
-            "the address of this server is not known.",
-            hint="Pass --url https://folklore.example.com, or name it in http.allowed_hosts.",
-        )
+        hint = "Pass --url https://folklore.example.com, or name it in http.allowed_hosts."
+        raise InvalidInput("url", "the address of this server is not known.", hint=hint)
     return normalised(address)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
