@@ -54,9 +54,8 @@ class Key:
             finally:
                 error = work.exception()
                 if isinstance(error, self._age.DecryptError):
-                    raise InvalidInput(
-                        _FIELD, f"{self._path} is not the key of this backup.", hint="Set the right one."
-                    )
+                    hint = "Set the right one."
+                    raise InvalidInput(_FIELD, f"{self._path} is not the key of this backup.", hint=hint)
                 if error is not None and not isinstance(error, BrokenPipeError):
                     raise InvalidInput("FILE", f"is damaged ({error}).", hint="Take another backup.") from error
 

@@ -47,20 +47,16 @@ def _copy(older: Copied, newer: Copied) -> None:
     except EngineFailed:
         raise
     except FolkloreError as error:
-        raise EngineFailed(
-            f"The data could not be upgraded: {error.message}",
-            hint=f"{_STAYS} Correct this and run `folklore db upgrade`, or use the version of Folklore that wrote it.",
-        ) from error
+        hint = f"{_STAYS} Correct this and run `folklore db upgrade`, or use the version of Folklore that wrote it."
+        raise EngineFailed(f"The data could not be upgraded: {error.message}", hint=hint) from error
 
 
 async def _copy_all(older: Copied, newer: Copied) -> None:
     """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
     old, new = await server_info(older.dsn), await server_info(newer.dsn)
     if old.offered is None:
-        raise EngineFailed(
-            f"{old.version} in {older.programs.folder} has no pgvector.",
-            hint=f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`.",
-        )
+        hint = f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`."
+        raise EngineFailed(f"{old.version} in {older.programs.folder} has no pgvector.", hint=hint)
     log.warning("engine_upgrade_began", old=old.version, new=new.version, bytes=old.bytes)
     cluster = await read_cluster(older.dsn)
     maintenance = address_of(newer.dsn, MAINTENANCE)

@@ -161,19 +161,16 @@ class HttpClient:
         cause = error.__cause__ or error
         if self._local is not None:
             disk.require_space(Path(self._local.home))
-            return Unavailable(
-                f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error}).",
-                hint=f"Its log is {self._local.log}. `folklore server restart` replaces it.",
-            )
+            hint = f"Its log is {self._local.log}. `folklore server restart` replaces it."
+            return Unavailable(f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error}).", hint=hint)
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NotCarriedOut(
                 f"The certificate of {self._server} is not trusted here ({cause.verify_message}).",
                 hint="If an authority of your own issued it, join with --ca FILE, or add that file to this machine's.",
             )
         if isinstance(cause, ssl.SSLError):
-            return NotCarriedOut(
-                f"{self._server} answers without TLS.", hint="Give its address with http://, or that of its TLS proxy."
-            )
+            hint = "Give its address with http://, or that of its TLS proxy."
+            return NotCarriedOut(f"{self._server} answers without TLS.", hint=hint)
         kind = NotCarriedOut if isinstance(error, NoAnswer) and not error.sent else Unavailable
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({error}).",
@@ -234,8 +231,6 @@ def _error(status: int, value: Any) -> FolkloreError:
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
         kind = NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
-        return kind(
-            f"The server answered {status} with an unreadable body.",
-            hint="Is it a Folklore server of this version?",
-        )
+        hint = "Is it a Folklore server of this version?"
+        return kind(f"The server answered {status} with an unreadable body.", hint=hint)
     return error_from_code(str(reported.get("code")), reported["message"], reported.get("hint"))

@@ -165,10 +165,8 @@ def _in_force(history: History, entry: Event) -> bool:
         lasts = any(item.changed_at == entry.at and item.undoes != 0 for item in changes)
     following = next((item for item in changes if item.changed_at > entry.at), None)
     if lasts and following is not None:
-        raise Conflict(
-            f"After your last change, {following.author} changed the memory {memory.id}.",
-            hint=f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first.",
-        )
+        hint = f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first."
+        raise Conflict(f"After your last change, {following.author} changed the memory {memory.id}.", hint=hint)
     return lasts
 
 

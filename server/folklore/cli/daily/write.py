@@ -96,9 +96,8 @@ def _stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:  # replacement characters would lose text silently
-        raise InvalidInput(
-            "TEXT", "is not UTF-8.", hint="Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
-        ) from error
+        hint = "Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
+        raise InvalidInput("TEXT", "is not UTF-8.", hint=hint) from error
 
 
 @click.command()

@@ -135,11 +135,8 @@ def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
 
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is not None:
-        raise InvalidInput(
-            "database_url",
-            "is set, and Folklore neither starts nor stops that Postgres.",
-            hint="This command needs the embedded engine, which is used while database_url is not set.",
-        )
+        hint = "This command needs the embedded engine, which is used while database_url is not set."
+        raise InvalidInput("database_url", "is set, and Folklore neither starts nor stops that Postgres.", hint=hint)
     return Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
 
 

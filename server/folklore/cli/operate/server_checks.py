@@ -83,10 +83,8 @@ async def _server(exam: ServerExamination, client: HttpClient) -> str:
         exam.certificate = reply.certificate
         times.append(reply.seconds)
         if reply.status != 200:
-            raise Unavailable(
-                f"{exam.server}/healthz answered {reply.status}.",
-                hint="Is this the address of a Folklore server, with its path?",
-            )
+            hint = "Is this the address of a Folklore server, with its path?"
+            raise Unavailable(f"{exam.server}/healthz answered {reply.status}.", hint=hint)
     ready = await client.send("GET", "/readyz")
     if _member(ready, "status") != "ready":
         raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status}.")
@@ -108,10 +106,8 @@ async def _tls(exam: ServerExamination) -> str:
     if exam.certificate is None:
         if is_loopback(urlsplit(exam.server).hostname or ""):
             return "not needed: the server is on this machine"
-        raise Doubt(
-            "The connection is not encrypted: tokens and memories can be read on the way.",
-            hint="Serve it behind a proxy with TLS, or set http.tls_cert (docs/how-to/http-server.md).",
-        )
+        hint = "Serve it behind a proxy with TLS, or set http.tls_cert (docs/how-to/http-server.md)."
+        raise Doubt("The connection is not encrypted: tokens and memories can be read on the way.", hint=hint)
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC)
     issuer = {name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name}
     by = issuer.get("organizationName") or issuer.get("commonName") or "an unnamed authority"
@@ -141,20 +137,16 @@ async def _reported(exam: ServerExamination, name: str) -> str:
 async def _version(exam: ServerExamination) -> str:
     assert exam.caller is not None
     if exam.caller.version != __version__:
-        raise Doubt(
-            f"The server has {exam.caller.version}, this is {__version__}.",
-            hint="Bring both to one version if a command fails.",
-        )
+        hint = "Bring both to one version if a command fails."
+        raise Doubt(f"The server has {exam.caller.version}, this is {__version__}.", hint=hint)
     return f"{__version__}, on both sides"
 
 
 async def _clock(exam: ServerExamination) -> str:
     if abs(exam.offset) > _CLOCKS:
         ahead = "ahead of" if exam.offset > 0 else "behind"
-        raise Doubt(
-            f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.",
-            hint="Let both follow a time server: relative times and the ends of tokens depend on it.",
-        )
+        hint = "Let both follow a time server: relative times and the ends of tokens depend on it."
+        raise Doubt(f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.", hint=hint)
     return "within a second of the server's" if abs(exam.offset) < 1 else f"{abs(exam.offset):.0f} s apart"
 
 
@@ -166,10 +158,8 @@ async def _project(exam: ServerExamination) -> str:
     if role is None and namespace == names.DEFAULT:
         return "none: this directory is in no repository"
     if role is None:
-        raise Doubt(
-            f"{namespace}: your token does not open the namespace of this directory.",
-            hint="Ask the owner of the server for a grant, or work in a directory of a project that it opens.",
-        )
+        hint = "Ask the owner of the server for a grant, or work in a directory of a project that it opens."
+        raise Doubt(f"{namespace}: your token does not open the namespace of this directory.", hint=hint)
     state = "" if exam.caller.exists else "; nothing is stored there yet"
     return f"{namespace}: {role}{state}"
 
@@ -181,9 +171,8 @@ async def _assistants(exam: ServerExamination) -> str:
     installed = [client.title for client in here if _has_entry(client)]
     missing = [client.title for client in here if client.title not in installed]
     if not installed:
-        raise Doubt(
-            f"Folklore is not installed into {', '.join(missing)}.", hint=f"folklore install --server {exam.server}"
-        )
+        hint = f"folklore install --server {exam.server}"
+        raise Doubt(f"Folklore is not installed into {', '.join(missing)}.", hint=hint)
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 
 
