@@ -7,7 +7,7 @@ import os
 import secrets
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -30,6 +30,8 @@ _DUMP, _MANIFEST, _ANSWERS = "folklore.dump", "manifest.json", "answers.json"
 _ENCRYPTED = ".age"
 _VERIFIED = ".verified"
 _PART = ".part"
+# Errors of reading a file; RuntimeError: encrypted, or packed otherwise.
+_BROKEN = (zipfile.BadZipFile, KeyError, ValidationError, EOFError, RuntimeError)
 _SET_KEY = "Set it to the file with the key: FOLKLORE_BACKUP__KEY=FILE."
 
 
@@ -52,14 +54,8 @@ class Manifest:
     folklore_backup: int = _FORMAT
 
 
-@cache
-def _manifests() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
-
-
-@cache
-def _answers() -> TypeAdapter[Mapping[str, tuple[str, ...]]]:
-    return TypeAdapter(Mapping[str, tuple[str, ...]])
+_adapter = cache(TypeAdapter)
+_Answers = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +70,12 @@ class Archive:
         """Read the manifest of a backup file. Raises NotFound, InvalidInput."""
         try:
             with zipfile.ZipFile(path) as file:
-                manifest = _manifests().validate_json(_small(file, _MANIFEST))
+                manifest = _adapter(Manifest).validate_json(_small(file, _MANIFEST))
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
         except OSError as error:
             raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).") from error
-        except (
-            zipfile.BadZipFile,
-            KeyError,
-            ValidationError,
-            EOFError,
-            RuntimeError,
-        ):  # the last: encrypted, or packed otherwise
+        except _BROKEN:
             raise InvalidInput("FILE", f"{path} is no complete backup of Folklore.") from None
         if manifest.folklore_backup > _FORMAT:
             raise InvalidInput("FILE", f"{path} was written by a newer Folklore.", hint="Upgrade this installation.")
@@ -127,11 +117,9 @@ class Archive:
         self._mark.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
-    @contextmanager
-    def dump(self, key: Key | None) -> Iterator[BinaryIO]:
+    def dump(self, key: Key | None) -> AbstractContextManager[BinaryIO]:
         """Open the output of pg_dump; the last read fails if a byte has changed. Raises InvalidInput."""
-        with self._member(_DUMP, key) as source:
-            yield source
+        return self._member(_DUMP, key)
 
     def contents(self, key: Key | None) -> Contents:
         """Return what a copy must have. Raises InvalidInput."""
@@ -139,7 +127,7 @@ class Archive:
         if not self.manifest.encrypted:
             return described
         with self._member(_ANSWERS, key) as source:
-            return replace(described, answers=_answers().validate_json(source.read(_LARGEST_MEMBER)))
+            return replace(described, answers=_adapter(_Answers).validate_json(source.read(_LARGEST_MEMBER)))
 
     @contextmanager
     def _member(self, name: str, key: Key | None) -> Iterator[BinaryIO]:
@@ -186,9 +174,9 @@ async def write_archive(
         described = await manifest()
         if key is not None:
             with _new_member(file, _ANSWERS, key) as member:
-                member.write(_answers().dump_json(described.contents.answers))
+                member.write(_adapter(_Answers).dump_json(described.contents.answers))
             described = replace(described, contents=replace(described.contents, answers={}), encrypted=True)
-        file.writestr(_MANIFEST, _manifests().dump_json(described, indent=1))
+        file.writestr(_MANIFEST, _adapter(Manifest).dump_json(described, indent=1))
     return Archive(path, described)
 
 

@@ -64,8 +64,14 @@ class Reply:
 
     status: int
     body: bytes
-    seconds: float
-    certificate: Mapping[str, Any] | None
+    seconds: float = 0.0
+    certificate: Mapping[str, Any] | None = None
+
+    def json(self) -> Any:
+        """Return the value of the body; None if it is no JSON."""
+        with suppress(ValueError):
+            return json.loads(self.body)
+        return None
 
 
 class HttpClient:
@@ -137,7 +143,7 @@ class HttpClient:
         response: HTTPResponse = await self._done(sending.__enter__)
         try:
             if response.status != HTTPStatus.OK:
-                raise _error(response.status, _json(await self._done(response.read)))
+                raise _error(Reply(response.status, await self._done(response.read)))
             while lines := await self._done(lambda: response.readlines(_BYTES)):
                 for line in lines:
                     yield line.decode().removesuffix("\n")
@@ -204,12 +210,6 @@ def request_headers(settings: Settings) -> dict[str, str]:
     return {**quoted, "folklore-time-zone": str(local_zone(settings))}
 
 
-def _json(body: bytes) -> Any:
-    with suppress(ValueError):
-        return json.loads(body)
-    return None
-
-
 def _answer(lines: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
     """Yield the lines of an answer; those before it report progress."""
     for line in lines:
@@ -221,13 +221,14 @@ def _answer(lines: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
 
 def _result(reply: Reply) -> Any:
     """Return the result that the server gives. Raises the error that it reports."""
-    value = _json(reply.body)
+    value = reply.json()
     if reply.status == HTTPStatus.OK and isinstance(value, dict) and "result" in value:
         return value["result"]
-    raise _error(reply.status, value)
+    raise _error(reply)
 
 
-def _error(status: int, value: Any) -> FolkloreError:
+def _error(reply: Reply) -> FolkloreError:
+    status, value = reply.status, reply.json()
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
         kind = NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable

@@ -6,6 +6,7 @@ memory adds no option.
 
 import functools
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, 
 from folklore.model import FIELDS, Field, number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Value = TypeVar("Value")
 Option = Callable[[Any], Any]
 Values = dict[str, Any]
 Names = tuple[str, ...] | None  # of namespaces
@@ -89,6 +91,17 @@ def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="End of the token, from now: 12h, 90d, 8w, 1y.",
     )
     return period(never(command))
+
+
+# A command gets True if it is to ask on a terminal.
+ask_option = click.option(
+    "-y",
+    "--yes",
+    "ask",
+    is_flag=True,
+    callback=lambda _ctx, _option, yes: not yes and sys.stdin.isatty(),
+    help="Do not ask.",
+)
 
 
 def several_namespaces(default: str) -> Option:
@@ -207,16 +220,12 @@ def filters_from(options: Values) -> FiltersRequest:
     pairs: Pairs = values.pop("filter_values", ())
     others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
     for name, value in _gathered("--filter", others, FiltersRequest).items():
+        values[name] = [*values.get(name, ()), *value] if isinstance(value, list) else value
         if name == "metadata":
             values[name] = _json(name, value)
-        else:
-            values[name] = [*values.get(name, ()), *value] if isinstance(value, list) else value
     if alternatives := _metadata_values(pairs):
         values["metadata"] = values.get("metadata", {}) | {key: {"in": texts} for key, texts in alternatives.items()}
-    try:
-        return FiltersRequest(**values)
-    except ValidationError as error:
-        raise _invalid("--filter", error) from None
+    return _checked("--filter", FiltersRequest, values)
 
 
 def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
@@ -224,11 +233,10 @@ def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
     values: dict[str, list[object]] = {}
     for name, text in pairs:
         if name.startswith(_METADATA):
-            values.setdefault(name.removeprefix(_METADATA), []).append(text)
+            texts = values.setdefault(name.removeprefix(_METADATA), [])
+            texts.append(text)
             with suppress(ValueError):
-                values[name.removeprefix(_METADATA)] += [
-                    read for read in [json.loads(text)] if isinstance(read, bool | int | float)
-                ]
+                texts += [read for read in [json.loads(text)] if isinstance(read, bool | int | float)]
     return values
 
 
@@ -244,10 +252,7 @@ def ranking_from(options: Values) -> RankingRequest:
             raise InvalidInput("--embedding", "must be a file with a JSON object of model and vector.")
         values |= {"embedding": read["vector"], "embedding_model": read["model"]}
     values["weights"] = {name: value for name, value in pairs if name not in fields}
-    try:
-        return RankingRequest(**values)
-    except ValidationError as error:
-        raise _invalid("--ranking", error) from None
+    return _checked("--ranking", RankingRequest, values)
 
 
 def fields_from(options: Values) -> Values:
@@ -296,8 +301,12 @@ def _json(name: str, text: str) -> object:
     return value
 
 
-def _invalid(option: str, error: ValidationError) -> InvalidInput:
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    message = f"{place}: {problem['msg'].removeprefix('Value error, ')}."
-    return InvalidInput(option, message, hint="Leave it out, or correct the value.")
+def _checked(option: str, request: Callable[..., Value], values: Values) -> Value:
+    """Return a request of these values. Raises InvalidInput that names the option and the first wrong value."""
+    try:
+        return request(**values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        message = f"{place}: {problem['msg'].removeprefix('Value error, ')}."
+        raise InvalidInput(option, message, hint="Leave it out, or correct the value.") from None

@@ -1,7 +1,6 @@
 """`folklore open`: the console in the browser, at the user's server or the team's."""
 
 import asyncio
-import json
 import webbrowser
 from urllib.parse import quote
 
@@ -53,6 +52,6 @@ def _local_console(ctx: click.Context, settings: Settings) -> str:
 
     async def opened() -> str:
         async with HttpClient(settings, local) as client:
-            return str(json.loads((await client.send("POST", "/console", "")).body)["url"])
+            return str((await client.send("POST", "/console", "")).json()["url"])
 
     return asyncio.run(opened())

@@ -21,6 +21,7 @@ from folklore.cli.output import (
 from folklore.cli.screen import paged, print_line
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
+from folklore.memory.requests import Returns
 from folklore.memory.results import History
 from folklore.memory.serializers import Format
 from folklore.model import Answer
@@ -55,11 +56,7 @@ def recall(ctx: click.Context, /, filters: opt.Values, ranking: opt.Values, form
     request = requests.RecallRequest(
         **terms, filters=opt.filters_from(filters), ranking=opt.ranking_from(ranking), **options
     )
-    answer = call(ctx, request)
-    with paged():
-        _print_listed(ctx, answer, form, question=" ".join((query, *also)))
-        if request.explain and not wants_json():
-            print_explanation(answer)
+    _answer(ctx, request, form, question=" ".join((query, *also)))
 
 
 @click.command()
@@ -78,9 +75,7 @@ def search(ctx: click.Context, /, query: tuple[str, ...], filters: opt.Values, f
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
     text = " ".join(query)
-    answer = call(ctx, requests.SearchRequest(query=text, filters=opt.filters_from(filters), **options))
-    with paged():
-        _print_listed(ctx, answer, form, question=text)
+    _answer(ctx, requests.SearchRequest(query=text, filters=opt.filters_from(filters), **options), form, question=text)
 
 
 @click.command("list")
@@ -101,16 +96,18 @@ def search(ctx: click.Context, /, query: tuple[str, ...], filters: opt.Values, f
 def list_(ctx: click.Context, /, filters: opt.Values, form: Format, faded: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
     conditions = opt.filters_from(filters | ({"faded": True} if faded else {}))
-    answer = call(ctx, requests.ListRequest(filters=conditions, **options))
+    _answer(ctx, requests.ListRequest(filters=conditions, **options), form)
+
+
+def _answer(ctx: click.Context, request: Returns[Answer], form: Format, question: str | None = None) -> None:
+    """Print the answer to a request, and keep what its numbers mean, unless a program reads it."""
+    answer = call(ctx, request)
     with paged():
-        _print_listed(ctx, answer, form)
-
-
-def _print_listed(ctx: click.Context, answer: Answer, form: Format, question: str | None = None) -> None:
-    """Print an answer, and keep what its numbers mean, unless a program reads it."""
-    print_answer(answer, form, zone=zone_of(ctx), question=question)
-    if not wants_json():
-        keep_list(ctx, [result.memory.id for result in answer.memories])
+        print_answer(answer, form, zone=zone_of(ctx), question=question)
+        if not wants_json():
+            keep_list(ctx, [result.memory.id for result in answer.memories])
+            if getattr(request, "explain", False):  # of recall alone
+                print_explanation(answer)
 
 
 @click.command()

@@ -1,6 +1,5 @@
 """Undo and redo: of changes of memories by id, or of one's own writes one by one."""
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import click
 from folklore.cli.context import call, with_operations, zone_of
 from folklore.cli.daily.write import print_forgotten
 from folklore.cli.ids import with_ids
-from folklore.cli.options import Names, context_and_json, namespace_option
+from folklore.cli.options import Names, ask_option, context_and_json, namespace_option
 from folklore.cli.output import in_one_line, print_either, print_json, print_line, time_text, wants_json
 from folklore.cli.screen import confirm
 from folklore.errors import Conflict, InvalidInput, NotFound
@@ -35,9 +34,9 @@ _OWN_WRITES = 200  # the latest ones, in which the change is looked for
     type=click.IntRange(min=1),
     help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@ask_option
 @context_and_json
-def undo(ctx: click.Context, memories: tuple[str, ...], yes: bool, revision: int | None, **options: Any) -> None:
+def undo(ctx: click.Context, memories: tuple[str, ...], revision: int | None, **options: Any) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change.
 
     Without ID: your own changes one by one, the last one first, each of all memories that it concerned; stored memories
@@ -45,20 +44,20 @@ def undo(ctx: click.Context, memories: tuple[str, ...], yes: bool, revision: int
     """
     if revision is not None and len(set(memories)) != 1:
         raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
-    _run(ctx, memories, ask=not yes and sys.stdin.isatty(), revision=revision, **options)
+    _run(ctx, memories, revision=revision, **options)
 
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
 @namespace_option
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@ask_option
 @context_and_json
-def redo(ctx: click.Context, memories: tuple[str, ...], yes: bool, **options: Any) -> None:
+def redo(ctx: click.Context, memories: tuple[str, ...], **options: Any) -> None:
     """Repeat the change that the last undo of each memory took back. A change made since forbids it.
 
     Without ID: what your own undos took back, one by one, the last one first. On a terminal it asks first.
     """
-    _run(ctx, memories, ask=not yes and sys.stdin.isatty(), redo=True, **options)
+    _run(ctx, memories, redo=True, **options)
 
 
 def _run(ctx: click.Context, memories: tuple[str, ...], *, ask: bool, namespaces: Names, **options: Any) -> None:

@@ -190,9 +190,9 @@ def _keeping(name: str, text: str) -> Iterator[None]:
 @opt.filter_options
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@opt.ask_option
 @opt.context_and_json
-def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values, yes: bool, **options: Any) -> None:
+def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values, ask: bool, **options: Any) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
@@ -202,7 +202,7 @@ def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values
     ids = ids_of(ctx, memories)
     request = ForgetRequest(ids=ids, filters=conditions, **options)
     more = False
-    if not request.dry_run and not yes and sys.stdin.isatty():
+    if ask and not request.dry_run:
         request, more = _confirmed(ctx, request)
     result = call(ctx, request)
     result = replace(result, more=result.more or more)

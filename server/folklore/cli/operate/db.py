@@ -87,12 +87,8 @@ def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
 @context_and_json
 def migrate_(ctx: click.Context) -> None:
     """Apply pending migrations; a server and every other command do so too."""
-
-    async def work() -> list[str]:
-        return await migrate((await database_address(settings))[0])
-
     settings = local_settings(ctx)
-    applied = asyncio.run(work())
+    applied = asyncio.run(_migrated(settings))[1]
     text = "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
     print_either({"applied": applied}, text)
 
@@ -103,9 +99,7 @@ def role(ctx: click.Context) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
 
     async def work() -> list[str]:
-        address, _ = await database_address(settings)
-        await migrate(address)  # which does what it may
-        return await missing_role_commands(address)
+        return await missing_role_commands((await _migrated(settings))[0])
 
     settings = local_settings(ctx)
     commands = asyncio.run(work())
@@ -131,6 +125,12 @@ def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
         asyncio.run(check_token(address.get_secret_value()))
         text = "Every table is distributed; a token sees its own."
     print_either({"commands": done}, text or "Every table is distributed.")
+
+
+async def _migrated(settings: Settings) -> tuple[str, list[str]]:
+    """Apply what this role may of the pending migrations; return the address of the database, and what was applied."""
+    address, _ = await database_address(settings)
+    return address, await migrate(address)
 
 
 def _engine(settings: Settings) -> Engine:

@@ -1,6 +1,5 @@
 """Checks of `folklore doctor --server`: from the connection to what the caller may do in this project."""
 
-import json
 import os
 import ssl
 from collections.abc import Mapping
@@ -95,10 +94,7 @@ async def _server(exam: ServerExamination, client: HttpClient) -> str:
 
 
 def _member(reply: Reply, name: str) -> str | None:
-    try:
-        value = json.loads(reply.body)
-    except ValueError:
-        return None
+    value = reply.json()
     return str(value[name]) if isinstance(value, dict) and name in value else None
 
 

@@ -1,13 +1,12 @@
 """Commands that administer a store: `folklore namespaces`, `tags`, `stats`, `tokens` and `audit`."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any, get_args
 
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import Names, context_and_json, expiry_options, namespaces_option
+from folklore.cli.options import Names, ask_option, context_and_json, expiry_options, namespaces_option
 from folklore.cli.output import print_either, print_line, print_rows, row_of, wants_json
 from folklore.cli.screen import confirm
 from folklore.memory import requests
@@ -86,14 +85,13 @@ def share(ctx: click.Context, name: str, off: bool) -> None:
 @namespaces.command()
 @click.argument("name")
 @click.option("--erase", is_flag=True, help="Permanently, with all its memories; it cannot be undone.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@ask_option
 @click.pass_context
-def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
+def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
     """Delete a namespace with all its memories: hidden at once, and `restore` brings it back for a while.
 
     --erase takes the namespace in use, or else the deleted ones of this name.
     """
-    ask = not yes and sys.stdin.isatty()
     if erase:
         _erase(ctx, name, ask=ask)
         return
@@ -121,12 +119,12 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 @click.option("--into", required=True, metavar="NAME", help="The namespace that gets the memories.")
 @click.option("--undo", is_flag=True, help="Restore NAME, and move its memories back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@ask_option
 @click.pass_context
-def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, yes: bool) -> None:
+def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, ask: bool) -> None:
     """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
     request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
-    if not dry_run and not undo and not yes and sys.stdin.isatty():
+    if ask and not dry_run and not undo:
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
         confirm(f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?")
     done = call(ctx, request)

@@ -125,9 +125,8 @@ def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
             click.echo("Interrupted. What was stored stays; run it again to continue.", err=True)
         raise
     finally:
-        for target in targets:
-            if target.pages is not None:
-                target.pages.close()
+        for pages in filter(None, (target.pages for target in targets)):
+            pages.close()
 
 
 async def _import_targets(operations: Client, targets: Sequence[Target], request: ImportRequest) -> None:
