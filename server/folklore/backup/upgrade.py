@@ -7,16 +7,8 @@ from time import monotonic
 
 from folklore.backup.contents import read_contents
 from folklore.backup.programs import Programs
+from folklore.db import databases
 from folklore.db.database import Moment
-from folklore.db.databases import (
-    MAINTENANCE,
-    address_of,
-    copy_settings,
-    drop_database,
-    has_schema,
-    has_tables,
-    read_cluster,
-)
 from folklore.db.migrate import server_info
 from folklore.engine import Engine
 from folklore.engine.upgrade import Copied
@@ -58,16 +50,16 @@ async def _copy_all(older: Copied, newer: Copied) -> None:
         hint = f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`."
         raise EngineFailed(f"{old.version} in {older.programs.folder} has no pgvector.", hint=hint)
     log.warning("engine_upgrade_began", old=old.version, new=new.version, bytes=old.bytes)
-    cluster = await read_cluster(older.dsn)
-    maintenance = address_of(newer.dsn, MAINTENANCE)
+    cluster = await databases.read_cluster(older.dsn)
+    maintenance = databases.address_of(newer.dsn, databases.MAINTENANCE)
     await _programs(older).copy_roles(older.dsn, _programs(newer), maintenance)
     with phase(f"Upgrading the database from {old.version} to {new.version}") as advance:
         for done, name in enumerate(cluster.databases):
             advance(done, len(cluster.databases))
             await _copy_database(older, newer, name)
-    if rejects := await copy_settings(older.dsn, newer.dsn):
+    if rejects := await databases.copy_settings(older.dsn, newer.dsn):
         log.warning("engine_settings_not_taken_over", settings=rejects)
-    copied = await read_cluster(newer.dsn)
+    copied = await databases.read_cluster(newer.dsn)
     if copied != cluster:
         raise Conflict("The copy has other roles or databases.")
 
@@ -77,15 +69,15 @@ async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
 
     Raises Conflict if a row or an answer of a copy with Folklore's tables differs.
     """
-    source, target = address_of(older.dsn, name), address_of(newer.dsn, name)
-    exists = name == MAINTENANCE
-    if exists and not await has_tables(source):
+    source, target = databases.address_of(older.dsn, name), databases.address_of(newer.dsn, name)
+    exists = name == databases.MAINTENANCE
+    if exists and not await databases.has_tables(source):
         return
     if not exists:
-        await drop_database(newer.dsn, name)
-    into = target if exists else address_of(newer.dsn, MAINTENANCE)
+        await databases.drop_database(newer.dsn, name)
+    into = target if exists else databases.address_of(newer.dsn, databases.MAINTENANCE)
     copy = partial(_programs(older).copy, source, newer=_programs(newer), target=into, create=not exists)
-    if await has_schema(source):
+    if await databases.has_schema(source):
         moment, copied = Moment(source), Moment(target)
         async with moment.reading() as snapshot:
             contents = await read_contents(moment)

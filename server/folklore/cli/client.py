@@ -24,15 +24,7 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
-from folklore.memory.requests import (
-    ExportRequest,
-    ImportRequest,
-    Request,
-    Result,
-    Returns,
-    read_result,
-    request_json,
-)
+from folklore.memory.requests import ExportRequest, ImportRequest, Request, Result, Returns, read_result, request_json
 from folklore.memory.service.code import mark, prepare
 from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
 from folklore.phases import Advance, phase

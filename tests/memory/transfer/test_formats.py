@@ -103,14 +103,10 @@ async def test_mem0_records_are_imported_from_every_shape_of_export(
 async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "export.json"
     memory = {
-        "content": "We deploy on Fridays",
-        "content_hash": "f00",
-        "tags": ["deploy", "source:laptop"],
-        "created_at": 1700000000.5,
-        "updated_at": 1700000001,
-        "memory_type": "decision",
+        "content": "We deploy on Fridays", "content_hash": "f00", "tags": ["deploy", "source:laptop"],
+        "created_at": 1700000000.5, "updated_at": 1700000001, "memory_type": "decision",
         "metadata": {"import_info": {"a": 1}},
-    }
+    }  # fmt: skip
     file.write_text(
         json.dumps({"export_metadata": {"source_machine": "laptop", "total_memories": 1}, "memories": [memory]})
     )

@@ -5,19 +5,9 @@ from typing import Any
 
 import click
 
-from folklore.cli import options as opt
+from folklore.cli import options as opt, output
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import call_with_ids, keep_list
-from folklore.cli.output import (
-    print_answer,
-    print_details,
-    print_either,
-    print_explanation,
-    print_json,
-    print_revision,
-    time_text,
-    wants_json,
-)
 from folklore.cli.screen import paged, print_line
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
@@ -103,11 +93,11 @@ def _answer(ctx: click.Context, request: Returns[Answer], form: Format, question
     """Print the answer to a request, and keep what its numbers mean, unless a program reads it."""
     answer = call(ctx, request)
     with paged():
-        print_answer(answer, form, zone=zone_of(ctx), question=question)
-        if not wants_json():
+        output.print_answer(answer, form, zone=zone_of(ctx), question=question)
+        if not output.wants_json():
             keep_list(ctx, [result.memory.id for result in answer.memories])
             if getattr(request, "explain", False):  # of recall alone
-                print_explanation(answer)
+                output.print_explanation(answer)
 
 
 @click.command()
@@ -117,12 +107,12 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
     result = call_with_ids(ctx, ids, lambda uuids: requests.GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True))
     zone = zone_of(ctx)
-    if wants_json() and not result.missing:
-        print_json({"memories": [serializers.details(item) for item in result.found]})
+    if output.wants_json() and not result.missing:
+        output.print_json({"memories": [serializers.details(item) for item in result.found]})
     with paged():
-        for item in () if wants_json() else result.found:
+        for item in () if output.wants_json() else result.found:
             print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
-            print_details(item, zone)
+            output.print_details(item, zone)
             print_line()
     if result.missing:
         missing = ", ".join(str(id_) for id_ in result.missing)
@@ -138,7 +128,7 @@ def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
     now = result.memory
     revisions = [serializers.revision(item) for item in result.revisions]
-    print_either(
+    output.print_either(
         {"memory": serializers.record(now), "revisions": revisions}, lambda: _print_history(result, zone_of(ctx))
     )
 
@@ -149,6 +139,6 @@ def _print_history(result: History, zone: tzinfo) -> None:
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
         for item in result.revisions:  # the last change first, so that each former value is the next one's new value
-            print_revision(item, following, zone)
+            output.print_revision(item, following, zone)
             following |= item.before
-        print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)
+        print_line(f"stored {output.time_text(now.created_at, zone)} by {now.author}", dim=True)

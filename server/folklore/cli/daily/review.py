@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal, get_args
@@ -13,6 +12,7 @@ import click
 
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
+from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text, wants_json
@@ -24,7 +24,7 @@ from folklore.memory.records.decisions import DECISIONS, Decision, decide
 from folklore.memory.requests import DISTINCT, ReviewRequest, StatementsRequest
 from folklore.memory.results import RelateResult, ReviewItem, ReviewReason, Statement
 from folklore.memory.service import Operations
-from folklore.memory.service.code import confirmation, stale_memories
+from folklore.memory.service.code import confirmation
 from folklore.model import Draft, Memory
 from folklore.phases import phase
 
@@ -209,10 +209,9 @@ async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | Non
     """Return the stale memories of the project, if this is a working copy of the namespace to review."""
     if not copy.found or not copy.holds(namespace):
         return []
-    with phase("Looking for memories: stale"), suppress(NotFound):  # nothing was stored in this project
-        items = await stale_memories(copy, operations.call)
-        return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in items]
-    return []
+    with phase("Looking for memories: stale"):
+        items = await stale_items(operations, copy)
+    return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in items]
 
 
 async def _store(operations: Operations, stated: StatementsRequest, items: Sequence[Statement], zone: tzinfo) -> bool:

@@ -36,7 +36,7 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
     if confirmed:
         _confirm(ctx, copy, confirmed)
         return
-    items = with_operations(ctx, lambda operations: _found(operations, copy))
+    items = with_operations(ctx, lambda operations: stale_items(operations, copy))
     value = {"namespace": copy.namespace, "stale": [_row(item) for item in items]}
     print_either(value, lambda: _print(ctx, items, copy.namespace))
 
@@ -54,7 +54,8 @@ def _print(ctx: click.Context, items: Sequence[Recalled], namespace: str) -> Non
     print_line("Still true: folklore stale --confirm ID; no longer: folklore edit ID, or folklore forget ID.", dim=True)
 
 
-async def _found(operations: Operations, copy: WorkingCopy) -> tuple[Recalled, ...]:
+async def stale_items(operations: Operations, copy: WorkingCopy) -> tuple[Recalled, ...]:
+    """Return the stale memories of the project of a working copy."""
     try:
         return await stale_memories(copy, operations.call)
     except NotFound:  # nothing was stored in this project

@@ -18,8 +18,6 @@ from folklore.errors import Refused
 from folklore.runtime import backed_up_store, backup_folder
 from folklore.text.amounts import amount
 
-_UNVERIFIED = {False: "no", True: "changed since"}
-
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
@@ -87,7 +85,11 @@ def list_(ctx: click.Context) -> None:
             archive.manifest.created_at.astimezone(zone),
             archive.manifest.contents.memories,
             f"{archive.size / 2**20:,.1f}",
-            verified.astimezone(zone) if (verified := archive.verified_at) else _UNVERIFIED[archive.changed],
+            verified.astimezone(zone)
+            if (verified := archive.verified_at)
+            else "changed since"
+            if archive.changed
+            else "no",
             str(archive.path),
         )
         for archive in backups

@@ -30,17 +30,11 @@ from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
+from folklore.memory import requests
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.context import ALL, MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks, Doubt
-from folklore.memory.requests import (
-    CreateTokenRequest,
-    EraseNamespaceRequest,
-    RecallRequest,
-    StoreRequest,
-    without_nulls,
-)
 from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
@@ -75,7 +69,7 @@ def doctor(ctx: click.Context) -> None:
     else:
         exam = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
         checks, code = exam.checks, exam.exit_code
-    value = {"ok": code == 0, "checks": [without_nulls(asdict(check)) for check in checks]}
+    value = {"ok": code == 0, "checks": [requests.without_nulls(asdict(check)) for check in checks]}
     print_either(value, lambda: print_checks(checks))
     if code:
         ctx.exit(code)
@@ -213,9 +207,9 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    storing = StoreRequest(memories=(Draft(text),), namespace=namespace)
+    storing = requests.StoreRequest(memories=(Draft(text),), namespace=namespace)
     await _call(context, storing)
-    request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
+    request = requests.RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
     answer: Answer = await _call(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
@@ -234,19 +228,19 @@ async def check_token(dsn: str) -> None:
         finally:
             for name in (readable, foreign):
                 with suppress(NotFound):
-                    await _call(context, EraseNamespaceRequest(name=name))
+                    await _call(context, requests.EraseNamespaceRequest(name=name))
             await database.rows("principals/delete", name=check)
 
 
 async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     word = uuid4().hex
     for name, text in ((readable, f"The harbour crane {word} is red."), (foreign, f"We deploy {word} on Tuesdays.")):
-        await _call(owner, StoreRequest(memories=(Draft(text),), namespace=name))
-    asked = CreateTokenRequest(name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h")
+        await _call(owner, requests.StoreRequest(memories=(Draft(text),), namespace=name))
+    asked = requests.CreateTokenRequest(name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h")
     created = await _call(owner, asked)
     caller, _ = await authenticate(Principals(owner.memory.database), created.secret, now=owner.now)
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
-    owned, granted = [await _call(who, RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
+    owned, granted = [await _call(who, requests.RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
     spaces = [space.id for space in await owner.memory.namespaces.find([readable, foreign])]
     seen = await token.memory.changes.places(spaces, [result.memory.id for result in owned.memories])
     counts = len(owned.memories), len(granted.memories), len(seen)

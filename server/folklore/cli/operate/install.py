@@ -15,15 +15,7 @@ import click
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line, wants_json
-from folklore.clients import plugin
-from folklore.clients.changes import (
-    Change,
-    changed_lines,
-    install as planned,
-    is_ours,
-    uninstall as planned_removal,
-    write,
-)
+from folklore.clients import changes, plugin
 from folklore.clients.credentials import normalised, read_token, save_token
 from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
@@ -68,13 +60,13 @@ class _Outcome:
 
     client: Client
     path: Path | None = None
-    change: Change | None = None
+    change: changes.Change | None = None
     folder: plugin.FolderChange | None = None
     error: str | None = None
     left_out: str | None = None
 
     @property
-    def parts(self) -> list[Change | plugin.FolderChange]:
+    def parts(self) -> list[changes.Change | plugin.FolderChange]:
         """The changes of the settings and of the folder."""
         return [part for part in (self.change, self.folder) if part is not None]
 
@@ -87,7 +79,7 @@ class _Outcome:
         return next((action for action in actions if action not in ("absent", "unchanged")), actions[0])
 
     @property
-    def writes(self) -> list[Change]:
+    def writes(self) -> list[changes.Change]:
         """The changes of files that there is anything to write for."""
         files = [self.change, *(self.folder.files if self.folder is not None else ())]
         return [file for file in files if file is not None and file.writes]
@@ -100,7 +92,7 @@ class _Outcome:
     def write(self) -> None:
         """Write the changes."""
         if self.change is not None and self.change.writes:
-            write(self.change)
+            changes.write(self.change)
         if self.folder is not None and self.folder.writes:
             plugin.write_folder(self.folder)
 
@@ -157,13 +149,13 @@ class _Site:
     def installed(self, client: Client, path: Path, *, force: bool) -> _Outcome:
         """Return the changes that install Folklore into an assistant with these settings."""
         if self.project is not None or client.folder is None:
-            return _Outcome(client, path, planned(path, client.section, self.entry(client), force=force))
+            return _Outcome(client, path, changes.install(path, client.section, self.entry(client), force=force))
         former: Mapping[str, Any] = {}
         if client.in_folder is None:
-            change: Change | None = planned(path, client.section, self.entry(client), force=force)
+            change: changes.Change | None = changes.install(path, client.section, self.entry(client), force=force)
         else:  # an entry of an earlier installation would start a second server
             former = _our_entry(client, path)
-            change = planned_removal(path, client.section) if former else None
+            change = changes.uninstall(path, client.section) if former else None
         files, server_in = plugin.files_of(client.parts, self.command), client.in_folder
         folder = client.folder(self.machine)
         folder_change = plugin.install_folder(folder, files, server_in=server_in, former=former, force=force)
@@ -171,7 +163,7 @@ class _Site:
 
     def uninstalled(self, client: Client, path: Path) -> _Outcome:
         """Return the changes that remove Folklore from an assistant with these settings."""
-        change = planned_removal(path, client.section)
+        change = changes.uninstall(path, client.section)
         if self.project is not None or client.folder is None:
             return _Outcome(client, path, change)
         return _Outcome(client, path, change, plugin.uninstall_folder(client.folder(self.machine), client.in_folder))
@@ -331,7 +323,7 @@ def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
         entry = client.section.find(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, EditError):
         return {}
-    return entry if entry is not None and is_ours(entry) else {}
+    return entry if entry is not None and changes.is_ours(entry) else {}
 
 
 def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[[Client], str] | None = None) -> int:
@@ -354,13 +346,13 @@ def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[
     return int(any(one.error for one in outcomes))
 
 
-def _show_planned(client: Client, changes: Sequence[Change]) -> None:
+def _show_planned(client: Client, planned: Sequence[changes.Change]) -> None:
     """Print the files that would be made or deleted, and the differences of those that would change."""
-    counts = Counter(change.planned for change in changes)
+    counts = Counter(change.planned for change in planned)
     print_line(f"{client.title}: {', '.join(f'{count} to {verb}' for verb, count in counts.items())}", bold=True)
-    for change in changes:
+    for change in planned:
         if change.planned == "change":
-            click.echo(changed_lines(change), nl=False)
+            click.echo(changes.changed_lines(change), nl=False)
         else:
             print_line(f"  {change.planned} {_shown(change.path)}")
 
@@ -372,17 +364,13 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
         if part.action in (outcome.action, *_CHANGING):
             says = _SAYS if part is change else _SAYS_OF_FOLDER
             text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
-            _say(f"{title}: {text}", "green" if part.writes else "")
+            print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
     if change is not None and change.backup is not None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
     for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
     if following is not None and outcome.writes:
         print_line(f"  Next: {following(outcome.client)}.")
-
-
-def _say(text: str, colour: str) -> None:
-    print_line(text, **({"fg": colour} if colour else {}))
 
 
 def _parts(client: Client) -> str:
