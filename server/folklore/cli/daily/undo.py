@@ -213,7 +213,7 @@ async def _undos(
 async def _changes(
     writes: AsyncIterator[tuple[Event, list[History]]],
 ) -> AsyncIterator[tuple[Event, History, Revision | None]]:
-    """Yield the memories of writes, each with the change that it was; a store is none."""
+    """Yield each memory of the writes, with the change that a write made to it; a store changed no former memory."""
     async for entry, histories in writes:
         for history in histories:
             change = next((item for item in history.revisions if item.changed_at == entry.at), None)
