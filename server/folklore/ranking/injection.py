@@ -40,9 +40,9 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
 def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:
     """Return how nearly a memory concerns an edit, in words as rare as can be.
 
-    `shared` are those that both have, rarer ones weighing more. A tie to the file itself is enough, as is its path in the
-    memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another file
-    of its folder, and the name of the file alone in the text count as some.
+    `shared` are those that both have, rarer ones weighing more. A tie to the file itself is enough, as is its path in
+    the memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another
+    file of its folder, and the name of the file alone in the text count as some.
     """
     if path in paths or any(fnmatchcase(path, written.rstrip(".")) for written in _WRITTEN_PATH.findall(text)):
         return shared + CONCERNED

@@ -69,7 +69,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class PastInjection:
-    """Former injections of a memory: whether this session has it, and the whole of it; whether none of several was used."""
+    """Former injections of a memory: whether this session has it, and whole; whether none of several was used."""
 
     given: bool
     whole: bool
