@@ -121,17 +121,13 @@ async def _selection(
     previous = await ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=now)
     if previous.tokens >= _SESSION_TOKENS:
         return []
-    history = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [
-        match
-        for match in matches
-        if not history[match.id].given or (not history[match.id].whole and match.confidence >= FULL)
-    ]
-    shapes = forms([match.confidence for match in new], [history[match.id].ignored for match in new])
+    history = [(match, previous.memories.get(match.id, _NEVER)) for match in matches]
+    new = [(match, past) for match, past in history if not past.given or (not past.whole and match.confidence >= FULL)]
+    shapes = forms([match.confidence for match, _ in new], [past.ignored for _, past in new])
     return [
         (match, form)
-        for match, form in zip(new, shapes, strict=True)
-        if form == "full" or (form and not history[match.id].given)
+        for (match, past), form in zip(new, shapes, strict=True)
+        if form == "full" or (form is not None and not past.given)
     ]
 
 
