@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from folklore import runtime
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.events.usage import UsageEntry
-    from folklore.engine import disk
+    from folklore.engine import disk, upgrade
     from folklore.jobs import scheduler as jobs
     from folklore.memory import context as contexts, usage
     from folklore.memory.context import MemoryContext, RequestContext
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 else:  # they import the database driver or numpy: a server answers tools/list before they are there
     runtime, jobs = Lazy("folklore.runtime"), Lazy("folklore.jobs.scheduler")
     contexts, usage = Lazy("folklore.memory.context"), Lazy("folklore.memory.usage")
-    disk = Lazy("folklore.engine.disk")
+    disk, upgrade = Lazy("folklore.engine.disk"), Lazy("folklore.engine.upgrade")
 
 # A request waits so long for a start: clients wait for a minute.
 REQUEST_SECONDS = 25.0
@@ -176,6 +176,7 @@ class App:
         if not starting.done() and not (await asyncio.wait({starting}, timeout=seconds))[0]:
             if self.settings.database_url is None:
                 disk.require_space(self.settings.home)
+                upgrade.require_none(self.settings.home)
             raise still_starting("database")
         return starting.result()
 

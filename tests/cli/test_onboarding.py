@@ -274,6 +274,20 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(o
     await carla.done(f"folklore join {office.url}/mcp/ {code}")
 
 
+async def test_an_answer_that_ends_early_is_a_lost_server(tmp_path: Path) -> None:
+    async def killed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.0 200 OK\r\n\r\n{"progress": [1, 2]}\n')
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(killed, "127.0.0.1", 0) as serving:
+        port = serving.sockets[0].getsockname()[1]
+        ran = await Machine(tmp_path).run(f"folklore --server http://127.0.0.1:{port} jobs run quality")
+
+    assert (ran.code, "closed the connection (it ended during the call)" in ran.err) == (3, True)
+
+
 async def test_a_join_sends_no_token_of_another_server(tmp_path: Path) -> None:
     carla, received = Machine(tmp_path), []
 
@@ -405,6 +419,8 @@ async def test_doctor_over_a_server_says_what_is_wrong(office: Office, monkeypat
         patch.setattr(health, "_full_disk", lambda *_: "disk_low")
         little = json.loads(await carla.done(f"folklore --server {office.url} doctor --json", shop))
     await office.operator.done("folklore tokens revoke --name carla")
+    (carla.home / ".claude").mkdir()
+    await carla.done("folklore install claude-code")
     revoked = await carla.run(f"folklore --server {office.url} doctor --json", shop)
     away = await carla.run(f"folklore --server http://127.0.0.1:{free_port()} doctor --json", shop)
 
@@ -419,6 +435,7 @@ async def test_doctor_over_a_server_says_what_is_wrong(office: Office, monkeypat
     assert {check["name"]: check["status"] for check in little["checks"]}["server"] == "warning"
     assert revoked.code == 1
     assert [check["status"] for check in revoked.json["checks"] if check["name"] == "token"] == ["failed"]
+    assert "Folklore in Claude Code does not use this server." in json.dumps(revoked.json)
     assert away.code == 3
     assert [check["name"] for check in away.json["checks"] if check["status"] == "failed"] == ["server"]
 

@@ -203,6 +203,12 @@ async def test_commands_for_a_database_refuse_a_server(folklore: CommandLine, co
     assert "Run it where the server runs." in ran.err
 
 
+async def test_no_file_is_imported_where_its_name_is_empty(folklore: CommandLine) -> None:
+    ran = await folklore("import", "")
+
+    assert (ran.code, "FILE: is empty." in ran.err) == (2, True)
+
+
 async def test_a_token_that_does_not_fit_a_header_is_bad_input(folklore: CommandLine) -> None:
     ran = await folklore("list", "--server", "http://127.0.0.1:1", "--token", "fk_…")
 

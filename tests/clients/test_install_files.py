@@ -407,6 +407,8 @@ def test_a_file_of_the_plugin_that_its_owner_changed_stays(home: Path, capsys: p
 
     assert [one for one in home.rglob("*") if one.is_file()] == [skill]
     assert "Left as you changed it" in capsys.readouterr().out
+    assert main.outcome(["install", "claude-code"]) == 0
+    assert skill.read_text() == "Recall before lunch."
 
 
 def test_the_server_of_a_plugin_keeps_what_its_owner_added(home: Path) -> None:

@@ -67,7 +67,7 @@ async def test_a_full_disk_that_ends_the_database_is_named(app: App, monkeypatch
 async def test_a_start_that_a_full_disk_holds_up_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usage, over = shutil.disk_usage("/")._replace(free=0), threading.Event()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    monkeypatch.setattr("folklore.app._heavy", lambda _: over.wait(STUCK))
+    monkeypatch.setattr("folklore.app.import_module", lambda _: over.wait(STUCK))
     monkeypatch.setattr(LocalServer, "connect", lambda *_: (tmp_path / "no-server").stat())
     app, client = App(Settings(home=tmp_path)), HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {}))
     for call in (app.ready(0.01), client.send("GET", "/healthz")):

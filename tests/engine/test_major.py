@@ -27,6 +27,7 @@ from folklore.db.databases import address_of
 from folklore.engine import Engine, OlderData
 from folklore.engine.binaries import MAJOR
 from folklore.engine.files import EnginePaths
+from folklore.engine.upgrade import require_none
 from folklore.errors import DiskFull, EngineFailed
 from folklore.memory.requests import (
     Changes,
@@ -106,7 +107,7 @@ RENAME = "pathlib:Path.rename"
 PROGRAMS = "folklore.backup.programs:Programs"
 # The renames: what initdb made, the offer of the new data, the old data, the new data.
 STEPS = [
-    ("folklore.engine.launcher:new_room", "after", 1),
+    ("folklore.engine.upgrade:new_room", "after", 1),
     ("folklore.engine.launcher:Server.bring_up", "before", 2),  # the first is of the refused start
     ("folklore.engine.launcher:Server.bring_up", "after", 2),
     ("folklore.engine.launcher:Server.bring_up", "after", 3),
@@ -121,7 +122,7 @@ STEPS = [
     (RENAME, "before", 3),
     (RENAME, "after", 3),
     (RENAME, "after", 4),
-    ("folklore.engine.launcher:complete", "after", 1),
+    ("folklore.engine.upgrade:complete", "after", 1),
     ("pathlib:Path.write_text", "before", 3),  # engine.id of the new data, which the start checks
 ]
 OFTEN = [STEPS[6], STEPS[13]]
@@ -421,10 +422,13 @@ def test_what_an_upgrade_left_is_removed_under_a_running_server(room: Path) -> N
     pid = engine.status().pid
     (engine.home / "engine" / "upgrade-left" / "engine").mkdir(parents=True)
 
+    with pytest.raises(EngineFailed, match="is being copied into the newer Postgres"):
+        require_none(engine.home)
     engine.start()
 
     assert engine.status().pid == pid
     assert left_over(engine.home) == []
+    require_none(engine.home)
     engine.stop()
 
 

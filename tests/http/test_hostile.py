@@ -61,7 +61,9 @@ async def test_a_wrong_host_or_origin_is_refused_on_every_path(
 
 async def test_a_refusal_names_the_next_step(client: httpx.AsyncClient) -> None:
     answer = await client.get("/healthz", headers={"Host": "evil.example"})
+    typed = await client.post("/api/status", content="{}", headers={"Content-Type": "text/plain"})
 
+    assert (typed.status_code, typed.json()["error"]["code"]) == (400, "wrong_content_type")
     assert answer.json()["error"]["code"] == "wrong_host"
     assert "http.allowed_hosts" in answer.json()["error"]["hint"]
     assert "evil" not in answer.text

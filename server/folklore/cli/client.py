@@ -121,6 +121,8 @@ class HttpClient:
             content = body(advance) if callable(body) else None if body is None else body.encode()
             with self._connections.exchange(connection, method, path, content, self._headers) as response:
                 answer = b"".join(_answer(response, advance))
+                if response.status == HTTPStatus.OK and not answer.strip():
+                    raise NoAnswer("it ended during the call", sent=True)
                 return Reply(response.status, answer, monotonic() - began, certificate)
 
         with phase("Waiting for your server" if self._local else f"Waiting for {self._server}") as advance:
@@ -157,10 +159,12 @@ class HttpClient:
 
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error
+        kind = NotCarriedOut if isinstance(error, NoAnswer) and not error.sent else Unavailable
         if self._local is not None:
             disk.require_space(Path(self._local.home))
+            unsure = "" if kind is NotCarriedOut else " What it was doing may have been carried out."
             hint = f"Its log is {self._local.log}. `folklore server restart` replaces it."
-            return Unavailable(f"Your server was lost, or did not answer in {_SECONDS:g} seconds ({error}).", hint=hint)
+            return kind(f"Your server was lost, or did not answer in time ({error}).{unsure}", hint=hint)
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NotCarriedOut(
                 f"The certificate of {self._server} is not trusted here ({cause.verify_message}).",
@@ -169,7 +173,6 @@ class HttpClient:
         if isinstance(cause, ssl.SSLError):
             hint = "Give its address with http://, or that of its TLS proxy."
             return NotCarriedOut(f"{self._server} answers without TLS.", hint=hint)
-        kind = NotCarriedOut if isinstance(error, NoAnswer) and not error.sent else Unavailable
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({error}).",
             hint="Check its address and that it runs.",

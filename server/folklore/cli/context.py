@@ -82,7 +82,8 @@ def local_settings(ctx: click.Context) -> Settings:
     """Load the settings of a command that works on a database or an engine; --server is refused."""
     settings = settings_of(ctx)
     if settings.server is not None:
-        raise InvalidInput("server", "does not apply to this command.", hint="Run it where the server runs.")
+        hint = "Run it where the server runs. If it is meant for this machine, unset FOLKLORE_SERVER."
+        raise InvalidInput("server", "does not apply to this command.", hint=hint)
     return settings
 
 

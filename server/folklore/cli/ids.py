@@ -63,7 +63,7 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
         listed = last_list(ctx)
         if int(text) <= len(listed):
             return listed[int(text) - 1]
-        size = f"has {len(listed)} entries" if listed else "does not exist: none was printed here in the last hours"
+        size = f"has {len(listed)} entries" if listed else "is empty, or was printed hours ago"
         raise InvalidInput("ID", f"{text} is a number in the last list, which {size}.", hint=_HELP)
     if (ending := ending_of(text)) is None:
         raise InvalidInput("ID", f"{text[:60]!r} is not an id.", hint=_HELP)

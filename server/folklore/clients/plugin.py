@@ -60,7 +60,7 @@ def install_folder(
     """
     record = _record(path)
     if not force:
-        _require_ours(path, record)
+        _require_ours(path, record, files)
     digests, texts = record or {}, _with_server(path, files, server_in, former)
     changed = {} if force else _changed(path, texts, digests, server_in)
     changes = [_change(path / name, content) for name, content in texts.items() if name not in changed]
@@ -83,11 +83,18 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     return FolderChange(path, "removed", changes, remaining)
 
 
-def is_installed(client: Client, machine: Machine) -> bool:
-    """Return whether a client starts Folklore for this user. Raises as `uninstall` of settings files does."""
-    if client.folder is not None and client.in_folder is not None and (client.folder(machine) / _RECORD).exists():
-        return True
-    return uninstall(client.file(machine, None), client.section).action not in ("absent", "foreign")
+def is_installed(client: Client, machine: Machine, server: str) -> bool | None:
+    """Return whether a client starts Folklore for this user with a server; None if it does without, or with another.
+
+    Raises as `uninstall` of settings files does.
+    """
+    file, folder = client.file(machine, None), client.folder and client.in_folder and client.folder(machine)
+    if not (folder and (folder / _RECORD).exists()):
+        folder = None
+        if uninstall(file, client.section).action in ("absent", "foreign"):
+            return False
+    texts = map(read_bytes, folder.rglob("*.json") if folder else [file])
+    return any(server.encode() in (text or b"") for text in texts) or None
 
 
 def write_folder(change: FolderChange) -> None:
@@ -157,8 +164,10 @@ def _record(path: Path) -> dict[str, str] | None:
     return {}
 
 
-def _require_ours(path: Path, record: Mapping[str, str] | None) -> None:
-    if record is None and path.exists() and any(path.iterdir()):
+def _require_ours(path: Path, record: Mapping[str, str] | None, files: Mapping[str, bytes]) -> None:
+    # Changed files stay when Folklore is removed: a folder with such files alone is no one else's.
+    others = (file for file in path.rglob("*") if not file.is_dir() and str(file.relative_to(path)) not in files)
+    if record is None and any(others):
         hint = "Rename that folder, or use it with --force."
         raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
 

@@ -88,6 +88,13 @@ def upgrade_rooms(paths: EnginePaths) -> list[Path]:
     return sorted(paths.engine.glob(f"{_ROOM}*"))
 
 
+def require_none(home: Path) -> None:
+    """Check that no upgrade of this home runs, or was killed. Raises EngineFailed."""
+    if upgrade_rooms(EnginePaths(home)):
+        hint = "Wait some minutes, and try again. If that is interrupted, it begins anew."
+        raise EngineFailed("The data is being copied into the newer Postgres of this Folklore, once.", hint=hint)
+
+
 def offer(paths: EnginePaths, room: Path, account: Account | None) -> None:
     """Give the new data its place next to the old. From here on, the change is completed. Both servers have ended."""
     new_data = EnginePaths(room).data

@@ -12,6 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
 
+# Paths whose bodies are JSON.
+_JSON, _JSON_TYPE = ("/api/", "/mcp", "/messages/"), "application/json"
+
 
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
     """Return the rule: only this machine's names, the bound address and the configured names pass."""
@@ -38,6 +41,8 @@ def _host_of(name: str) -> str:
 class TrustedHosts:
     """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin, 400 to two Hosts or lengths.
 
+    A body that is not declared as JSON gets 400 too, where a page of another site could send it.
+
     The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
     """
 
@@ -59,7 +64,12 @@ class TrustedHosts:
             answer = refusal(400, "ambiguous_length", message, "Send one of them.")
             answer.headers["connection"] = "close"
             return await answer(scope, receive, send)
-        response = await self._rule.validate_request(Request(scope))
+        request = Request(scope)
+        content_type = request.headers.get("content-type", "").lower()
+        if request.method == "POST" and request.url.path.startswith(_JSON) and not content_type.startswith(_JSON_TYPE):
+            message = f"The request's Content-Type is not {_JSON_TYPE}."
+            return await refusal(400, "wrong_content_type", message, "Send JSON, and say so.")(scope, receive, send)
+        response = await self._rule.validate_request(request)
         if response is None:
             return await self.app(scope, receive, send)
         name = "Host" if response.status_code == 421 else "Origin"

@@ -54,7 +54,7 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     if (text := _text(server, environ)) and sys.stdout is not None:
-        with suppress(OSError):  # nobody reads it, or a full disk: no session must fail for that
+        with suppress(OSError):  # its reader is gone, or its disk is full: that is no failure of the session
             os.write(sys.stdout.fileno(), f"{printed(text, as_json=arguments[2:] != [])}\n".encode())
     return True
 

@@ -67,7 +67,7 @@ async def test_times_are_in_the_zone_of_the_browser_with_its_name(team: Team, an
     ann.http.cookies.set("folklore_zone", "America/New_York")
     there = await ann.get(f"/memories/{id_}")
     ann.http.cookies.set("folklore_zone", "no/zone")
-    plain = await ann.get(f"/memories/{id_}")
+    plain = await ann.get(f"/memories/{str(id_)[-8:]}")
 
     assert 'title="2020-02-29 21:00 America/New_York">2020-02-29 21:00<' in there.text
     assert 'title="2020-03-01 02:00 UTC">2020-03-01 02:00<' in plain.text

@@ -164,16 +164,20 @@ async def _assistants(exam: ServerExamination) -> str:
     here = [client for client in CLIENTS.values() if client.is_here(Machine())]
     if not here:
         return "none found on this machine"
-    installed = [client.title for client in here if _has_entry(client)]
-    missing = [client.title for client in here if client.title not in installed]
+    states = {client.title: _has_entry(client, exam.server) for client in here}
+    installed, missing, others = (
+        [title for title, state in states.items() if state is wanted] for wanted in (True, False, None)
+    )
+    hint = f"folklore install --server {exam.server}"
+    if others:
+        raise Doubt(f"Folklore in {', '.join(others)} does not use this server.", hint=hint)
     if not installed:
-        hint = f"folklore install --server {exam.server}"
         raise Doubt(f"Folklore is not installed into {', '.join(missing)}.", hint=hint)
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 
 
-def _has_entry(client: Client) -> bool:
+def _has_entry(client: Client, server: str) -> bool | None:
     try:
-        return is_installed(client, Machine())
+        return is_installed(client, Machine(), server)
     except (FolkloreError, OSError):
         return False

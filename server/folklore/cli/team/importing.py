@@ -16,7 +16,7 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
-from folklore.errors import FolkloreError, InvalidInput
+from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
 from folklore.memory.transfer.report import Report
@@ -82,7 +82,8 @@ def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes
     Lines of jsonl with only "content", or with any of the other fields, do as well; a line that names no namespace goes
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    file = files[0]
+    if not (file := files[0]):
+        raise InvalidInput("FILE", "is empty.", hint="Name a file or a folder, or . for this folder.")
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
         raise InvalidInput("FILE", f"one file or folder is imported at a time, got {len(files)}.")
@@ -120,7 +121,7 @@ def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
     """Close the pages of the targets after the block, and say that it may be continued if it fails."""
     try:
         yield
-    except (FolkloreError, KeyboardInterrupt):
+    except (Unavailable, KeyboardInterrupt):
         if report.lines and not wants_json():
             click.echo("Interrupted. What was stored stays; run it again to continue.", err=True)
         raise

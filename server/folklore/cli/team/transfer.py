@@ -17,6 +17,7 @@ from folklore.errors import InvalidInput
 from folklore.memory.requests import ExportRequest
 from folklore.memory.transfer.json_lines import is_memory
 from folklore.phases import phase
+from folklore.text.amounts import amount
 
 
 @click.command()
@@ -34,7 +35,7 @@ def export(ctx: click.Context, /, file: str, **options: object) -> None:
     request = ExportRequest(**options)
     count = with_operations(ctx, lambda operations: _write(operations.export(request), file))
     if file != "-":
-        print_either({"file": file, "exported": count}, f"{count:,} memories exported to {file}")
+        print_either({"file": file, "exported": count}, f"{amount(count, 'memory')} exported to {file}")
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, cast
 
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -21,13 +20,11 @@ from folklore.memory.service import Service
 from folklore.phases import Advance
 
 
-def api_routes(service: Service, exports: Exports, security: TransportSecuritySettings) -> list[Route]:
+def api_routes(service: Service, exports: Exports) -> list[Route]:
     """Return the routes of the API."""
-    checks, imports = TransportSecurityMiddleware(security), Imports(service, exports.watch)
+    imports = Imports(service, exports.watch)
 
     async def call(request: Request) -> Response:
-        if (refusal := await checks.validate_request(request, is_post=True)) is not None:  # the content type
-            return refusal
         name = request.path_params["operation"]
         try:
             if (operation := requests.OPERATIONS.get(name)) is None:
@@ -61,8 +58,6 @@ def api_routes(service: Service, exports: Exports, security: TransportSecuritySe
             return failure(error)
 
     async def import_(request: Request) -> Response:
-        if (refusal := await checks.validate_request(request, is_post=True)) is not None:
-            return refusal
         body = Body(request)
         return await _alive(imports.answer(body), [b""], lambda: body.is_whole)
 

@@ -70,7 +70,7 @@ def build_app(
         Path("/readyz", health.ready),
         Path("/metrics", metrics.endpoint),
         *_metadata(oauth),
-        *api_routes(team.service, exports, security),
+        *api_routes(team.service, exports),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
         *_sse_routes(server, team.watch, security, limits, several_workers=settings.http.workers > 1),
         *console_routes(team, sessions, exports),

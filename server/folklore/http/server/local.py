@@ -176,7 +176,7 @@ def _application(app: App, console: _Console) -> Starlette:
         routes=[
             Path("/healthz", health.alive),
             Path("/readyz", health.ready),
-            *api_routes(service, Exports(service, TokenWatch(app.memory, app.now)), security),
+            *api_routes(service, Exports(service, TokenWatch(app.memory, app.now))),
             Path("/console", console.open, methods=["POST"]),
             Path("/mcp", streamable, methods=["POST"]),
         ],

@@ -16,6 +16,7 @@ from folklore.memory import serializers
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
 from folklore.memory.results import History, MemoryDetails
+from folklore.memory.service.endings import ending_of, whole_ids
 from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
@@ -25,6 +26,7 @@ _IN_GRAPH = 10
 _READ, _USES = 100, 20
 _WIDTH, _HEIGHT, _RADIUS_X, _RADIUS_Y = 640, 300, 235, 110
 _LABEL = 28
+_IDS = "Ids come from recall, search or list."
 # Fields with a place of their own on the page.
 _APART = ("content", "tags", "kind", "pinned")
 
@@ -75,13 +77,14 @@ def memory_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise NotFound(f"There is no memory {text[:60]}.", hint="Ids come from recall, search or list.") from None
+        raise NotFound(f"There is no memory {text[:60]}.", hint=_IDS) from None
 
 
 async def read(visit: Visit) -> MemoryDetails:
-    """Read the memory that the address names, a forgotten one too. Raises NotFound."""
-    result = await visit.call(GetRequest(ids=(memory_id(visit.request.path_params["id"]),), forgotten=True))
-    return result.found[0]
+    """Read the memory that the address names by its id or the end of it, a forgotten one too. Raises NotFound."""
+    text = visit.request.path_params["id"]
+    ids = await whole_ids(visit.service, [ending_of(text) or memory_id(text)], hint=_IDS)
+    return (await visit.call(GetRequest(ids=ids, forgotten=True))).found[0]
 
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
