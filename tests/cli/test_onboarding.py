@@ -276,7 +276,7 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(o
 
 async def test_an_answer_that_ends_early_is_a_lost_server(tmp_path: Path) -> None:
     async def killed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(b"}")
         writer.write(b'HTTP/1.0 200 OK\r\n\r\n{"progress": [1, 2]}\n')
         await writer.drain()
         writer.close()

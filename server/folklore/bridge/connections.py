@@ -13,7 +13,7 @@ import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -104,9 +104,9 @@ class Connections:
             if self._proxy is not None and self._tls is None:
                 path, headers = f"http://{self._server.netloc}{path}", {**headers, **_authorization(self._proxy)}
             connection.request(method, path, body, dict(headers))
-            response = connection.getresponse()
-            yield response
-            reusable = response.isclosed() and not response.will_close  # closed: read to its end
+            with closing(connection.getresponse()) as response:
+                yield response
+                reusable = response.isclosed() and not response.will_close  # closed: read to its end
         except (OSError, HTTPException) as error:
             raise NoAnswer(_reason(error), sent=True) from error
         finally:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.errors import FolkloreError
+from folklore.errors import FolkloreError, InvalidInput
 from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -141,8 +141,14 @@ def print_line(text: str = "", **style: bool | str) -> None:
 
 
 def confirm(question: str) -> None:
-    """Ask a question on the terminal. Raises FolkloreError unless the answer is yes."""
-    if not click.confirm(question, err=True):
+    """Ask a question on the terminal. Raises FolkloreError unless the answer is yes, InvalidInput without an answer."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():  # Ctrl-C
+            raise
+        raise InvalidInput("--yes", "is needed, since nobody answers here.", hint="Repeat the command with it.") from None
+    if not agreed:
         raise FolkloreError("The answer was not yes: nothing was changed.")
 
 
