@@ -172,28 +172,6 @@ def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(home: Path, t
     assert str(refusal.value).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [
-        ("FOLKLORE_READONLY", "FOLKLORE_READ_ONLY"),
-        ("FOLKLORE_HTTP_PORT", "FOLKLORE_HTTP__PORT"),
-        ("FOLKLORE_HTP__PORT", "FOLKLORE_HTTP__PORT"),
-        ("folklore_databaseurl", "FOLKLORE_DATABASE_URL"),
-    ],
-)
-def test_a_misspelled_variable_is_rejected_with_a_suggestion(
-    monkeypatch: pytest.MonkeyPatch, name: str, suggestion: str
-) -> None:
-    monkeypatch.setenv(name, "hunter2-secret")
-
-    with pytest.raises(ConfigInvalid) as refusal:
-        load_settings()
-
-    assert refusal.value.field == name
-    assert f"Did you mean {suggestion}?" in str(refusal.value)
-    assert "hunter2" not in str(refusal.value)
-
-
 def test_variables_of_orchestrators_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
         ("FOLKLORE_PORT", "tcp://10.0.0.7:8765"), ("FOLKLORE_HTTP_PORT", "tcp://10.0.0.7:8765"),
@@ -215,9 +193,13 @@ def test_variables_of_orchestrators_are_ignored(monkeypatch: pytest.MonkeyPatch)
         ("FOLKLORE_DATABASE__LOGIN_URL", "postgresql://me:hunter2@host:54x32/folklore", "database.login_url"),
         ("FOLKLORE_EMBEDDING", "hunter2-secret", "embedding"),
         ("FOLKLORE_HTTP__ALLOWED_HOSTS", "hunter2-secret", "http"),
+        ("FOLKLORE_READONLY", "hunter2-secret", "FOLKLORE_READONLY: Did you mean FOLKLORE_READ_ONLY?"),
+        ("FOLKLORE_HTTP_PORT", "hunter2-secret", "FOLKLORE_HTTP_PORT: Did you mean FOLKLORE_HTTP__PORT?"),
+        ("FOLKLORE_HTP__PORT", "hunter2-secret", "FOLKLORE_HTP__PORT: Did you mean FOLKLORE_HTTP__PORT?"),
+        ("folklore_databaseurl", "hunter2-secret", "folklore_databaseurl: Did you mean FOLKLORE_DATABASE_URL?"),
     ],
 )
-def test_a_wrong_variable_is_reported_by_name(
+def test_a_wrong_or_misspelled_variable_is_reported_by_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -225,7 +207,9 @@ def test_a_wrong_variable_is_reported_by_name(
     with pytest.raises(ConfigInvalid) as refusal:
         load_settings()
 
-    assert refusal.value.field == named
+    field, _, suggestion = named.partition(": ")
+    assert refusal.value.field == field
+    assert suggestion in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
 
 

@@ -41,11 +41,38 @@ from tests.person import Person, contents
 __all__ = ["command_line"]
 
 DEPLOY, CAT, LATER = "We deploy from Frankfurt.", "The office cat is called Turing.", "Invoices go out on Mondays."
+SINCE = "The lift is out of order."
 
 
 @pytest.fixture
 def store(database_url: str, tmp_path: Path) -> Store:
     return Store(database_url, tmp_path / "backups")
+
+
+@pytest.fixture
+async def archive(person: Person, store: Store) -> Archive:
+    """A backup of two memories."""
+    await person.keep(DEPLOY, CAT)
+    return await back_up(store)
+
+
+@pytest.fixture
+async def file(folklore: CommandLine, tmp_path: Path) -> Path:
+    """A backup of one memory, made by the command."""
+    await folklore.done("store", DEPLOY)
+    await folklore.done("backup", tmp_path / "first.backup")
+    return tmp_path / "first.backup"
+
+
+def flip(source: Path, target: Path) -> None:
+    """Write a copy of a backup in which a bit differs."""
+    content = bytearray(source.read_bytes())
+    content[2_000] ^= 1
+    target.write_bytes(content)
+
+
+def manifest_of(archive: Archive) -> Any:
+    return json.loads(zipfile.ZipFile(archive.path).read("manifest.json"))
 
 
 async def rows(dsn: str) -> dict[str, list[str]]:
@@ -84,10 +111,7 @@ async def test_a_restored_backup_has_every_row_as_it_was(person: Person, store: 
     assert archive.verified_at is not None
 
 
-async def test_what_a_restore_replaced_can_be_restored(folklore: CommandLine, tmp_path: Path) -> None:
-    await folklore.done("store", DEPLOY)
-    file = tmp_path / "first.backup"
-    await folklore.done("backup", file)
+async def test_what_a_restore_replaced_can_be_restored(folklore: CommandLine, file: Path) -> None:
     await folklore.done("store", LATER)
 
     (point,) = (await folklore.json("restore", file, "--yes"))["restore_points"]
@@ -98,11 +122,9 @@ async def test_what_a_restore_replaced_can_be_restored(folklore: CommandLine, tm
 
 
 async def test_writes_during_a_restore_are_in_a_backup(
-    person: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+    person: Person, store: Store, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(store)
-    await person.keep(CAT)
+    await person.keep(SINCE)
     put_in_place = Databases.put_in_place
 
     async def after_a_write(self: Databases) -> str:
@@ -115,7 +137,7 @@ async def test_writes_during_a_restore_are_in_a_backup(
     _, later = done.restore_points
     await restore(store, Archive.read(later))
     held = "\n".join((await rows(store.dsn))["memories"])
-    assert all(text in held for text in (DEPLOY, CAT, LATER))
+    assert all(text in held for text in (DEPLOY, CAT, SINCE, LATER))
 
 
 async def test_a_running_application_answers_from_the_restored_database(app: App, tmp_path: Path) -> None:
@@ -130,16 +152,10 @@ async def test_a_running_application_answers_from_the_restored_database(app: App
     assert contents(answer) == [DEPLOY]
 
 
-async def test_backups_during_writes_are_of_one_moment(person: Person, store: Store) -> None:
-    await trial_of_backups(person, store, count=4)
-
-
-@pytest.mark.strain
-async def test_many_backups_during_writes_are_of_one_moment(person: Person, store: Store) -> None:
-    await trial_of_backups(person, store, count=int(os.environ.get("TEST_BACKUPS", "40")))
-
-
-async def trial_of_backups(person: Person, store: Store, count: int) -> None:
+@pytest.mark.parametrize(
+    "count", [4, pytest.param(int(os.environ.get("TEST_BACKUPS", "40")), marks=pytest.mark.strain, id="many")]
+)
+async def test_backups_during_writes_are_of_one_moment(person: Person, store: Store, count: int) -> None:
     """Back up and verify while memories are stored, superseded and forgotten."""
     ended = asyncio.Event()
 
@@ -165,14 +181,12 @@ async def trial_of_backups(person: Person, store: Store, count: int) -> None:
 
 
 @pytest.mark.parametrize("damage", ["a byte", "the end", "no archive"])
-async def test_a_damaged_file_is_refused_and_nothing_changes(person: Person, store: Store, damage: str) -> None:
-    await person.keep(DEPLOY, CAT)
-    archive = await back_up(store)
+async def test_a_damaged_file_is_refused_and_nothing_changes(store: Store, archive: Archive, damage: str) -> None:
     before = await rows(store.dsn)
-    content = bytearray(archive.path.read_bytes())
     if damage == "a byte":
-        content[2_000] ^= 1
-    archive.path.write_bytes(content[:-100] if damage == "the end" else b"text" if damage == "no archive" else content)
+        flip(archive.path, archive.path)
+    else:
+        archive.path.write_bytes(archive.path.read_bytes()[:-100] if damage == "the end" else b"text")
 
     with pytest.raises(InvalidInput, match=r"damaged|no complete backup"):
         await restore(store, Archive.read(archive.path))
@@ -182,17 +196,11 @@ async def test_a_damaged_file_is_refused_and_nothing_changes(person: Person, sto
 
 
 @pytest.mark.parametrize("damage", ["encrypted", "a time without a zone", "packed in an unknown way"])
-async def test_a_file_of_another_form_is_refused(person: Person, store: Store, damage: str) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(store)
+async def test_a_file_of_another_form_is_refused(archive: Archive, damage: str) -> None:
     if damage == "a time without a zone":
-        with zipfile.ZipFile(archive.path) as file:
-            manifest, dump = json.loads(file.read("manifest.json")), file.read("folklore.dump")
-        with zipfile.ZipFile(archive.path, "w") as file:
-            file.writestr("folklore.dump", dump)
-            file.writestr("manifest.json", json.dumps(manifest | {"created_at": "2026-11-23T08:00:00"}))
+        other = copy_of(archive, manifest_of(archive) | {"created_at": "2026-11-23T08:00:00"})
     else:
-        content = bytearray(archive.path.read_bytes())
+        other, content = archive.path, bytearray(archive.path.read_bytes())
         entry = content.rindex(b"PK\x01\x02")  # that of the manifest
         local = int.from_bytes(content[entry + 42 : entry + 46], "little")
         for place, offset in ((entry, 8), (local, 6)):
@@ -203,17 +211,15 @@ async def test_a_file_of_another_form_is_refused(person: Person, store: Store, d
         archive.path.write_bytes(content)
 
     with pytest.raises(InvalidInput, match="no complete backup"):
-        Archive.read(archive.path)
+        Archive.read(other)
 
 
-async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(person: Person, store: Store) -> None:
-    await person.keep(DEPLOY, CAT)
-    whole = await back_up(store)
-    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(store: Store, archive: Archive) -> None:
+    manifest = manifest_of(archive)
     manifest["contents"]["tables"]["public.memories"]["rows"] += 1
     manifest["contents"]["tables"]["public.embeddings"]["digest"] = "1"
     manifest["contents"]["answers"] = {question: [] for question in manifest["contents"]["answers"]}
-    other = rewritten(whole, manifest)
+    other = Archive.read(copy_of(archive, manifest))
 
     with pytest.raises(Conflict, match=r"rows of public.embeddings; public.memories has 2 rows, not 3; 2 of 2 answers"):
         await verify(store, other)
@@ -221,30 +227,26 @@ async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(person: Pers
     assert other.verified_at is None
 
 
-def rewritten(archive: Archive, manifest: Any) -> Archive:
+def copy_of(archive: Archive, manifest: Any) -> Path:
     """Return a copy of a backup with another manifest."""
     path = archive.path.with_name("other.backup")
     with zipfile.ZipFile(archive.path) as source, zipfile.ZipFile(path, "w") as target:
         target.writestr("folklore.dump", source.read("folklore.dump"))
         target.writestr("manifest.json", json.dumps(manifest))
-    return Archive.read(path)
+    return path
 
 
-async def test_a_backup_of_a_newer_version_is_refused(person: Person, store: Store) -> None:
-    await person.keep(DEPLOY)
-    whole = await back_up(store)
-    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+async def test_a_backup_of_a_newer_version_is_refused(store: Store, archive: Archive) -> None:
+    manifest = manifest_of(archive)
     manifest["contents"]["migrations"].append("0999_later.sql")
     with pytest.raises(SchemaAhead, match="0999_later"):
-        await restore(store, rewritten(whole, manifest))
+        await restore(store, Archive.read(copy_of(archive, manifest)))
     manifest["folklore_backup"] = 3
     with pytest.raises(InvalidInput, match="newer Folklore"):
-        rewritten(whole, manifest)
+        Archive.read(copy_of(archive, manifest))
 
 
-async def test_two_restores_at_a_time_exclude_each_other(person: Person, store: Store) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(store)
+async def test_two_restores_at_a_time_exclude_each_other(store: Store, archive: Archive) -> None:
     async with Databases.managed(store.dsn):
         with pytest.raises(Conflict, match="Another process restores"):
             await restore(store, archive)
@@ -253,25 +255,14 @@ async def test_two_restores_at_a_time_exclude_each_other(person: Person, store: 
     await verify(store, archive)
 
 
+@pytest.mark.parametrize(
+    "count", [3, pytest.param(int(os.environ.get("TEST_RESTORES", "30")), marks=pytest.mark.strain, id="many")]
+)
 async def test_a_killed_restore_leaves_the_old_or_the_new_store(
-    folklore: CommandLine, database_url: str, tmp_path: Path
+    folklore: CommandLine, file: Path, database_url: str, tmp_path: Path, count: int
 ) -> None:
-    await trial_of_kills(folklore, database_url, tmp_path, count=3)
-
-
-@pytest.mark.strain
-async def test_many_killed_restores_leave_the_old_or_the_new_store(
-    folklore: CommandLine, database_url: str, tmp_path: Path
-) -> None:
-    await trial_of_kills(folklore, database_url, tmp_path, count=int(os.environ.get("TEST_RESTORES", "30")))
-
-
-async def trial_of_kills(folklore: CommandLine, database_url: str, tmp_path: Path, count: int) -> None:
     """Kill restores at random moments of their work; then restore once more, which removes what they left."""
     chance = random.Random(7)
-    await folklore.done("store", DEPLOY)
-    file = tmp_path / "first.backup"
-    await folklore.done("backup", file)
     old = await rows(database_url)
     for number in range(count):
         await folklore.done("store", f"{LATER} Number {number}.")
@@ -297,23 +288,18 @@ def without_jobs(held: dict[str, list[str]]) -> dict[str, list[str]]:
     return {table: rows for table, rows in held.items() if table != "jobs"}
 
 
-async def test_databases_of_others_with_similar_names_are_left_alone(person: Person, store: Store) -> None:
-    name = database_name(store.dsn)
+async def test_databases_of_others_with_similar_names_are_left_alone(store: Store, archive: Archive) -> None:
+    name = store.dsn.split("?")[0].rsplit("/", 1)[1]
     other, left = f"{name}_scratch_notes", f"{name}_scratch_0123abcd"
     connection = await asyncpg.connect(address_of(store.dsn, "postgres"))
     try:
         for database in (other, left):
             await connection.execute(f'create database "{database}"')
-        archive = await back_up(store)
         await verify(store, archive)
         assert await databases_of(store.dsn) == [other]
     finally:
         await connection.execute(f'drop database "{other}"')
         await connection.close()
-
-
-def database_name(dsn: str) -> str:
-    return dsn.split("?")[0].rsplit("/", 1)[1]
 
 
 def test_the_names_of_copies_are_cut_alike() -> None:
@@ -325,21 +311,17 @@ def test_the_names_of_copies_are_cut_alike() -> None:
 
 
 async def test_a_restore_is_refused_where_nothing_may_be_written(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folklore: CommandLine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await folklore.done("store", DEPLOY)
-    await folklore.done("backup", tmp_path / "one.backup")
     monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
 
-    await folklore.done("backup", tmp_path / "two.backup")
-    assert (await folklore("restore", str(tmp_path / "one.backup"), "--yes")).code == 5
+    await folklore.done("backup", file.with_name("two.backup"))
+    assert (await folklore("restore", str(file), "--yes")).code == 5
 
 
 async def test_without_free_space_nothing_is_written(
-    person: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(store)
     usage = shutil.disk_usage(store.folder)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
@@ -351,9 +333,7 @@ async def test_without_free_space_nothing_is_written(
     assert [found.path for found in archives(store.folder)] == [archive.path]
 
 
-async def test_only_the_owner_reads_a_backup(person: Person, store: Store) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(store)
+async def test_only_the_owner_reads_a_backup(store: Store, archive: Archive) -> None:
     assert stat.S_IMODE(archive.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
 
@@ -372,9 +352,7 @@ async def test_refused_restores_push_no_verified_backup_out(person: Person, stor
     made = [await back_up(store) for _ in range(3)]
     for archive in made:
         archive.mark_verified(archive.digest())
-    content = bytearray(made[0].path.read_bytes())
-    content[2_000] ^= 1
-    (tmp_path / "damaged.backup").write_bytes(content)
+    flip(made[0].path, tmp_path / "damaged.backup")
 
     with pytest.raises(InvalidInput, match="damaged"):
         await restore(store, Archive.read(tmp_path / "damaged.backup"))
@@ -388,9 +366,7 @@ async def test_refused_restores_push_no_verified_backup_out(person: Person, stor
 async def test_a_file_that_changed_is_verified_no_more(folklore: CommandLine) -> None:
     await folklore.done("store", DEPLOY)
     older, file = [Path((await folklore.json("backup", "--verify"))["file"]) for _ in range(2)]
-    content = bytearray(file.read_bytes())
-    content[2_000] ^= 1
-    file.write_bytes(content)
+    flip(file, file)
 
     assert [entry["changed"] for entry in await folklore.json("backups", "list")] == [True, False]
     assert "changed since" in await folklore.done("backups", "list")
@@ -424,18 +400,16 @@ async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_writ
     assert list(store.folder.iterdir()) == []
 
 
-async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(person: Person, store: Store) -> None:
-    await person.keep(DEPLOY, CAT)
-    whole = await back_up(store)
+async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(store: Store, archive: Archive) -> None:
     async with (moment := Moment(store.dsn)).reading():
         older = await read_contents(moment, whole_rows=True)
-    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+    manifest = manifest_of(archive)
     for table, found in older.tables.items():
         manifest["contents"]["tables"][table]["digest"] = found.digest
 
     with pytest.raises(Conflict, match=r"rows of public\.memories"):
-        await verify(store, rewritten(whole, manifest))
-    await verify(store, rewritten(whole, manifest | {"folklore_backup": 1}))
+        await verify(store, Archive.read(copy_of(archive, manifest)))
+    await verify(store, Archive.read(copy_of(archive, manifest | {"folklore_backup": 1})))
 
 
 def test_a_padded_manifest_takes_little_memory(tmp_path: Path) -> None:
@@ -488,10 +462,7 @@ async def test_the_commands_list_and_prune_backups(folklore: CommandLine) -> Non
     assert (await folklore("restore", "missing.backup", "--yes")).code == 4
 
 
-async def test_a_restore_asks_first(folklore: CommandLine, tmp_path: Path) -> None:
-    await folklore.done("store", DEPLOY)
-    file = tmp_path / "one.backup"
-    await folklore.done("backup", file)
+async def test_a_restore_asks_first(folklore: CommandLine, file: Path) -> None:
     await folklore.done("store", LATER)
 
     assert folklore.process("restore", str(file), stdin=b"n\n").code == 1

@@ -132,11 +132,19 @@ async def test_words_are_read_by_the_indexes_of_postings(explain: Explain) -> No
     assert not {kind for kind, _ in plan.scans("fresh_words")} & {"Seq Scan"}
 
 
-async def test_the_keyword_branch_looks_memories_up(explain: Explain) -> None:
-    plan = await explain("recall/keyword")
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("recall/keyword", ("packed_memories", "memories")),
+        ("recall/dense", ("memories",)),
+        ("memories/get", ("memories",)),
+    ],
+)
+async def test_memories_are_looked_up_by_their_key(explain: Explain, name: str, tables: tuple[str, ...]) -> None:
+    plan = await explain(name)
 
-    assert plan.scans("packed_memories") == {("Index Scan", "packed_memories_pkey")}
-    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
+    for table in tables:
+        assert plan.scans(table) == {("Index Scan", f"{table}_pkey")}
 
 
 @pytest.mark.parametrize("name", ["recall/words", "recall/terms", "recall/keyword", "recall/pool:no_vectors"])
@@ -150,7 +158,6 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
     plan = await explain("recall/dense")
 
     assert {index for _, index in plan.scans("embeddings")} <= {"embeddings_pkey", None}
-    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
 async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ManyMemories) -> None:
@@ -182,12 +189,6 @@ async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> 
     assert not {kind for kind, _ in plan.scans("embeddings")} & {"Seq Scan"}
 
 
-async def test_memories_are_fetched_by_their_key(explain: Explain) -> None:
-    plan = await explain("memories/get")
-
-    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
-
-
 async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> None:
     plan = await kept_plan(crowd.database, "kept", "memories/ending")
 
@@ -196,10 +197,19 @@ async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> No
     assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}
 
 
-async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> None:
-    plan = await explain("changes/find_keys")
+@pytest.mark.parametrize(
+    ("name", "indexes"),
+    [
+        ("changes/find_keys", {"memories_pkey", "idempotency_keys_pkey"}),
+        ("transfer/existing", {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}),
+    ],
+)
+async def test_idempotency_keys_and_conflicting_memories_are_found_by_indexes_alone(
+    explain: Explain, name: str, indexes: set[str]
+) -> None:
+    plan = await explain(name)
 
-    assert plan.indexes() == {"memories_pkey", "idempotency_keys_pkey"}
+    assert plan.indexes() == indexes
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
 
 
@@ -265,13 +275,6 @@ async def test_what_wants_attention_is_counted_without_reading_other_namespaces(
 
     for table in ("memories", "embeddings", "relations"):
         assert not {kind for kind, _ in plan.scans(table)} & {"Seq Scan"}
-
-
-async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Explain) -> None:
-    plan = await explain("transfer/existing")
-
-    assert plan.indexes() == {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}
-    assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])

@@ -5,8 +5,8 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
@@ -16,15 +16,15 @@ import pytest
 from folklore.db.database import Database
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
-from folklore.memory.auth.authenticator import UNIDENTIFIED, TokenAuthenticator
+from folklore.memory.auth.authenticator import UNIDENTIFIED
 from folklore.memory.auth.console_sessions import LINK_LENGTH, SESSION_LENGTH, ConsoleSessions, form_token
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import AuditRequest, CreateLinkRequest, RevokeTokensRequest
 from folklore.memory.results import CreatedToken
-from folklore.model import Caller, Demand
+from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
 from tests.doorway import Doorway
-from tests.memory.auth.test_isolation import FixedIssuer
+from tests.memory.auth.test_isolation import Authentication, FixedIssuer
 from tests.person import NOON, Person
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
@@ -34,28 +34,17 @@ LOCAL = Caller("tester")
 
 
 @dataclass
-class Server:
+class Server(Authentication):
     """A server on the database, with a clock of its own."""
 
-    library: MemoryContext
-    demand: Demand = "auto"
-    now: datetime = NOON
     local: Caller = LOCAL
-    issuer: FixedIssuer | None = None
-    authenticator: TokenAuthenticator = field(init=False)
-    sessions: ConsoleSessions = field(init=False)
 
     def __post_init__(self) -> None:
-        async def memory() -> MemoryContext:
-            return self.library
-
-        self.authenticator = TokenAuthenticator(
-            memory, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
-        )
-        self.sessions = ConsoleSessions(memory, self.authenticator, lambda: self.local, lambda: self.now)
+        self.tokens = self.authenticator()
+        self.sessions = ConsoleSessions(self.memory, self.tokens, lambda: self.local, lambda: self.now)
 
     async def sign_in(self, token: str | None) -> str:
-        return await self.sessions.begin(await self.authenticator.admit(token))
+        return await self.sessions.begin(await self.tokens.admit(token))
 
     async def link(self, caller: Caller) -> str:
         person = Person(self.library.view_of(caller.access), caller=caller, now=self.now)
@@ -84,7 +73,7 @@ async def test_a_session_has_the_caller_of_its_token(server: Server, person: Per
     owner = await person.create_token("root", owner=True)
 
     for token in (ann.secret, owner.secret):
-        caller = await server.authenticator.admit(token)
+        caller = await server.tokens.admit(token)
         found = await server.sessions.find(await server.sessions.begin(caller))
         assert found == caller
 
@@ -106,7 +95,7 @@ async def test_a_request_of_a_session_takes_two_statements_and_records_the_use(
     database: Database, server: Server, ann: CreatedToken, queries: list[str], connection: asyncpg.Connection
 ) -> None:
     secret = await server.sign_in(ann.secret)
-    await server.authenticator.close()
+    await server.tokens.close()
     await server.sessions.find(secret)
     await asyncio.sleep(0.05)
     queries.clear()
@@ -116,7 +105,7 @@ async def test_a_request_of_a_session_takes_two_statements_and_records_the_use(
     counted = len(queries)
     server.now += timedelta(minutes=5)
     await server.sessions.find(secret)
-    await server.authenticator.close()
+    await server.tokens.close()
 
     assert counted == 2
     used = await connection.fetchval("select last_used_at from tokens where id = $1", ann.id)
@@ -179,7 +168,7 @@ async def test_a_revoked_or_expired_token_ends_its_sessions_at_every_server(
     other = Server(library)
     short = await person.create_token("bob", "harbour:reader", expires="1h")
     secret, brief = await server.sign_in(ann.secret), await server.sign_in(short.secret)
-    link = await server.link(await server.authenticator.admit(ann.secret))
+    link = await server.link(await server.tokens.admit(ann.secret))
     assert (await other.sessions.find(secret)).author == "ann"
     assert (await other.sessions.find(brief)).author == "bob"
 
@@ -198,7 +187,7 @@ async def test_a_revoked_or_expired_token_ends_its_sessions_at_every_server(
 
 async def test_an_anonymous_session_ends_when_the_first_token_is_created(server: Server, person: Person) -> None:
     secret = await server.sign_in(None)
-    linked = await server.sessions.exchange(await server.link(await server.authenticator.admit(None)))
+    linked = await server.sessions.exchange(await server.link(await server.tokens.admit(None)))
     own = await server.sessions.exchange(await server.link(LOCAL))
     assert linked is not None
     assert own is not None
@@ -230,7 +219,7 @@ async def test_an_anonymous_session_is_refused_where_every_request_needs_a_token
 async def test_a_link_begins_one_session_of_its_caller(server: Server, person: Person, ann: CreatedToken) -> None:
     owner = await person.create_token("root", owner=True)
     for token in (ann.secret, owner.secret):
-        caller = await server.authenticator.admit(token)
+        caller = await server.tokens.admit(token)
         code = await server.link(caller)
 
         with unauthenticated("unknown"):
@@ -248,7 +237,7 @@ async def test_a_link_begins_one_session_of_its_caller(server: Server, person: P
 async def test_of_many_exchanges_at_the_same_time_one_succeeds(
     server: Server, library: MemoryContext, ann: CreatedToken
 ) -> None:
-    code = await server.link(await server.authenticator.admit(ann.secret))
+    code = await server.link(await server.tokens.admit(ann.secret))
     others = [server, Server(library)]
 
     begun = await asyncio.gather(*(others[turn % 2].sessions.exchange(code) for turn in range(8)))
@@ -258,7 +247,7 @@ async def test_of_many_exchanges_at_the_same_time_one_succeeds(
 
 
 async def test_a_link_lives_for_two_minutes_and_its_session_for_twelve_hours(server: Server, ann: CreatedToken) -> None:
-    caller = await server.authenticator.admit(ann.secret)
+    caller = await server.tokens.admit(ann.secret)
     late, timely = await server.link(caller), await server.link(caller)
 
     server.now += LINK_LENGTH - timedelta(seconds=1)
@@ -284,7 +273,7 @@ async def test_a_session_is_no_link(server: Server, ann: CreatedToken) -> None:
 async def test_the_table_holds_neither_the_secret_nor_the_key(
     server: Server, ann: CreatedToken, connection: asyncpg.Connection
 ) -> None:
-    caller = await server.authenticator.admit(ann.secret)
+    caller = await server.tokens.admit(ann.secret)
     secret, code = await server.sessions.begin(caller), await server.link(caller)
     assert caller.access is not None
     key = bytes.fromhex(caller.access.key)
@@ -327,7 +316,7 @@ async def test_a_sealed_key_under_another_session_opens_nothing(
 
 
 async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> None:
-    caller = await server.authenticator.admit(ann.secret)
+    caller = await server.tokens.admit(ann.secret)
     secret = await server.sessions.begin(caller)
     digest = hashlib.sha256(secret.encode()).digest()
 
@@ -342,7 +331,7 @@ async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> No
 
 
 async def test_sign_ins_and_links_are_in_the_audit_log(server: Server, person: Person, ann: CreatedToken) -> None:
-    caller = await server.authenticator.admit(ann.secret)
+    caller = await server.tokens.admit(ann.secret)
     await server.sessions.begin(caller)
     await server.sessions.exchange(await server.link(caller))
     await server.sessions.exchange("b" * 43)
@@ -367,7 +356,7 @@ async def test_a_read_only_server_begins_no_session_and_knows_those_of_others(
     with pytest.raises(Refused, match="read-only"):
         await reading.sessions.exchange(code)
     with pytest.raises(Refused, match="read-only"):
-        await reading.link(await reading.authenticator.admit(ann.secret))
+        await reading.link(await reading.tokens.admit(ann.secret))
     found = await reading.sessions.find(secret)
     assert (found.author, found.may_write) == ("ann", False)
 
@@ -379,7 +368,7 @@ async def test_without_the_database_no_caller_is_identified(
     await doorway.open()
     async with library_at(doorway.url) as behind:
         server = Server(behind)
-        secret, caller = await server.sign_in(ann.secret), await server.authenticator.admit(ann.secret)
+        secret, caller = await server.sign_in(ann.secret), await server.tokens.admit(ann.secret)
         await doorway.shut()
 
         assert await server.sessions.find(secret) == UNIDENTIFIED

@@ -398,12 +398,12 @@ class Authentication:
     issuer: FixedIssuer | None = None
     now: datetime = NOON
 
-    def authenticator(self) -> TokenAuthenticator:
-        async def whole() -> MemoryContext:
-            return self.library
+    async def memory(self) -> MemoryContext:
+        return self.library
 
+    def authenticator(self) -> TokenAuthenticator:
         return TokenAuthenticator(
-            whole, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
+            self.memory, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
         )
 
     async def last_uses(self) -> list[datetime | None]:

@@ -136,15 +136,21 @@ def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_export_of_an_import_of_an_export_differs_in_its_header_only(
-    mover: Mover, cluster: Cluster, template: str
+    mover: Mover, person: Person, cluster: Cluster, template: str
 ) -> None:
+    """The earliest and the latest time survive too."""
     await mover.put(RICH)
+    await person.keep(
+        Draft("a card that never expires", expires_at=datetime.max.replace(tzinfo=UTC)),
+        Draft("the first day", occurred_at=datetime.min.replace(tzinfo=UTC)),
+    )
     first = await mover.take()
     async with cluster.opened(template) as elsewhere:
         again = Mover(elsewhere, mover.embedder, Caller("another user"))
-        await again.put(line.encode() for line in first)
+        report = await again.put(line.encode() for line in first)
         second = await again.take()
 
+    assert report.failures == []
     assert second[1:] == first[1:]
     assert json.loads(second[0])["folklore"] == 1
 
@@ -304,23 +310,6 @@ async def test_a_line_that_is_too_long_fails_alone(mover: Mover, monkeypatch: py
     assert report.stored == 1
 
 
-async def test_the_earliest_and_latest_times_survive_export_and_import(
-    mover: Mover, person: Person, cluster: Cluster, template: str
-) -> None:
-    await person.keep(
-        Draft("a card that never expires", expires_at=datetime.max.replace(tzinfo=UTC)),
-        Draft("the first day", occurred_at=datetime.min.replace(tzinfo=UTC)),
-    )
-    first = await mover.take()
-    async with cluster.opened(template) as elsewhere:
-        again = Mover(elsewhere, mover.embedder)
-        report = await again.put(line.encode() for line in first)
-        second = await again.take()
-
-    assert report.failures == []
-    assert second[1:] == first[1:]
-
-
 async def test_a_header_with_unstorable_values_does_not_stop_an_import(mover: Mover) -> None:
     team = {"name": "team", "created_at": "2025-01-01T00:00:00+00:00", "created_by": "sa\0rah", "description": "ou\0rs"}
     late = team | {"name": "late", "created_at": "9999-12-31T23:59:59-12:00"}
@@ -382,10 +371,11 @@ async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
         assert (report.stored, report.duplicates, report.failed) == (0, 2, 0)
 
 
-async def test_overwriting_does_not_take_the_key_of_another_memory(mover: Mover) -> None:
+@pytest.mark.parametrize("taken", [{"content": "three", "idempotency_key": "k"}, {"content": "one"}])
+async def test_overwriting_takes_neither_the_key_nor_the_text_of_another_memory(mover: Mover, taken: Line) -> None:
     await mover.put([{"id": OLD, "content": "one", "idempotency_key": "k"}, {"id": NEW, "content": "two"}])
 
-    changed: list[Line] = [{"id": NEW, "content": "three", "idempotency_key": "k"}, {"id": OLD, "content": "four"}]
+    changed: list[Line] = [{"id": NEW, **taken}, {"id": OLD, "content": "four"}]
     report = await mover.put(changed, on_conflict="overwrite")
 
     assert (report.overwritten, [failure.line for failure in report.failures]) == (1, [1])
@@ -486,17 +476,6 @@ async def test_overwriting_a_second_time_changes_nothing(mover: Mover) -> None:
     assert await mover.take() == before
 
 
-async def test_overwriting_does_not_take_the_text_of_another_memory(mover: Mover) -> None:
-    await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
-
-    report = await mover.put([{"id": OLD, "content": "two"}, {"id": NEW, "content": "three"}], on_conflict="overwrite")
-
-    assert (report.overwritten, report.failed) == (1, 1)
-    assert report.failures[0].line == 1
-    assert NEW in report.failures[0].message
-    assert {line["content"] for line in await mover.memories()} == {"one", "three"}
-
-
 async def test_a_batch_is_compared_again_if_another_request_stores_one_of_its_texts_meanwhile(
     mover: Mover, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -536,25 +515,22 @@ async def test_an_import_ends_if_other_requests_change_its_memories_at_every_att
     assert 1 < len(attempts) < 10
 
 
-async def test_a_text_that_overwriting_frees_may_belong_to_a_new_memory_of_the_same_batch(mover: Mover) -> None:
+@pytest.mark.parametrize(
+    ("lines", "stored", "texts"),
+    [
+        ([{"content": "one"}, {"content": "two"}], 1, {"one", "two"}),  # the first is free by now
+        ([{"id": OLD, "content": "three"}], 0, {"three"}),
+    ],
+)
+async def test_overwriting_counts_before_the_next_lines_of_the_same_batch(
+    mover: Mover, lines: list[Line], stored: int, texts: set[str]
+) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
-
-    lines: list[Line] = [{"id": OLD, "content": "two"}, {"content": "one"}, {"content": "two"}]
 
     for dry_run in (True, False):
-        report = await mover.put(lines, on_conflict="overwrite", dry_run=dry_run)
-        assert (report.overwritten, report.stored, report.duplicates) == (1, 1, 1)
-    assert {line["content"] for line in await mover.memories()} == {"one", "two"}
-
-
-async def test_the_last_of_several_lines_with_one_id_overwrites(mover: Mover) -> None:
-    await mover.put([{"id": OLD, "content": "one"}])
-
-    lines: list[Line] = [{"id": OLD, "content": "two"}, {"id": OLD, "content": "three"}]
-    report = await mover.put(lines, on_conflict="overwrite")
-
-    assert (report.overwritten, report.duplicates) == (1, 1)
-    assert [line["content"] for line in await mover.memories()] == ["three"]
+        report = await mover.put([{"id": OLD, "content": "two"}, *lines], on_conflict="overwrite", dry_run=dry_run)
+        assert (report.overwritten, report.stored, report.duplicates) == (1, stored, 1)
+    assert {line["content"] for line in await mover.memories()} == texts
 
 
 async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, small_batches: None) -> None:
