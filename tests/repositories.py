@@ -70,6 +70,14 @@ def git_without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
 
 
+def repository_of(folder: Path, remote: str) -> Path:
+    """Make a repository without a commit, whose remote `origin` is this."""
+    folder.mkdir(parents=True)
+    for arguments in (["init", "--quiet"], ["remote", "add", "origin", remote]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
+    return folder
+
+
 def new_repository(root: Path, *options: str) -> Repository:
     """Make a repository with one empty commit."""
     root.mkdir(parents=True)

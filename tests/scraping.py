@@ -1,5 +1,7 @@
 """Metrics as Prometheus reads them."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +24,10 @@ class Scraped:
             for sample in family.samples
             if sample.name == name and labels.items() <= sample.labels.items()
         )
+
+    def since(self, before: Scraped, name: str, **labels: str) -> float:
+        """Return how much more that sum is than it was before."""
+        return self(name, **labels) - before(name, **labels)
 
     def labels(self) -> set[str]:
         """Every value of every label but the bounds of buckets."""

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import ssl
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -25,8 +24,8 @@ from tests.certificates import issued
 from tests.clients.test_credentials import keyring  # noqa: F401 - the fixture
 from tests.gate import Gate, gate
 from tests.mcp.test_stdio import Wire, most_resident, send_long_lines, wire
-from tests.repositories import Repository
-from tests.servers import HttpServer, Watched, free_port, on_http, watched
+from tests.repositories import Repository, repository_of
+from tests.servers import Watched, free_port, on_http, watched
 from tests.team import Team, bearer, called, connected as over_http, library_at, refused
 from tests.waiting import STUCK
 
@@ -46,28 +45,16 @@ async def team(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 
 
 @asynccontextmanager
-async def locked(address: str) -> AsyncIterator[None]:
+async def locked(team: Team) -> AsyncIterator[None]:
     """Hold up every write to memories."""
-    connection = await asyncpg.connect(address)
-    try:
-        async with connection.transaction():
-            await connection.execute("lock table memories in share row exclusive mode")
-            yield
-    finally:
-        await connection.close()
+    async with team.library.database.transaction() as session:
+        await session.execute("lock table memories in share row exclusive mode")
+        yield
 
 
 def here(folder: Path, **settings: str) -> Watched:
     """The machine of one person: a home of its own, and no namespace in the settings."""
     return watched(folder, **({"namespace": ""} | settings))
-
-
-def repository(folder: Path, remote: str) -> Path:
-    """A clone with this remote."""
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    subprocess.run(["git", "remote", "add", "origin", remote], cwd=folder, check=True)
-    return folder
 
 
 def saved(machine: Watched, url: str, token: str) -> None:
@@ -103,7 +90,7 @@ async def through_gate(team: Team, folder: Path, name: str, **options: Any) -> A
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_all_tools_work_through_the_bridge_in_both_eras(team: Team, tmp_path: Path, mode: str) -> None:
-    clone = repository(tmp_path / "shop", f"git@github.com:acme/all-{mode}.git")
+    clone = repository_of(tmp_path / "shop", f"git@github.com:acme/all-{mode}.git")
     machine = await member(team, tmp_path, "alice", f"repo:acme/all-{mode}:admin")
 
     async with bridged(machine, team.url, clone, mode=mode) as client:
@@ -191,8 +178,8 @@ async def test_a_token_that_only_reads_is_not_offered_the_tools_that_write(team:
 
 async def test_two_repositories_are_two_namespaces(team: Team, tmp_path: Path) -> None:
     machine = await member(team, tmp_path, "dora", "repo:acme/one:writer", "repo:acme/two:writer")
-    one = repository(tmp_path / "one", "https://github.com/acme/one.git")
-    two = repository(tmp_path / "two", "ssh://git@github.com/acme/two")
+    one = repository_of(tmp_path / "one", "https://github.com/acme/one.git")
+    two = repository_of(tmp_path / "two", "ssh://git@github.com/acme/two")
 
     async with bridged(machine, team.url, one / ".git" / "..") as client:
         in_one = await called(client, "memory_store", content="The lamp of one is red.")
@@ -261,14 +248,6 @@ async def test_a_revoked_token_is_reported_with_the_next_step_until_there_is_a_n
     assert "was revoked" in from_the_start
 
 
-async def test_a_missing_token_is_reported_with_the_next_step(team: Team, tmp_path: Path) -> None:
-    async with bridged(here(tmp_path), team.url, tmp_path) as client:
-        words = await refused(client, "memory_recall", query="anything")
-
-    assert "needs a token" in words
-    assert "--token" in words
-
-
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_session_that_starts_while_the_server_is_away_works_when_it_is_back(
     database_url: str, tmp_path: Path, mode: str
@@ -315,11 +294,14 @@ async def test_a_locked_keyring_hangs_no_call(
     assert waited < LIMIT
 
 
-async def test_other_errors_of_the_way_to_the_server_are_one_line(team: Team, tmp_path: Path) -> None:
-    async with bridged(here(tmp_path), f"{team.url}/nowhere", tmp_path) as client:
+@pytest.mark.parametrize(("path", "parts"), [("", ("needs a token", "--token")), ("/nowhere", ("{url}/nowhere",))])
+async def test_a_missing_token_and_a_wrong_address_are_named_in_one_line(
+    team: Team, tmp_path: Path, path: str, parts: tuple[str, ...]
+) -> None:
+    async with bridged(here(tmp_path), f"{team.url}{path}", tmp_path) as client:
         words = await refused(client, "memory_recall", query="anything")
 
-    assert f"{team.url}/nowhere" in words
+    assert all(part.format(url=team.url) in words for part in parts), words
     assert "\n" not in words
 
 
@@ -373,7 +355,7 @@ async def test_the_proxy_of_the_environment_is_used(team: Team, tmp_path: Path) 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_store_whose_answer_was_lost_is_stored_once_and_counts_once(
-    team: Team, address: str, tmp_path: Path, mode: str
+    team: Team, tmp_path: Path, mode: str
 ) -> None:
     contents = [{"content": f"The {colour} buoy lies east, {mode}."} for colour in ("red", "green", "white")]
 
@@ -382,10 +364,9 @@ async def test_a_store_whose_answer_was_lost_is_stored_once_and_counts_once(
         between.losing = 1
         stored = await called(client, "memory_store", memories=contents, namespace="ida-notes")
 
-    connection = await asyncpg.connect(address)
     query = "select content, confirmed_count from memories where content like $1"
-    rows = await connection.fetch(query, f"The % buoy lies east, {mode}.")
-    await connection.close()
+    async with team.library.database.session() as session:
+        rows = await session.connection.fetch(query, f"The % buoy lies east, {mode}.")
     assert len(stored["stored"]) == 3
     # The second request is known by its key: a second store of the same text would confirm the first.
     assert sorted(tuple(row) for row in rows) == sorted((one["content"], 0) for one in contents)
@@ -420,13 +401,13 @@ async def test_a_server_that_goes_silent_hangs_no_call(team: Team, tmp_path: Pat
 
 
 @pytest.mark.strain
-async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, address: str, tmp_path: Path) -> None:
+async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, tmp_path: Path) -> None:
     """A lock in the database holds the store for longer than any call waits for a server that is away."""
     machine = await member(team, tmp_path, "lena", "lena-notes:writer")
 
     async with bridged(machine, team.url, tmp_path) as client:
         await called(client, "memory_store", content="The first buoy.", namespace="lena-notes")
-        async with locked(address):
+        async with locked(team):
             began = time.monotonic()
             store = asyncio.create_task(called(client, "memory_store", content="The second.", namespace="lena-notes"))
             await asyncio.sleep(7)
@@ -436,11 +417,11 @@ async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, address:
     assert stored["stored"][0]["status"] == "stored"
 
 
-async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, address: str, tmp_path: Path) -> None:
+async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, tmp_path: Path) -> None:
     machine = await member(team, tmp_path, "mara", "mara-notes:writer")
 
     async with bridged_wire(machine, team.url, tmp_path) as spoken:
-        async with locked(address):
+        async with locked(team):
             arguments = {"content": "This store is cancelled.", "namespace": "mara-notes"}
             await spoken.send("tools/call", 7, name="memory_store", arguments=arguments)
             await asyncio.sleep(1)
@@ -456,13 +437,11 @@ async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, 
     assert [json.loads(line).get("id") for line in spoken.lines] == [1, 8, 9]
 
 
-async def test_a_cancelled_call_of_the_newest_version_ends_at_the_server(
-    team: Team, address: str, tmp_path: Path
-) -> None:
+async def test_a_cancelled_call_of_the_newest_version_ends_at_the_server(team: Team, tmp_path: Path) -> None:
     machine = await member(team, tmp_path, "vera", "vera-notes:writer")
 
     async with bridged(machine, team.url, tmp_path, mode="2026-07-28") as client:
-        async with locked(address):
+        async with locked(team):
             arguments = {"content": "This store is cancelled.", "namespace": "vera-notes"}
             store = asyncio.create_task(client.call_tool("memory_store", arguments))
             await asyncio.sleep(1)
@@ -530,10 +509,10 @@ async def test_progress_and_unknown_fields_pass(team: Team, tmp_path: Path) -> N
     assert pong == {}
 
 
-async def test_it_ends_when_standard_input_ends_with_a_call_under_way(team: Team, address: str, tmp_path: Path) -> None:
+async def test_it_ends_when_standard_input_ends_with_a_call_under_way(team: Team, tmp_path: Path) -> None:
     machine = await member(team, tmp_path, "paul", "paul-notes:writer")
 
-    async with bridged_wire(machine, team.url, tmp_path) as spoken, locked(address):
+    async with bridged_wire(machine, team.url, tmp_path) as spoken, locked(team):
         arguments = {"content": "No caller waits for this.", "namespace": "paul-notes"}
         await spoken.send("tools/call", 7, name="memory_store", arguments=arguments)
         await asyncio.sleep(0.5)
@@ -601,7 +580,7 @@ async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) ->
 
 @pytest.mark.strain
 async def test_ten_outages_under_a_running_client_lose_nothing_that_was_acknowledged(
-    database_url: str, tmp_path: Path
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     port, machine = free_port(), here(tmp_path)
     (tmp_path / "server").mkdir()
@@ -639,31 +618,22 @@ async def test_ten_outages_under_a_running_client_lose_nothing_that_was_acknowle
                 async with asyncio.timeout(STUCK):
                     while len(acknowledged) < count + 6:  # it works again by itself
                         await asyncio.sleep(0.05)
-                await end(server, signal.SIGTERM if outage % 2 else signal.SIGKILL)
+                await server.end(signal.SIGTERM if outage % 2 else signal.SIGKILL)
             await asyncio.sleep(0.3 * outage)
         async with on_http(settings, port=port):
             await asyncio.sleep(6)  # no call is still under way from before
             ending.set()
             await asyncio.gather(*running)
 
-    connection = await asyncpg.connect(database_url)
     stored = [row["content"] for row in await connection.fetch("select content from memories")]
-    await connection.close()
     assert longest < LIMIT
     assert failed > 0
     assert len(stored) == len(set(stored))
     assert set(acknowledged) <= set(stored)
 
 
-async def end(server: HttpServer, sign: signal.Signals) -> None:
-    """End a server as a deployment or the system's killer does."""
-    server.process.send_signal(sign)
-    async with asyncio.timeout(STUCK):
-        await server.process.wait()
-
-
 async def test_memories_are_tied_to_the_code_of_the_bridge_and_marked_there(team: Team, tmp_path: Path) -> None:
-    shop = Repository(repository(tmp_path / "shop", "git@github.com:acme/shop.git"))
+    shop = Repository(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"))
     for name in ("user.name", "user.email"):
         shop.git("config", name, "tester")
     head = shop.commit({"src/ferry.py": "noon\n"})

@@ -10,20 +10,16 @@ import pytest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
-async def keep(folklore: CommandLine, text: str, *options: str) -> UUID:
-    return UUID((await folklore.json("store", text, *options))["stored"][0]["id"])
+async def keep(folklore: CommandLine, text: str) -> UUID:
+    return UUID(await folklore.keep(text))
 
 
-async def rename_id(database_url: str, old: UUID, new: UUID) -> None:
-    connection = await asyncpg.connect(database_url)
-    try:
-        await connection.execute("set constraints all deferred")
-        async with connection.transaction():
-            for table in ("fresh_words", "embeddings"):
-                await connection.execute(f"delete from {table} where memory_id = $1", old)
-            await connection.execute("update memories set id = $2 where id = $1", old, new)
-    finally:
-        await connection.close()
+async def rename_id(connection: asyncpg.Connection, old: UUID, new: UUID) -> None:
+    await connection.execute("set constraints all deferred")
+    async with connection.transaction():
+        for table in ("fresh_words", "embeddings"):
+            await connection.execute(f"delete from {table} where memory_id = $1", old)
+        await connection.execute("update memories set id = $2 where id = $1", old, new)
 
 
 async def test_every_command_takes_the_end_of_an_id(folklore: CommandLine) -> None:
@@ -90,10 +86,12 @@ async def test_an_old_list_is_not_used(folklore: CommandLine, tmp_path: Path) ->
     assert (await folklore("show", "1")).code == 2
 
 
-async def test_an_end_of_several_ids_lists_the_candidates(folklore: CommandLine, database_url: str) -> None:
+async def test_an_end_of_several_ids_lists_the_candidates(
+    folklore: CommandLine, connection: asyncpg.Connection
+) -> None:
     gate, door = await keep(folklore, "The gate is open."), await keep(folklore, "The door is green.")
     twin = UUID(hex=f"{door.hex[:-6]}{gate.hex[-6:]}")
-    await rename_id(database_url, door, twin)
+    await rename_id(connection, door, twin)
 
     ran = await folklore("forget", gate.hex[-6:], "--yes")
     longer = 7

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,13 +12,19 @@ import pytest
 from tests.commands import CommandLine, answers, command_line  # noqa: F401 - the fixture `folklore`
 
 
-def editor(path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Set $EDITOR to a program that changes the file by a line of Python over its text `t`."""
-    path.write_text(
-        f"import sys, pathlib\np = pathlib.Path(sys.argv[1])\nt = p.read_text()\n{script}\np.write_text(t)\n"
-    )
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", shlex.join([sys.executable, str(path)]))
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`editor(script)`: set $EDITOR to a program that changes the file by a line of Python over its text `t`."""
+
+    def choose(script: str) -> None:
+        path = tmp_path / "e.py"
+        path.write_text(
+            f"import sys, pathlib\np = pathlib.Path(sys.argv[1])\nt = p.read_text()\n{script}\np.write_text(t)\n"
+        )
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.setenv("EDITOR", shlex.join([sys.executable, str(path)]))
+
+    return choose
 
 
 async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLine) -> None:
@@ -43,8 +50,7 @@ async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_
     folklore: CommandLine,
 ) -> None:
     old = await folklore.keep("We release on Fridays.")
-    stored = await folklore.json("store", "We release on Mondays.", "--supersedes", old)
-    new = stored["stored"][0]["id"]
+    new = await folklore.keep("We release on Mondays.", "--supersedes", old)
 
     both = await folklore.done("recall", "release", "--filter", "include_superseded=true")
     forgotten = await folklore.done("forget", new)
@@ -74,15 +80,12 @@ async def test_similar_memories_are_reported(folklore: CommandLine) -> None:
     assert "by tester: The deploy script needs Node 20" in shown
 
 
-async def test_a_memory_is_edited_with_its_fields(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    id_ = await folklore.keep("Teh gate is open.", "--tag", "gate", "--field", "summary=gate", "--field", "priority=2")
+async def test_a_memory_is_edited_with_its_fields(folklore: CommandLine, editor: Callable[[str], None]) -> None:
+    fields = ("summary=gate", "priority=2", "importance=0.9", "confidence=0")
+    id_ = await folklore.keep("Teh gate is open.", "--tag", "gate", *(f"--field={field}" for field in fields))
     editor(
-        tmp_path / "e.py",
-        monkeypatch,
         "t = t.replace('Teh', 'The').replace('- gate', '- gate\\n- open').replace('summary: gate\\n', '')"
-        ".replace('priority: 2', 'priority: 1')",
+        ".replace('priority: 2', 'priority: 1').replace('importance: 0.9', 'importance: 0')",
     )
 
     said = await folklore.done("edit", id_)
@@ -90,27 +93,16 @@ async def test_a_memory_is_edited_with_its_fields(
     (memory,) = (await folklore.json("show", id_))["memories"]
     assert "revision 2" in said
     assert (memory["content"], memory["tags"], memory["priority"]) == ("The gate is open.", ["gate", "open"], 1)
+    assert (memory["importance"], memory["confidence"]) == (0, 0)
     assert "summary" not in memory
-
-
-async def test_an_edit_keeps_a_rating_of_zero(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    id_ = await folklore.keep("Teh gate is open.", "--importance", "0.9", "--field", "confidence=0")
-    editor(tmp_path / "e.py", monkeypatch, "t = t.replace('Teh', 'The').replace('importance: 0.9', 'importance: 0')")
-
-    await folklore.done("edit", id_)
-
-    (memory,) = (await folklore.json("show", id_))["memories"]
-    assert (memory["content"], memory["importance"], memory["confidence"]) == ("The gate is open.", 0, 0)
 
 
 @pytest.mark.parametrize("script", ["", "t = ''", "t = '  \\n'"])
 async def test_a_file_saved_unchanged_or_empty_changes_nothing(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+    folklore: CommandLine, editor: Callable[[str], None], script: str
 ) -> None:
     id_ = await folklore.keep("The gate is open.")
-    editor(tmp_path / "e.py", monkeypatch, script)
+    editor(script)
 
     assert "Nothing was changed" in await folklore.done("edit", id_)
     assert (await folklore.json("edit", id_))["content"] == "The gate is open."
@@ -118,21 +110,21 @@ async def test_a_file_saved_unchanged_or_empty_changes_nothing(
 
 
 async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_file(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folklore: CommandLine, editor: Callable[[str], None], tmp_path: Path
 ) -> None:
     id_ = await folklore.keep("The gate is open.")
     inner = tmp_path / "inner.py"
     inner.write_text(
         "import sys, pathlib\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('open', 'shut'))\n"
     )
-    other_editor = shlex.join([sys.executable, str(inner)])
+    other = shlex.join([sys.executable, str(inner)])
     meanwhile = (
         "import os, subprocess\n"
         f"subprocess.run([{sys.executable!r}, '-m', 'folklore', 'edit', {id_!r}],"
-        f" env=os.environ | {{'EDITOR': {other_editor!r}}}, check=True)\n"
+        f" env=os.environ | {{'EDITOR': {other!r}}}, check=True)\n"
         "t = t.replace('open', 'ajar')"
     )
-    editor(tmp_path / "e.py", monkeypatch, meanwhile)
+    editor(meanwhile)
 
     ran = await folklore("edit", id_)
 
@@ -154,10 +146,10 @@ async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_fi
     ],
 )
 async def test_invalid_fields_change_nothing(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+    folklore: CommandLine, editor: Callable[[str], None], script: str, words: str
 ) -> None:
     id_ = await folklore.keep("The gate is open.")
-    editor(tmp_path / "e.py", monkeypatch, script)
+    editor(script)
 
     ran = await folklore("edit", id_)
 

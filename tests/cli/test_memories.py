@@ -11,8 +11,7 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 
 
 async def test_a_stored_memory_is_recalled_searched_listed_and_shown(folklore: CommandLine) -> None:
-    stored = await folklore.json("store", "We deploy from tags, never from main.", "--tag", "area/deploy")
-    id_ = stored["stored"][0]["id"]
+    id_ = await folklore.keep("We deploy from tags, never from main.", "--tag", "area/deploy")
 
     for command in (["recall", "how do we deploy"], ["search", "deploy"], ["list"], ["show", id_]):
         found = await folklore.json(*command)
@@ -30,9 +29,9 @@ async def test_every_field_can_be_given(folklore: CommandLine) -> None:
         'metadata={"ticket": 12}',
     ]  # fmt: skip
     given = [*sum(options.items(), ()), *sum((("--field", field) for field in fields), ())]
-    stored = await folklore.json("store", "Wir liefern aus.", "--tag", "a", "--tag", "b", *given)
+    id_ = await folklore.keep("Wir liefern aus.", "--tag", "a", "--tag", "b", *given)
 
-    (memory,) = (await folklore.json("show", stored["stored"][0]["id"]))["memories"]
+    (memory,) = (await folklore.json("show", id_))["memories"]
 
     expected = {
         "content": "Wir liefern aus.", "namespace": "team", "summary": "short", "kind": "decision", "tags": ["a", "b"],
@@ -127,7 +126,7 @@ async def test_an_empty_filter_is_refused_and_never_everything(folklore: Command
 
 
 async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folklore: CommandLine) -> None:
-    id_ = str((await folklore.json("store", "The gate is open."))["stored"][0]["id"])
+    id_ = await folklore.keep("The gate is open.")
     await folklore.done("tokens", "create", "--name", "ann", "--owner")
 
     for command in (["history", id_, "-n", ""], ["undo", id_, "-n", ""], ["tokens", "list", "--name", ""],

@@ -43,6 +43,7 @@ from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line
 from tests.memory.auth.test_isolation import as_role, enter, tokens_of
 from tests.person import NOON, Person
+from tests.repositories import repository_of
 from tests.servers import free_port, on_http, serving, watched
 from tests.team import bearer, connected
 from tests.waiting import STUCK
@@ -99,12 +100,7 @@ class Machine:
 
     def clone(self, repository: str) -> Path:
         """Return a clone of a repository on this machine."""
-        folder = self.home / repository
-        folder.mkdir(parents=True)
-        subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
-        remote = f"git@git.example.com:{repository}.git"
-        subprocess.run(["git", "remote", "add", "origin", remote], cwd=folder, check=True)
-        return folder
+        return repository_of(self.home / repository, f"git@git.example.com:{repository}.git")
 
     def kept(self) -> list[str]:
         """Return the files in which tokens are kept here."""

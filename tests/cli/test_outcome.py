@@ -161,38 +161,32 @@ def importing(folklore: CommandLine) -> subprocess.Popen[bytes]:
     )
 
 
-async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
-    folklore: CommandLine, connection: asyncpg.Connection
+CONNECTED = "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'folklore'"
+STORED = "select count(*) from memories"
+
+
+@pytest.mark.parametrize(
+    ("lines", "begun", "count", "said"),
+    [(1, CONNECTED, 1, b""), (2_500, STORED, 1_000, b"Interrupted. What was stored stays; run it again to continue.")],
+)
+async def test_ctrl_c_ends_an_import_with_130_even_while_it_reads_and_says_what_to_do(
+    folklore: CommandLine, connection: asyncpg.Connection, lines: int, begun: str, count: int, said: bytes
 ) -> None:
-    connected = (
-        "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'folklore'"
-    )
     with importing(folklore) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        process.stdin.write(b'{"content": "typed so far"}\n')
+        process.stdin.writelines(b'{"content": "fact %d"}\n' % number for number in range(lines))
         process.stdin.flush()
         async with asyncio.timeout(120):
-            while not await connection.fetchval(connected):
+            while await connection.fetchval(begun) < count:
                 await asyncio.sleep(0.02)
-        await asyncio.sleep(0.2)  # it reads by now; if not, it has to end the same way
+        if begun == CONNECTED:
+            await asyncio.sleep(0.2)  # it reads by now; if not, it has to end the same way
         process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(process.wait, 120) == 130
-        assert b"Traceback" not in process.stderr.read()
-
-
-async def test_an_import_ended_by_ctrl_c_says_what_to_do(folklore: CommandLine, connection: asyncpg.Connection) -> None:
-    with importing(folklore) as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        process.stdin.writelines(b'{"content": "fact %d"}\n' % number for number in range(2_500))
-        process.stdin.flush()
-        async with asyncio.timeout(120):
-            while await connection.fetchval("select count(*) from memories") < 1_000:
-                await asyncio.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        assert await asyncio.to_thread(process.wait, 120) == 130
-        assert b"Interrupted. What was stored stays; run it again to continue." in process.stderr.read()
+        errors = process.stderr.read()
+        assert said in errors
+        assert b"Traceback" not in errors
 
 
 @pytest.mark.parametrize("command", ["db start", "db stop", "db status", "db migrate", "db role", "backup"])

@@ -10,11 +10,10 @@ import pytest
 
 from folklore.app import App
 from folklore.db.database import Database
-from folklore.db.stores.callers.principals import Principals
 from folklore.errors import NotFound
-from folklore.memory.auth.tokens import authenticate
 from folklore.memory.requests import HookRequest, ReviewRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.memory.auth.test_isolation import holder
 from tests.person import NOON, Person
 from tests.terminal import Screen, on_terminal
 
@@ -205,9 +204,7 @@ async def test_a_token_reviews_what_it_may_read(person: Person) -> None:
     await person.keep(NEW, namespace="notes")
     await person.keep(OLD, NEW, namespace="payroll")
     [pair] = (await person.call(ReviewRequest(reason="similar", namespace="payroll"))).items
-    secret = (await person.create_token("alice", "notes:reader")).secret
-    caller, _ = await authenticate(Principals(person.library.database), secret, now=NOON)
-    alice = Person(person.library.view_of(caller.access), caller=caller)
+    alice = await holder(person, "alice", "notes:reader")
 
     found = await alice.call(ReviewRequest(reason="similar", namespace="notes"))
 

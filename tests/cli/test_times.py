@@ -45,8 +45,7 @@ async def test_people_read_distances_programs_iso_times_and_utc_is_an_option(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_TIME_ZONE", "Asia/Tokyo")
-    stored = await folklore.json("store", "The gate is open.", "--occurred-at", "2020-01-02T03:04:05+00:00")
-    id_ = stored["stored"][0]["id"]
+    id_ = await folklore.keep("The gate is open.", "--occurred-at", "2020-01-02T03:04:05+00:00")
 
     (memory,) = (await folklore.json("show", id_))["memories"]
     created = datetime.fromisoformat(memory["created_at"])

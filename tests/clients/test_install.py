@@ -13,6 +13,7 @@ from folklore.cli import main
 from folklore.cli.operate.install import own_command
 from folklore.clients.credentials import read_token
 from folklore.clients.known import CLIENTS, Machine
+from tests.repositories import repository_of
 
 URL = "https://folklore.example.com"
 TOKEN = "fk_abc123"
@@ -58,10 +59,8 @@ def settings(home: Path, name: str, content: str | bytes) -> Path:
 @pytest.fixture(name="repository")
 def a_repository(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with the remote acme/shop; the working directory is a folder of it."""
-    repository = home / "shop"
-    (repository / "src").mkdir(parents=True)
-    for command in (["init", "-q"], ["remote", "add", "origin", "git@example.com:acme/shop.git"]):
-        subprocess.run(["git", "-C", str(repository), *command], check=True)
+    repository = repository_of(home / "shop", "git@example.com:acme/shop.git")
+    (repository / "src").mkdir()
     monkeypatch.chdir(repository / "src")
     return repository
 

@@ -89,7 +89,7 @@ FILES = [
     *(pytest.param(".cursor/mcp.json", text, id=f"json: {name}") for name, text in JSON_FILES.items()),
     *(pytest.param(".codex/config.toml", text, id=f"toml: {name}") for name, text in TOML_FILES.items()),
 ]
-INVALID = {
+INVALID: dict[str, str | bytes] = {
     "truncated": '{"mcpServers": {',
     "no comma": '{"a": 1 "b": 2}',
     "two commas": '{"a": 1,, "b": 2}',
@@ -103,7 +103,10 @@ INVALID = {
     "not a number": '{"a": NaN}',
     "too deep": "[" * 100_000,
     "two documents": '{"mcpServers": {}} {}',
+    "not UTF-8": '{"a": "é"}'.encode("utf-16"),
 }
+INVALID_TOML = ('mcp_servers = { a = { command = "b" } }\n', "a = [\n", "[hooks]\nStop = []\n")
+INLINE_ENTRY = '[mcp_servers]\nfolklore = { command = "/old/folklore", args = ["serve"] }\n'
 CLIENTS = {".cursor/mcp.json": "cursor", ".codex/config.toml": "codex"}
 
 
@@ -153,47 +156,29 @@ def is_one_insertion(before: str, after: str) -> bool:
     return any(before == after[:place] + after[place + more :] for place in range(len(before) + 1))
 
 
-@pytest.mark.parametrize("text", INVALID.values(), ids=INVALID)
-def test_a_file_that_is_not_valid_stays_with_a_clear_error(
-    home: Path, text: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(pytest.param(".cursor/mcp.json", text, id=key) for key, text in INVALID.items()),
+        *((".codex/config.toml", text) for text in (*INVALID_TOML, INLINE_ENTRY)),
+    ],
+)
+def test_a_file_that_cannot_be_edited_stays_with_a_clear_error(
+    home: Path, name: str, text: str | bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = settings(home, ".cursor/mcp.json", text)
+    path = settings(home, name, text)
+    before = path.read_bytes()
 
-    assert main.outcome(["install", "cursor"]) == 2
+    assert main.outcome(["install", CLIENTS[name]]) == 2
     message = capsys.readouterr().err
-    assert main.outcome(["uninstall", "cursor"]) == 0
+    assert main.outcome(["uninstall", CLIENTS[name]]) == (2 if text == INLINE_ENTRY else 0)
 
+    assert isinstance(text, str) or "not UTF-8" in message
     assert str(path) in message
     assert "nothing was changed" in message
 
-    assert path.read_text(encoding="utf-8") == text
+    assert path.read_bytes() == before
     assert [one.name for one in path.parent.iterdir()] == [path.name]
-
-
-def test_a_file_of_another_encoding_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = settings(home, ".cursor/mcp.json", '{"a": "é"}'.encode("utf-16"))
-
-    assert main.outcome(["install", "cursor"]) == 2
-
-    assert "not UTF-8" in capsys.readouterr().err
-    assert path.read_bytes() == '{"a": "é"}'.encode("utf-16")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'mcp_servers = { a = { command = "b" } }\n',
-        "a = [\n",
-        '[mcp_servers]\nfolklore = { command = "/old/folklore", args = ["serve"] }\n',
-        "[hooks]\nStop = []\n",
-    ],
-)
-def test_a_toml_file_that_cannot_be_edited_stays(home: Path, text: str) -> None:
-    path = settings(home, ".codex/config.toml", text)
-
-    assert main.outcome(["install", "codex"]) == 2
-
-    assert path.read_text(encoding="utf-8") == text
 
 
 def test_two_entries_of_the_name_stay(home: Path) -> None:

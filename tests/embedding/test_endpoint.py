@@ -111,13 +111,22 @@ async def test_a_question_is_one_request_of_its_whole_text(service: Recorder) ->
     assert service.bodies == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
 
 
-async def test_a_transient_failure_is_retried_after_the_time_in_retry_after(no_waiting: list[float]) -> None:
-    answers = iter([httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(503), None])
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7),
+        ({"Date": "Mon, 04 May 2026 12:00:00 GMT", "Retry-After": "Mon, 04 May 2026 12:00:03 GMT"}, 3),
+    ],
+)
+async def test_a_transient_failure_is_retried_after_the_time_or_the_date_in_retry_after(
+    no_waiting: list[float], headers: dict[str, str], seconds: float
+) -> None:
+    answers = iter([httpx.Response(429, headers=headers), httpx.Response(503), None])
 
     found = await embedder(lambda request: next(answers) or vectors(request)).embed(["a"])
 
     assert found.shape == (1, 3)
-    assert no_waiting[0] == 7
+    assert no_waiting[0] == seconds
     assert 0 < no_waiting[1] < 2
 
 
@@ -143,9 +152,12 @@ async def test_an_invalid_answer_raises_embedder_unavailable(handler: Handler, r
         await embedder(handler, CHOICE, replace(ADDRESS, api_key="sk-secret")).embed(["a"])
 
 
-async def test_a_permanent_failure_is_not_retried(no_waiting: list[float]) -> None:
-    with pytest.raises(EmbedderUnavailable):
-        await embedder(lambda _: httpx.Response(401)).embed(["a"])
+@pytest.mark.parametrize(("status", "headers"), [(401, {}), (429, {"Retry-After": "3600"})])
+async def test_neither_a_permanent_failure_is_retried_nor_one_whose_retry_is_after_the_timeout(
+    no_waiting: list[float], status: int, headers: dict[str, str]
+) -> None:
+    with pytest.raises(EmbedderUnavailable, match=f"answered {status}"):
+        await embedder(lambda _: httpx.Response(status, headers=headers)).embed(["a"])
 
     assert no_waiting == []
 
@@ -170,24 +182,6 @@ async def test_the_number_of_simultaneous_requests_is_limited() -> None:
 def test_the_openai_provider_needs_an_address_and_a_model() -> None:
     with pytest.raises(ConfigInvalid, match="url and model"):
         configured_embedder(EmbeddingSettings(provider="openai", url="http://x"))
-
-
-async def test_a_date_in_retry_after_is_respected(no_waiting: list[float]) -> None:
-    headers = {"Date": "Mon, 04 May 2026 12:00:00 GMT", "Retry-After": "Mon, 04 May 2026 12:00:03 GMT"}
-    answers = iter([httpx.Response(429, headers=headers), None])
-
-    await embedder(lambda request: next(answers) or vectors(request)).embed(["a"])
-
-    assert no_waiting == [3.0]
-
-
-async def test_a_retry_after_the_timeout_is_not_awaited(no_waiting: list[float]) -> None:
-    busy = embedder(lambda _: httpx.Response(429, headers={"Retry-After": "3600"}))
-
-    with pytest.raises(EmbedderUnavailable, match="answered 429"):
-        await busy.embed(["a"])
-
-    assert no_waiting == []
 
 
 async def test_an_answer_after_the_timeout_is_not_awaited() -> None:

@@ -18,9 +18,9 @@ from starlette.types import Receive, Scope, Send
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.server.serve import bind, run, tls_context, uvicorn_config
-from tests.certificates import Issued, issued
+from tests.certificates import issued
 from tests.person import Person
-from tests.servers import Watched, a_session_of_work, on_http, watched
+from tests.servers import a_session_of_work, on_http, watched
 from tests.team import bearer, library_at
 
 
@@ -31,7 +31,9 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
 ) -> None:
     files = issued(tmp_path / "tls")
     trusting = ssl.create_default_context(cafile=str(files.certificate))
-    async with on_http(with_tls(tmp_path, database_url, files, workers), trusting=trusting) as server:
+    tls = {"http__tls_cert": str(files.certificate), "http__tls_key": str(files.key)}
+    settings = watched(tmp_path, database_url=database_url, http__workers=workers, **tls)
+    async with on_http(settings, trusting=trusting) as server:
         async with (
             httpx2.AsyncClient(verify=trusting, timeout=30) as http,
             Client(streamable_http_client(f"{server.url}/mcp", http_client=http), read_timeout_seconds=30) as client,
@@ -48,16 +50,6 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
 
     assert server.process.returncode == 0
     assert f"https://127.0.0.1:{server.port}" in server.log_text()
-
-
-def with_tls(folder: Path, database_url: str, files: Issued, workers: str) -> Watched:
-    return watched(
-        folder,
-        database_url=database_url,
-        http__workers=workers,
-        http__tls_cert=str(files.certificate),
-        http__tls_key=str(files.key),
-    )
 
 
 def _only(version: ssl.TLSVersion) -> ssl.SSLContext:

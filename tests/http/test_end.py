@@ -120,9 +120,7 @@ async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
-        async with locked(server, connection):
-            calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
-            await until_waiting(connection, 2)
+        async with locked_out(server, connection) as calling:
             await server.end()
         await asyncio.wait_for(asyncio.gather(*calling), 120)
 
@@ -135,9 +133,7 @@ async def test_the_statement_of_a_client_that_disconnects_is_cancelled(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
-        async with locked(server, connection):
-            calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
-            await until_waiting(connection, 2)
+        async with locked_out(server, connection) as calling:
             for call_ in calling:
                 call_.cancel()
             await until_waiting(connection, 0)
@@ -162,13 +158,15 @@ async def storing_one(over: Any, content: str) -> None:
 
 
 @asynccontextmanager
-async def locked(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[None]:
-    """Store one memory, and lock the table within the block."""
+async def locked_out(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Store one memory, and lock the table within the block; two calls wait to store another."""
     async with Client(f"{server.url}/mcp") as client:
         assert not (await client.call_tool("memory_store", {"content": "before"})).is_error
     async with connection.transaction():
         await connection.execute("lock table memories in access exclusive mode")
-        yield
+        calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
+        await until_waiting(connection, 2)
+        yield calling
 
 
 async def test_a_statement_that_exceeds_its_limit_fails_and_the_next_one_succeeds(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -58,10 +59,7 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
         with pytest.raises(MCPError, match="no tool"):
             await assistant.call_tool("marked-tool", {"query": "larks"})
-    after = await scraped(client)
-
-    def more(name: str, **labels: str) -> float:
-        return after(name, **labels) - before(name, **labels)
+    more = partial((await scraped(client)).since, before)
 
     calls = "folklore_tool_calls_total"
     assert more(calls, tool="memory_store", outcome="ok") == 1
@@ -80,24 +78,21 @@ async def test_results_are_counted_by_the_branch_that_found_them(server: HttpSer
     await asked(server, "memory_recall", query="What do ospreys eat?", namespaces=["ospreys"])
     await asked(server, "search_keywords", query="herring", namespaces=["ospreys"])
     await asked(server, "search_keywords", query="ptarmigan", namespaces=["ospreys"])
-    after = await scraped(client)
+    more = partial((await scraped(client)).since, before)
 
-    results = "folklore_recall_results_total"
-    assert after(results, branch="both") - before(results, branch="both") == 1
-    assert after(results, branch="keyword") - before(results, branch="keyword") == 1
-    assert after(results, branch="dense") == before(results, branch="dense")
-    assert after("folklore_recalls_total", found="yes") - before("folklore_recalls_total", found="yes") == 2
-    assert after("folklore_recalls_total", found="no") - before("folklore_recalls_total", found="no") == 1
+    branches = {name: more("folklore_recall_results_total", branch=name) for name in ("both", "keyword", "dense")}
+    assert branches == {"both": 1, "keyword": 1, "dense": 0}
+    assert [more("folklore_recalls_total", found=found) for found in ("yes", "no")] == [2, 1]
 
 
 async def test_batches_are_counted_by_their_size(server: HttpServer, client: httpx.AsyncClient) -> None:
     before = await scraped(client)
     await asked(server, "memory_store", memories=[{"content": f"Batch of {number}."} for number in range(7)])
     await asked(server, "memory_store", content=" ")
-    after = await scraped(client)
+    more = partial((await scraped(client)).since, before)
 
-    assert after("folklore_store_batch_memories_count") - before("folklore_store_batch_memories_count") == 1
-    assert after("folklore_store_batch_memories_sum") - before("folklore_store_batch_memories_sum") == 7
+    assert more("folklore_store_batch_memories_count") == 1
+    assert more("folklore_store_batch_memories_sum") == 7
 
 
 async def test_requests_are_counted_by_route_and_status_and_never_by_path(
@@ -113,11 +108,7 @@ async def test_requests_are_counted_by_route_and_status_and_never_by_path(
     )
     await client.request("PROPFIND", "/mcp")
     after = await scraped(client)
-
-    def more(**labels: str) -> float:
-        name = "folklore_http_requests_total"
-        return after(name, **labels) - before(name, **labels)
-
+    more = partial(after.since, before, "folklore_http_requests_total")
     assert more(method="GET", route="/healthz", status="200") == 1
     assert more(method="GET", route="other", status="404") == 1
     assert more(method="POST", route="/mcp", status="400") == 1

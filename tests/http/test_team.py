@@ -18,7 +18,7 @@ from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
-from tests.servers import on_http, serving, watched
+from tests.servers import free_port, on_http, serving, watched
 from tests.team import Team, bearer, called, library_at, refused, root
 from tests.waiting import STUCK
 from tests.wire import MCP, message
@@ -362,8 +362,6 @@ async def test_a_read_only_server_writes_no_denials(
 async def test_without_the_database_every_call_fails_as_unavailable_and_shows_no_address(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from tests.servers import free_port
-
     settings = watched(tmp_path_factory.mktemp("away"), database_url=f"postgresql://x@127.0.0.1:{free_port()}/none")
     secret = with_checksum("A" * 43)
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
@@ -478,8 +476,6 @@ async def test_the_options_server_and_token_are_accepted_in_any_place(team: Team
 
 
 async def test_a_server_that_cannot_be_reached_is_a_clear_error(folklore: CommandLine) -> None:
-    from tests.servers import free_port
-
     ran = await folklore("--server", f"http://127.0.0.1:{free_port()}", "recall", "x")
     assert (ran.code, "cannot be reached" in ran.err) == (3, True)
     ran = await folklore("--server", "127.0.0.1:1", "recall", "x")

@@ -56,11 +56,15 @@ async def test_similar_memories_are_summarised_in_a_reflection(
         "- In transaction mode PgBouncer loses the prepared statements of asyncpg.",
         "- PgBouncer in transaction mode loses prepared statements of asyncpg.",
     ]
-    links = await connection.fetch("select to_id from relations where from_id = $1", reflection["id"])
-    assert {row["to_id"] for row in links} == set(members)
+    assert await members_of(connection, reflection) == set(members)
     assert reflection["author"] == "folklore"
     found = await person.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
     assert [result.memory.id for result in found.memories] == [reflection["id"]]
+
+
+async def members_of(connection: asyncpg.Connection, reflection: asyncpg.Record) -> set[UUID]:
+    rows = await connection.fetch("select to_id from relations where from_id = $1", reflection["id"])
+    return {row["to_id"] for row in rows}
 
 
 async def keys(connection: asyncpg.Connection) -> list[str]:
@@ -116,7 +120,7 @@ async def test_a_reflection_is_hidden_when_a_member_changes_and_withdrawn_by_the
     await connection.execute("delete from jobs")
     assert (await jobs("consolidation"))["withdrawn"] == 1
     for row in await reflections(connection):
-        stale = members[0] in await _members(connection, row["id"]) and "other way round" not in row["content"]
+        stale = members[0] in await members_of(connection, row) and "other way round" not in row["content"]
         assert not stale, "a new one quotes the present texts"
 
 
@@ -232,11 +236,6 @@ async def test_a_stated_memory_of_kind_reflection_is_a_memory_like_any_other(
     assert await jobs("consolidation") == {"considered": 1}
     assert contents(await person.recall("thoughts")) == ["My own thoughts"]
     assert await field_of(connection, id_, "trust") == "stated"
-
-
-async def _members(connection: asyncpg.Connection, reflection: UUID) -> set[UUID]:
-    rows = await connection.fetch("select to_id from relations where from_id = $1", reflection)
-    return {row["to_id"] for row in rows}
 
 
 async def sources_of(jobs: BackgroundJobs) -> tuple[NamespaceInfo, Sources]:

@@ -222,11 +222,7 @@ async def test_hostile_names_are_text(team: Team) -> None:
     for page in pages:
         assert "<script>alert" not in page.text
         assert "<img" not in page.text
-    assert name in texts_of_cells(pages[0])
-
-
-def texts_of_cells(page: httpx.Response) -> str:
-    return unescape(page.text)
+    assert name in unescape(pages[0].text)
 
 
 # Operate

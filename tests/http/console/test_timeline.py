@@ -347,10 +347,13 @@ async def test_the_filters_of_the_page_hold_for_its_stream(
     assert id_ != other
 
 
-async def test_a_stream_ends_when_its_token_is_revoked(team: Team, harbour: str, payroll: str) -> None:
+@pytest.mark.parametrize("signed_out", [False, True])
+async def test_a_stream_ends_with_its_token_and_with_its_session(
+    team: Team, harbour: str, payroll: str, signed_out: bool
+) -> None:
     created = await team.token("dora", f"{harbour}:reader", f"{payroll}:reader")
     async with visiting(team.url, created.secret) as dora, live(dora) as stream:
-        await team.revoke(created)
+        await (dora.post("/sign-out") if signed_out else team.revoke(created))
         await team.keep("Too late for dora.", namespace=harbour)
         async with asyncio.timeout(STUCK):
             name, _, rows = await stream.events.get()
@@ -368,17 +371,6 @@ async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(te
             await asyncio.sleep(0.1)
         await team.revoke(created)
         name, _, _ = await stream.events.get()
-
-    assert name == "end"
-
-
-async def test_a_stream_ends_when_its_session_ends(team: Team, harbour: str) -> None:
-    async with team.visitor("dora", f"{harbour}:reader") as dora, live(dora) as stream:
-        await dora.post("/sign-out")
-        await team.keep("Too late for dora.", namespace=harbour)
-        async with asyncio.timeout(STUCK):
-            name, _, _ = await stream.events.get()
-            await stream.ended.wait()
 
     assert name == "end"
 

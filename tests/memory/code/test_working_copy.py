@@ -16,7 +16,7 @@ from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, Tied, WorkingCopy
 from folklore.model import Stale
 from folklore.text.paths import is_inside, plain_path
-from tests.repositories import Repository, empty_repository, git_without_settings, new_repository  # noqa: F401
+from tests.repositories import Repository, git_without_settings, new_repository  # noqa: F401
 from tests.waiting import STUCK
 
 CODE = {"src/a.py": "a = 1\n", "src/b.py": "b = 1\nprint(b)\nprint(b + 1)\n", "docs/x.md": "x\n"}
@@ -26,6 +26,13 @@ CODE = {"src/a.py": "a = 1\n", "src/b.py": "b = 1\nprint(b)\nprint(b + 1)\n", "d
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give git more time than an answer would: a test machine may be busy."""
     monkeypatch.setattr(module, "_SECONDS", 20.0)
+
+
+@pytest.fixture
+def repository(user_of_git: None, tmp_path: Path) -> Repository:
+    made = new_repository(tmp_path / "shop")
+    made.commit(CODE)
+    return made
 
 
 def copy_of(repository: Repository, folder: str = "") -> WorkingCopy:
@@ -79,7 +86,6 @@ def test_a_plain_path_stays_as_it_is(text: str) -> None:
 
 
 def test_paths_are_relative_to_the_root_of_the_repository(repository: Repository, tmp_path: Path) -> None:
-    repository.commit(CODE)
     link = tmp_path / "link"
     link.symlink_to(repository.root)
     here, below = copy_of(repository), copy_of(repository, "src")
@@ -114,7 +120,7 @@ def test_outside_a_repository_paths_are_only_written_alike(user_of_git: None, tm
 
 
 def test_the_present_commit_and_contents_are_kept_where_none_are_given(repository: Repository) -> None:
-    head = repository.commit(CODE)
+    head = repository.head
     committed = repository.git("rev-parse", "HEAD:src/a.py")
     copy = copy_of(repository)
 
@@ -127,7 +133,7 @@ def test_the_present_commit_and_contents_are_kept_where_none_are_given(repositor
 
 
 def test_a_commit_is_resolved_to_its_full_hash_and_contents(repository: Repository) -> None:
-    first = repository.commit(CODE)
+    first = repository.head
     second = repository.commit({"src/a.py": "a = 2\n"})
     repository.git("tag", "v1", first)
     copy = copy_of(repository)
@@ -142,7 +148,6 @@ def test_a_commit_is_resolved_to_its_full_hash_and_contents(repository: Reposito
 
 
 def test_a_file_that_changed_is_stale_since_the_first_change(repository: Repository) -> None:
-    repository.commit(CODE)
     anchor, folder = tie(repository, "src/a.py", "docs/x.md"), tie(repository, "src", ".")
     repository.commit({"src/b.py": "b = 2\n"})
     assert mark(repository, anchor) is None
@@ -155,7 +160,6 @@ def test_a_file_that_changed_is_stale_since_the_first_change(repository: Reposit
 
 
 def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about(repository: Repository) -> None:
-    repository.commit(CODE)
     clean = tie(repository, "src/a.py")
     repository.write("src/a.py", "a = 2\n")
     dirty = tie(repository, "src/a.py")
@@ -170,7 +174,6 @@ def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about
 
 def test_the_commit_of_work_in_progress_makes_nothing_stale(repository: Repository) -> None:
     """Formatters change a file between the store of a memory and the commit."""
-    repository.commit(CODE)
     repository.write("src/a.py", "a=2\n")
     repository.write("new.py", "n=1\n")
     anchors = tie(repository, "src/a.py"), tie(repository, "new.py")
@@ -183,7 +186,6 @@ def test_the_commit_of_work_in_progress_makes_nothing_stale(repository: Reposito
 
 
 def test_a_change_that_was_taken_back_makes_nothing_stale(repository: Repository) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     repository.commit({"src/a.py": "a = 2\n"})
     repository.commit({"src/a.py": CODE["src/a.py"]})
@@ -192,7 +194,6 @@ def test_a_change_that_was_taken_back_makes_nothing_stale(repository: Repository
 
 
 def test_a_file_that_vanished_or_moved_is_stale(repository: Repository) -> None:
-    repository.commit(CODE)
     gone, moved, folder = tie(repository, "src/a.py"), tie(repository, "src/b.py"), tie(repository, "docs")
     removed = repository.commit({"src/a.py": None})
     repository.git("mv", "src/b.py", "src/c é.py")
@@ -212,7 +213,6 @@ def test_a_squash_a_rebase_and_a_merge_make_nothing_stale_but_what_they_change(
     repository: Repository, tmp_path: Path
 ) -> None:
     """A colleague's clone never has the commit of a branch that was squashed."""
-    repository.commit(CODE)
     repository.git("checkout", "--quiet", "-b", "feature")
     repository.commit({"src/a.py": "a = 2\n"})
     anchor = tie(repository, "src/a.py")
@@ -236,7 +236,6 @@ def test_a_squash_a_rebase_and_a_merge_make_nothing_stale_but_what_they_change(
 
 def test_a_change_that_arrives_by_a_pull_or_a_merge_is_dated_by_its_arrival(repository: Repository) -> None:
     """It may be older than the memory."""
-    repository.commit(CODE)
     repository.git("checkout", "--quiet", "-b", "feature")
     repository.commit({"src/a.py": "a = 2\n"})
     repository.git("checkout", "--quiet", "main")
@@ -258,7 +257,7 @@ def test_a_change_that_arrives_by_a_pull_or_a_merge_is_dated_by_its_arrival(repo
 
 
 def test_a_checkout_of_before_the_memory_marks_nothing(repository: Repository) -> None:
-    old = repository.commit(CODE)
+    old = repository.head
     repository.commit({"src/a.py": "a = 2\n", "late.py": "x\n"})
     anchors = tie(repository, "src/a.py"), tie(repository, "late.py")
 
@@ -268,7 +267,6 @@ def test_a_checkout_of_before_the_memory_marks_nothing(repository: Repository) -
 
 
 def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(repository: Repository) -> None:
-    repository.commit(CODE)
     before = Anchor("shop", ("src/a.py", "never.py"), None, (), repository.at + timedelta(minutes=1))
     changed = repository.commit({"src/a.py": "a = 2\n"})
     after = Anchor("shop", ("src/a.py",), "f" * 40, (), repository.at + timedelta(minutes=1))
@@ -279,7 +277,6 @@ def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(reposi
 
 
 def test_memories_of_several_commits_are_compared_each_with_its_own(repository: Repository) -> None:
-    repository.commit(CODE)
     anchors, changes = [], []
     for number in range(2, 6):
         anchors.append(tie(repository, "src/a.py"))
@@ -290,7 +287,6 @@ def test_memories_of_several_commits_are_compared_each_with_its_own(repository: 
 
 
 def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(repository: Repository) -> None:
-    repository.commit(CODE)
     repository.git("checkout", "--quiet", "-b", "side")
     side = repository.commit({"src/a.py": "a = 9\n"})
     repository.git("checkout", "--quiet", "main")
@@ -304,7 +300,6 @@ def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(reposit
 
 
 def test_another_namespace_is_not_marked(repository: Repository) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     repository.commit({"src/a.py": "a = 2\n"})
 
@@ -365,7 +360,6 @@ def test_nothing_that_a_repository_configures_is_run(repository: Repository, tmp
 
 
 def test_a_missing_object_of_a_partial_clone_is_not_fetched(repository: Repository, tmp_path: Path) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py", "src/b.py")
     repository.git("mv", "src/b.py", "src/c.py")
     repository.commit({"src/a.py": "a = 2\n"})
@@ -383,7 +377,6 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(repository: Reposito
 
 
 def test_a_shallow_clone_marks_what_differs_and_nothing_else(repository: Repository, tmp_path: Path) -> None:
-    repository.commit(CODE)
     anchors = tie(repository, "src/a.py"), tie(repository, "src/b.py")
     repository.commit({"src/a.py": "a = 2\n"})
     clone = repository.clone(tmp_path / "clone", "--depth", "1")
@@ -398,7 +391,6 @@ def test_a_worktree_and_a_submodule_are_compared_by_their_own_history(repository
     inner = new_repository(tmp_path / "inner")
     inner.commit({"lib.py": "1\n"})
     repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", f"file://{inner.root}", "vendor")
-    repository.commit(CODE)
     anchor, within = tie(repository, "src/a.py", "vendor"), tie(repository, "vendor/lib.py")
     repository.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     side = Repository(tmp_path / "side", repository.at)
@@ -449,7 +441,6 @@ def test_a_repository_without_a_commit_keeps_contents_alone(user_of_git: None, t
 async def test_without_git_nothing_is_marked_and_nothing_fails(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     known = copy_of(repository)
     assert known.found
@@ -475,7 +466,6 @@ def slowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_an_answer_does_not_wait_for_a_slow_git_whose_marks_a_later_one_has(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     repository.commit({"src/a.py": "a = 2\n"})
     copy = copy_of(repository)
@@ -497,7 +487,6 @@ async def test_an_answer_does_not_wait_for_a_slow_git_whose_marks_a_later_one_ha
 async def test_a_git_that_fails_is_left_alone_for_a_while(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     copy = copy_of(repository)
     assert copy.found

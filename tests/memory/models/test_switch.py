@@ -91,6 +91,12 @@ class World:
         request = RequestContext(context, Caller("tester"), NOON, clock=lambda: NOON)
         return ModelSwitch(request, Pace(**{"batch": 4, "patience": 0.0} | options))
 
+    async def interrupted(self, after: int) -> None:
+        """Switch to a model whose service fails after so many texts."""
+        self.services["new"].fail_after = after
+        with pytest.raises(EmbedderUnavailable):
+            await self.switch_to("new")
+
     async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> SwitchResult:
         library = self.server().library
         await library.find_namespaces([])
@@ -149,9 +155,7 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
 
 
 async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: World) -> None:
-    world.services["new"].fail_after = 6
-    with pytest.raises(EmbedderUnavailable):
-        await world.switch_to("new")
+    await world.interrupted(after=6)
 
     running = world.server()
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
@@ -161,9 +165,7 @@ async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: Worl
 async def test_an_interrupted_switch_continues_where_it_stopped(world: World) -> None:
     new = world.services["new"]
     for stop in (4, 8):  # each run fails after one batch of four
-        new.fail_after = stop
-        with pytest.raises(EmbedderUnavailable):
-            await world.switch_to("new")
+        await world.interrupted(after=stop)
     new.fail_after = None
 
     done = await world.switch_to("new")
@@ -176,9 +178,7 @@ async def test_an_interrupted_switch_continues_where_it_stopped(world: World) ->
 
 async def test_a_switch_to_a_third_model_is_refused_during_a_switch(world: World) -> None:
     world.services["third"] = ByWord(name="third", salt=3)
-    world.services["new"].fail_after = 4
-    with pytest.raises(EmbedderUnavailable):
-        await world.switch_to("new")
+    await world.interrupted(after=4)
 
     with pytest.raises(Conflict, match="being filled"):
         await world.switch_to("third")
@@ -312,9 +312,7 @@ async def test_a_recall_reads_the_active_model_without_a_statement_of_its_own(wo
 
 
 async def test_coverage_is_counted_for_each_model(world: World) -> None:
-    world.services["new"].fail_after = 5
-    with pytest.raises(EmbedderUnavailable):
-        await world.switch_to("new")
+    await world.interrupted(after=5)
 
     models, held = await model_coverage(world.server().library)
 

@@ -33,15 +33,11 @@ CAT = FACTS[1]
 
 
 @asynccontextmanager
-async def locked(database_url: str, table: str) -> AsyncIterator[None]:
+async def locked(connection: asyncpg.Connection, table: str) -> AsyncIterator[None]:
     """Hold an exclusive lock on a table by another connection."""
-    connection = await asyncpg.connect(database_url)
-    try:
-        async with connection.transaction():
-            await connection.execute(f"lock table {table} in access exclusive mode")
-            yield
-    finally:
-        await connection.close()
+    async with connection.transaction():
+        await connection.execute(f"lock table {table} in access exclusive mode")
+        yield
 
 
 @pytest.fixture
@@ -58,13 +54,13 @@ def failing(answer: Answer) -> list[str]:
 @pytest.mark.parametrize("filters", [Filters(), Filters(author="tester")])
 @pytest.mark.parametrize(("table", "branch"), [("embeddings", "dense"), ("postings", "keyword")])
 async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
-    keeper: Person, database_url: str, table: str, branch: str, filters: Filters, *, asked_before: bool
+    keeper: Person, connection: asyncpg.Connection, table: str, branch: str, filters: Filters, *, asked_before: bool
 ) -> None:
     await keeper.recall("the cat of the office" if asked_before else "warm", filters=filters)
     if not asked_before:
         keeper.library.statistics.pieces.clear()
 
-    async with locked(database_url, table):
+    async with locked(connection, table):
         answer = await keeper.recall("the cat of the office", filters=filters)
 
     assert contents(answer)[0] == CAT
@@ -84,24 +80,28 @@ async def test_a_search_whose_terms_cannot_be_read_is_an_error_and_no_empty_answ
 
 
 @pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])
-async def test_a_search_by_keyword_reads_no_embeddings(keeper: Person, database_url: str, query: str) -> None:
-    async with locked(database_url, "embeddings"):
+async def test_a_search_by_keyword_reads_no_embeddings(
+    keeper: Person, connection: asyncpg.Connection, query: str
+) -> None:
+    async with locked(connection, "embeddings"):
         answer = await keeper.search(query)
 
     assert contents(answer) == [CAT]
     assert answer.degraded == ()
 
 
-async def test_a_search_by_keyword_fails_while_its_table_is_locked(keeper: Person, database_url: str) -> None:
-    async with locked(database_url, "postings"):
+async def test_a_search_by_keyword_fails_while_its_table_is_locked(
+    keeper: Person, connection: asyncpg.Connection
+) -> None:
+    async with locked(connection, "postings"):
         with pytest.raises(Unavailable, match="locked"):
             await keeper.search("office cat")
 
 
 async def test_a_lock_that_comes_after_the_branches_leaves_their_results(
-    keeper: Person, database_url: str, monkeypatch: pytest.MonkeyPatch
+    keeper: Person, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = locked(database_url, "embeddings")
+    held = locked(connection, "embeddings")
     candidates = type(keeper.library.statements).candidates
 
     async def later(self: Any, scope: Any, query: Any) -> Any:
@@ -120,13 +120,13 @@ async def test_a_lock_that_comes_after_the_branches_leaves_their_results(
 
 
 async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leaves_the_results(
-    keeper: Person, database_url: str, monkeypatch: pytest.MonkeyPatch
+    keeper: Person, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = [
         Draft(f"{said} {day}", session=f"day {day}") for day in range(6) for said in ("Hello", "A cat came on day")
     ]
     await keeper.keep(*turns)
-    held = locked(database_url, "embeddings")
+    held = locked(connection, "embeddings")
     candidates, reads = type(keeper.library.statements).candidates, list[bool]()
 
     async def later(self: Any, scope: Any, query: Any) -> Any:
@@ -185,13 +185,15 @@ async def test_a_slow_statement_that_waits_for_no_lock_goes_on(
     assert looked == [False, False]
 
 
-async def test_the_connection_of_a_cancelled_statement_is_used_again(database_url: str, embedder: Embedder) -> None:
+async def test_the_connection_of_a_cancelled_statement_is_used_again(
+    database_url: str, connection: asyncpg.Connection, embedder: Embedder
+) -> None:
     database = Database(database_url, PoolLimits(minimum=0, maximum=2))
     await database.open()
     person = Person(MemoryContext.of(database, embedder))
     await person.keep(*FACTS)
 
-    async with locked(database_url, "embeddings"):
+    async with locked(connection, "embeddings"):
         answers = await asyncio.gather(*(person.recall("the cat of the office") for _ in range(4)))
     after = await person.recall("the cat of the office")
     await database.close()
@@ -200,19 +202,23 @@ async def test_the_connection_of_a_cancelled_statement_is_used_again(database_ur
     assert failing(after) == []
 
 
-async def test_a_recall_with_a_token_answers_while_a_table_is_locked(keeper: Person, database_url: str) -> None:
+async def test_a_recall_with_a_token_answers_while_a_table_is_locked(
+    keeper: Person, connection: asyncpg.Connection
+) -> None:
     alice = await holder(keeper, "alice", "notes:reader")
     await alice.recall("the cat of the office")
 
-    async with locked(database_url, "embeddings"):
+    async with locked(connection, "embeddings"):
         answer = await alice.recall("the cat of the office")
 
     assert contents(answer)[0] == CAT
     assert failing(answer) == ["dense"]
 
 
-async def test_the_status_counts_memories_while_embeddings_are_locked(keeper: Person, database_url: str) -> None:
-    async with locked(database_url, "embeddings"):
+async def test_the_status_counts_memories_while_embeddings_are_locked(
+    keeper: Person, connection: asyncpg.Connection
+) -> None:
+    async with locked(connection, "embeddings"):
         status = await keeper.call(StatusRequest())
 
     assert [item.memories for item in status.namespaces] == [len(FACTS)]

@@ -47,6 +47,17 @@ async def filled(person: Person, others: int = 5) -> Person:
     return replace(person, project="shop")
 
 
+@pytest.fixture
+async def shop(person: Person) -> Person:
+    return await filled(person)
+
+
+@pytest.fixture
+async def harbour(shop: Person) -> None:
+    """A namespace that alone knows of the gate."""
+    await shop.keep(GATE, namespace="harbour")
+
+
 async def asked(person: Person, query: str, **given: Any) -> Answer:
     return await person.call(RecallRequest(query=query, **given))
 
@@ -69,10 +80,7 @@ async def test_a_project_is_answered_exactly_as_if_nothing_else_existed(person: 
     assert all(before)
 
 
-async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marked(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marked(shop: Person, harbour: None) -> None:
     answer = await asked(shop, ABOUT_GATE)
 
     assert elsewhere(answer) == [GATE]
@@ -85,8 +93,9 @@ async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marke
     assert not any("elsewhere" in memory for memory in shown[:-1])
 
 
-async def test_a_question_that_the_project_answers_as_well_brings_nothing_from_elsewhere(person: Person) -> None:
-    shop = await filled(person)
+async def test_a_question_that_the_project_answers_as_well_brings_nothing_from_elsewhere(
+    shop: Person, person: Person
+) -> None:
     await person.keep(*SHOP, GATE, namespace="copy")
 
     for query in QUESTIONS:
@@ -95,8 +104,7 @@ async def test_a_question_that_the_project_answers_as_well_brings_nothing_from_e
         assert elsewhere(answer) == []
 
 
-async def test_at_most_three_results_are_from_elsewhere_within_the_limit(person: Person) -> None:
-    shop = await filled(person)
+async def test_at_most_three_results_are_from_elsewhere_within_the_limit(shop: Person, person: Person) -> None:
     gates = [GATE.replace("Monday", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")]
     await person.keep(*gates, namespace="harbour")
 
@@ -106,8 +114,7 @@ async def test_at_most_three_results_are_from_elsewhere_within_the_limit(person:
     assert {limit: len(elsewhere(answer)) for limit, answer in counts.items()} == {1: 0, 2: 1, 4: 2, 6: 3, 10: 3}
 
 
-async def test_shared_namespaces_are_searched_with_the_project_in_every_project(person: Person) -> None:
-    shop = await filled(person)
+async def test_shared_namespaces_are_searched_with_the_project_in_every_project(shop: Person, person: Person) -> None:
     await person.keep(GATE, namespace="rules")
     await person.call(ShareNamespaceRequest(name="rules"))
 
@@ -120,10 +127,9 @@ async def test_shared_namespaces_are_searched_with_the_project_in_every_project(
     assert elsewhere(await asked(shop, ABOUT_GATE)) == [GATE]
 
 
-async def test_names_ask_those_namespaces_only_and_an_asterisk_asks_all(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_names_ask_those_namespaces_only_and_an_asterisk_asks_all(
+    shop: Person, person: Person, harbour: None
+) -> None:
     named = await asked(shop, ABOUT_GATE, namespaces=("team-0", "shop"))
     every = await asked(shop, ABOUT_GATE, namespaces=("*",))
 
@@ -143,10 +149,7 @@ def test_an_empty_list_of_namespaces_is_an_error_that_says_what_to_give(request_
         ForgetRequest(namespaces=[])
 
 
-async def test_a_search_for_words_has_the_same_default(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_a_search_for_words_has_the_same_default(shop: Person, harbour: None) -> None:
     here = await shop.call(SearchRequest(query="basket"))
     there = await shop.call(SearchRequest(query="watchman"))
 
@@ -187,8 +190,9 @@ async def test_outside_a_repository_all_are_searched_until_default_holds_memorie
     assert {result.memory.namespace for result in (await asked(outside, "cold attic")).memories} == {"default"}
 
 
-async def test_several_questions_of_a_project_share_the_places_for_results_from_elsewhere(person: Person) -> None:
-    shop = await filled(person)
+async def test_several_questions_of_a_project_share_the_places_for_results_from_elsewhere(
+    shop: Person, person: Person
+) -> None:
     gates = [GATE.replace("Monday", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")]
     await person.keep(*gates, namespace="harbour")
 
@@ -199,10 +203,7 @@ async def test_several_questions_of_a_project_share_the_places_for_results_from_
     assert contents(first)[0] == SHOP[0]
 
 
-async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(shop: Person, harbour: None) -> None:
     first = await asked(shop, ABOUT_GATE, limit=2)
     pages, cursor = [first], first.cursor
     while cursor is not None:
@@ -219,10 +220,7 @@ async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(person
         await asked(replace(shop, project="team-0"), ABOUT_GATE, limit=2, cursor=first.cursor)
 
 
-async def test_results_from_elsewhere_fit_into_the_token_budget(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_results_from_elsewhere_fit_into_the_token_budget(shop: Person, harbour: None) -> None:
     answer = await asked(shop, ABOUT_GATE, max_tokens=150)
 
     assert elsewhere(answer) == [GATE]
@@ -231,17 +229,12 @@ async def test_results_from_elsewhere_fit_into_the_token_budget(person: Person) 
     assert sum(30 + len(text) / 4 for text in contents(answer)) <= 170
 
 
-async def test_an_order_by_time_keeps_results_from_elsewhere_last(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_an_order_by_time_keeps_results_from_elsewhere_last(shop: Person, harbour: None) -> None:
     for sort in ("time_asc", "time_desc"):
         assert contents(await asked(shop, ABOUT_GATE, sort=sort))[-1] == GATE
 
 
-async def test_an_explanation_says_what_was_needed_of_others(person: Person) -> None:
-    shop = await filled(person)
-
+async def test_an_explanation_says_what_was_needed_of_others(shop: Person) -> None:
     explained = (await asked(shop, QUESTIONS[0], explain=True)).explain
 
     assert explained is not None
@@ -302,9 +295,8 @@ class Failing(RecallStatements):
 
 
 async def test_an_answer_of_the_project_stands_when_the_others_fail(
-    person: Person, library: MemoryContext, database: Database
+    shop: Person, library: MemoryContext, database: Database
 ) -> None:
-    shop = await filled(person)
     whole = await asked(shop, QUESTIONS[0])
     [space] = await library.find_namespaces(["shop"])
     failing = replace(library)
@@ -347,8 +339,5 @@ async def test_a_namespace_is_shared_and_unshared_on_the_command_line(folklore: 
     assert (await folklore("namespaces", "share", "rule")).code == 4
 
 
-async def test_filters_hold_elsewhere_too(person: Person) -> None:
-    shop = await filled(person)
-    await person.keep(GATE, namespace="harbour")
-
+async def test_filters_hold_elsewhere_too(shop: Person, harbour: None) -> None:
     assert elsewhere(await asked(shop, ABOUT_GATE, filters=FiltersRequest(kinds=("bug",)))) == []

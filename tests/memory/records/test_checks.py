@@ -74,10 +74,7 @@ def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
     return list(valid.drafts.values())
 
 
-refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
-
-
-@refused
+@pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
 def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
         check_batch([replace(GOOD, **wrong)], now=NOON, single=True)

@@ -126,12 +126,17 @@ async def test_a_text_that_occurs_twice_in_a_batch_is_stored_once(
     assert await count(connection) == 2
 
 
-async def test_the_same_text_in_two_namespaces_is_two_memories(person: Person, connection: asyncpg.Connection) -> None:
-    [here] = await person.keep("shared")
-    [there] = await person.keep("shared", namespace="elsewhere")
+async def test_texts_keys_and_positions_are_those_of_a_namespace(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    shared = Draft("shared", session="s")
+    here = await person.keep(shared, Draft("one", idempotency_key="k"))
+    there = await person.keep(shared, Draft("two", idempotency_key="k"), namespace="elsewhere")
 
-    assert here != there
-    assert await count(connection) == 2
+    assert not {*here} & {*there}
+    assert await count(connection) == 4
+    rows = await connection.fetch("select position from memories where session = 's'")
+    assert [row["position"] for row in rows] == [0, 0]
 
 
 async def test_results_are_in_the_order_of_the_drafts(person: Person) -> None:
@@ -258,13 +263,6 @@ async def test_erasing_a_memory_erases_its_idempotency_keys(person: Person, conn
     assert await count(connection, "idempotency_keys") == 0
 
 
-async def test_an_idempotency_key_is_valid_within_its_namespace(person: Person) -> None:
-    [here] = await person.keep(Draft("one", idempotency_key="k"))
-    [there] = await person.keep(Draft("two", idempotency_key="k"), namespace="elsewhere")
-
-    assert here != there
-
-
 async def test_an_idempotency_key_that_occurs_twice_in_a_batch_makes_one_memory(
     person: Person, connection: asyncpg.Connection
 ) -> None:
@@ -291,15 +289,6 @@ async def test_positions_continue_their_session(person: Person, connection: asyn
         ("s", 0, "one"), ("s", 1, "two"), ("s", 2, "three"), ("s", 3, "four"), ("t", 0, "x"), ("t", 1, "y"),
     ]  # fmt: skip
     assert await connection.fetchval("select position from memories where content = 'apart'") is None
-
-
-async def test_sessions_of_other_namespaces_have_their_own_positions(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    await person.keep(Draft("one", session="s"))
-    await person.keep(Draft("two", session="s"), namespace="elsewhere")
-
-    assert [row["position"] for row in await connection.fetch("select position from memories")] == [0, 0]
 
 
 async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: MemoryContext) -> None:

@@ -13,13 +13,7 @@ from mcp import Client
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.records import records_of
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-
-
-async def _contents(folklore: CommandLine) -> dict[str, dict[str, Any]]:
-    file = Path(folklore.environment["FOLKLORE_HOME"]).parent / "exported.jsonl"
-    await folklore.done("export", file)
-    lines = map(json.loads, file.read_text().splitlines()[1:])
-    return {line["content"]: line for line in lines if line["type"] == "memory"}
+from tests.memory.transfer.test_import_claude import exported
 
 
 async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too(
@@ -41,7 +35,7 @@ async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too
 
     first = await folklore("import", file, "--format", "mcp-memory-json", "--json")
     again = await folklore("import", file, "--format", "mcp-memory-json", "--json")
-    found = await _contents(folklore)
+    found = await exported(folklore)
 
     assert (first.json["stored"], first.json["relations"], first.json["failed"]) == (5, 1, 2)
     assert [failure["line"] for failure in first.json["failures"]] == [4, 5]
@@ -88,7 +82,7 @@ async def test_mem0_records_are_imported_from_every_shape_of_export(
 
     ran = await folklore("import", file, "--json")
     again = await folklore("import", file, "--format", "mem0", "--json")
-    found = await _contents(folklore)
+    found = await exported(folklore)
 
     failed = 1 if shape == "lines" else 2
     assert (ran.json["format"], ran.json["stored"], ran.json["failed"]) == ("mem0", 2, failed)
@@ -113,7 +107,7 @@ async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: Com
 
     report = await folklore.json("import", file)
     assert (report["format"], report["stored"]) == ("mcp-memory-service", 1)
-    kept = (await _contents(folklore))["We deploy on Fridays"]
+    kept = (await exported(folklore))["We deploy on Fridays"]
 
     assert (kept["kind"], kept["tags"]) == ("decision", ["deploy", "source:laptop"])
     assert kept["created_at"].startswith("2023-11-14T22:13:20.5")
@@ -136,7 +130,7 @@ def pages(tmp_path: Path) -> Path:
 
 async def test_pages_are_imported_section_by_section(folklore: CommandLine, pages: Path) -> None:
     report = await folklore.json("import", pages, "--format", "markdown")
-    found = await _contents(folklore)
+    found = await exported(folklore)
 
     assert report["stored"] == 4
     assert set(found) == {
@@ -163,7 +157,7 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
 
     report = await folklore.json("import", root, "--format", "markdown", "--dry-run")
     printed = await folklore.done("import", root, "--format", "markdown")
-    found = await _contents(folklore)
+    found = await exported(folklore)
 
     assert report["ignored_fields"] == {
         "front matter": 2, "front matter: date": 2, "front matter: kind": 2, "front matter: layout": 2,
@@ -180,13 +174,13 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
 
 async def test_importing_an_edited_page_changes_only_the_edited_section(folklore: CommandLine, pages: Path) -> None:
     await folklore.done("import", pages, "--format", "markdown")
-    before = await _contents(folklore)
+    before = await exported(folklore)
     page = pages / "ops" / "deploy.md"
     page.write_text(page.read_text().replace("make deploy", "make ship"))
 
     dry = await folklore.json("import", pages, "--format", "markdown", "--dry-run")
     report = await folklore.json("import", pages, "--format", "markdown")
-    after = await _contents(folklore)
+    after = await exported(folklore)
 
     for counts in (dry, report):
         assert (counts["stored"], counts["overwritten"], counts["duplicates"]) == (0, 1, 3)
@@ -202,7 +196,7 @@ async def test_a_page_that_is_not_utf_8_fails_alone(folklore: CommandLine, pages
 
     assert (ran.code, ran.json["stored"], ran.json["failed"]) == (1, 4, 1)
     assert "latin.md: is not UTF-8" in ran.json["failures"][0]["message"]
-    assert not any("\ufffd" in content for content in await _contents(folklore))
+    assert not any("\ufffd" in content for content in await exported(folklore))
 
 
 @pytest.fixture
@@ -220,7 +214,7 @@ def claude_memory(tmp_path: Path) -> Path:
 
 async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLine, claude_memory: Path) -> None:
     report = await folklore.json("import", claude_memory, "--format", "claude-memory", "--namespace", "mine")
-    found = await _contents(folklore)
+    found = await exported(folklore)
 
     assert (report["stored"], report["ignored_fields"], report["namespaces"]) == (2, {}, {"mine": 2})
     note = found["testing\n\nRun pytest with -q."]
@@ -252,7 +246,7 @@ async def test_a_document_that_cannot_be_read_is_refused(
 
     assert ran.code == 2
     assert f"FILE: {said}" in ran.err
-    assert await _contents(folklore) == {}
+    assert await exported(folklore) == {}
 
 
 values = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)

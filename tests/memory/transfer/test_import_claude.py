@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from folklore.cli.team.claude_projects import encoded
 from folklore.text import names
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.repositories import repository_of
 from tests.terminal import on_terminal
 
 
@@ -19,13 +19,6 @@ from tests.terminal import on_terminal
 def repositories_end_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-
-
-def repository(folder: Path, remote: str) -> Path:
-    folder.mkdir(parents=True)
-    for arguments in (("init", "--quiet"), ("remote", "add", "origin", remote)):
-        subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, timeout=20)
-    return folder
 
 
 class Claude:
@@ -64,9 +57,9 @@ async def places(folklore: CommandLine) -> dict[str, str]:
 async def test_notes_go_to_the_namespaces_of_their_repositories_and_own_ones_to_a_private_one(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    shop = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
-    clone = repository(tmp_path / "clone of shop", "https://github.com/acme/shop")
-    other = repository(tmp_path / "other", "git@github.com:acme/other.git")
+    shop = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
+    clone = repository_of(tmp_path / "clone of shop", "https://github.com/acme/shop")
+    other = repository_of(tmp_path / "other", "git@github.com:acme/other.git")
     claude.notes(shop, deploy="Shop deploys from tags.", MEMORY="# Index\n\n- [Deploy](deploy.md) — how\n")
     claude.notes(clone, tests="Shop tests take a minute.")
     claude.notes(other, MEMORY="- See deploy.md for nothing\n- Other uses Postgres.\n")
@@ -96,7 +89,7 @@ async def test_notes_go_to_the_namespaces_of_their_repositories_and_own_ones_to_
 async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_written(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
+    claude.notes(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
     (claude.root / "CLAUDE.md").write_text("Short answers.\n")
 
     refused = await folklore("import", claude.root)
@@ -148,8 +141,8 @@ async def test_one_namespace_takes_everything_if_it_is_named(folklore: CommandLi
 async def test_what_claude_code_recorded_decides_between_folders_of_the_same_name(
     folklore: CommandLine, claude: Claude, tmp_path: Path, record: str
 ) -> None:
-    right = repository(tmp_path / "a-b", "git@github.com:acme/right.git")
-    repository(tmp_path / "a" / "b", "git@github.com:acme/wrong.git")
+    right = repository_of(tmp_path / "a-b", "git@github.com:acme/right.git")
+    repository_of(tmp_path / "a" / "b", "git@github.com:acme/wrong.git")
     folder = claude.notes(right, note="One of two.")
     both = await folklore.json("import", claude.root, "--namespace", "both", "--dry-run")
 
@@ -172,7 +165,7 @@ async def test_what_claude_code_recorded_decides_between_folders_of_the_same_nam
 async def test_a_long_path_is_known_by_the_beginning_of_its_name(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    long = repository(tmp_path / ("long" * 20) / ("er" * 30), "git@github.com:acme/long.git")
+    long = repository_of(tmp_path / ("long" * 20) / ("er" * 30), "git@github.com:acme/long.git")
     folder = claude.notes(long, note="Of a long path.")
     hashed = folder.rename(folder.with_name(f"{folder.name}-1x2y3z"))
     (hashed / "s.jsonl").write_text(json.dumps({"cwd": str(long)}))
@@ -184,8 +177,8 @@ async def test_a_long_path_is_known_by_the_beginning_of_its_name(
 async def test_a_project_or_its_memory_folder_or_one_note_is_imported_alone(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    folder = claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), a="One.", b="Two.")
-    claude.notes(repository(tmp_path / "other", "git@github.com:acme/other.git"), a="Three.")
+    folder = claude.notes(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"), a="One.", b="Two.")
+    claude.notes(repository_of(tmp_path / "other", "git@github.com:acme/other.git"), a="Three.")
     (claude.root / "CLAUDE.md").write_text("Own.\n")
 
     note = await folklore.json("import", folder / "memory" / "a.md")
@@ -202,7 +195,7 @@ async def test_a_project_or_its_memory_folder_or_one_note_is_imported_alone(
 async def test_a_namespace_that_others_can_read_is_shown_and_needs_yes(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
+    claude.notes(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
     await folklore.done("tokens", "create", "--name", "bob", "--grant", "repo:acme/shop:reader")
     await folklore.done("tokens", "create", "--name", "tester", "--grant", "repo:acme/shop:writer")
     await folklore.done("tokens", "create", "--name", "root", "--owner")
@@ -221,7 +214,7 @@ async def test_a_namespace_that_others_can_read_is_shown_and_needs_yes(
 async def test_a_terminal_is_asked_after_the_targets_were_shown(
     folklore: CommandLine, claude: Claude, tmp_path: Path, answer: str, stored: set[str]
 ) -> None:
-    claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
+    claude.notes(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
     (claude.root / "CLAUDE.md").write_text("Short answers.\n")
 
     screen = await asyncio.to_thread(on_terminal, folklore.environment, "import", claude.root, columns=80, typed=answer)
@@ -235,9 +228,9 @@ async def test_a_terminal_is_asked_after_the_targets_were_shown(
 async def test_a_removed_note_is_forgotten_and_can_be_restored(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:
-    shop = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    shop = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
     folder = claude.notes(shop, a="# One\n\nKept.\n\n# Two\n\nRemoved.\n", b="A removed page.")
-    clone = claude.notes(repository(tmp_path / "clone", "git@github.com:acme/shop.git"), a="Of the clone.")
+    clone = claude.notes(repository_of(tmp_path / "clone", "git@github.com:acme/shop.git"), a="Of the clone.")
     metadata = json.dumps({"document": "projects/x/memory/b.md", "import": "claude-memory"})
     await folklore.done("store", "Not imported.", "-n", "repo:acme/shop", "--field", f"metadata={metadata}")
     await folklore.done("import", claude.root, "--yes")
@@ -276,7 +269,7 @@ async def test_own_notes_and_those_of_projects_are_kept_apart_in_one_namespace(
 async def test_two_people_with_folders_of_the_same_name_do_not_overwrite_each_other(
     folklore: CommandLine, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    shop = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
     folder = claude.notes(shop, a="# Tests\n\nBy the tester.\n")
     await folklore.done("import", claude.root)
     (folder / "memory" / "a.md").write_text("# Tests\n\nBy another one.\n")
@@ -293,7 +286,7 @@ async def test_a_secret_is_refused_by_file_and_line_without_its_text(
 ) -> None:
     key = "AKIA" + "Z7QF4M2XN8PLKD3V"
     page = f"---\ntype: project\n---\n# Setup\n\nFirst line.\nSecond line.\nKey: {key}\n\n# Other\n\nGood.\n"
-    claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), setup=page)
+    claude.notes(repository_of(tmp_path / "shop", "git@github.com:acme/shop.git"), setup=page)
 
     ran = await folklore("import", claude.root)
     report = await folklore.json("import", claude.root)

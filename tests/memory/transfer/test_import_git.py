@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported, repositories_end_here, repository  # noqa: F401 - a fixture
+from tests.memory.transfer.test_import_claude import exported, repositories_end_here  # noqa: F401 - a fixture
+from tests.repositories import repository_of
 
 REASON = (
     "The gateway answers 202 before the booking is written, so a second call within\n"
@@ -30,7 +31,7 @@ def commit(root: Path, file: str, message: str, *, author: str = "Ann <ann@acme.
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A repository whose history has reasons, and lines without."""
-    root = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    root = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
     commit(root, "README.md", "Add a readme")
     commit(root, "lib.py", f"Bump a library\n\n{REASON}", author="renovate[bot] <bot@acme.example>")
     commit(root, "ship.py", "Squash\n\n* wip\n* fix the test that was broken yesterday\n* more\n" + "* tidy up\n" * 20)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported, places, repositories_end_here, repository  # noqa: F401 - a fixture
+from tests.memory.transfer.test_import_claude import exported, places, repositories_end_here  # noqa: F401 - a fixture
+from tests.repositories import repository_of
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A repository with rules for every assistant."""
-    root = repository(tmp_path / "shop", "git@github.com:acme/shop.git")
+    root = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
     for folder in (".cursor/rules/api", ".claude/rules", ".github/instructions", "web/.cursor/rules", "node_modules/x"):
         (root / folder).mkdir(parents=True)
     (root / "AGENTS.md").write_text("Intro.\n\n# Build\n\nRun make.\n")
@@ -64,7 +65,7 @@ async def test_rules_of_a_repository_go_to_its_namespace_and_own_ones_stay_priva
 async def test_another_clone_updates_the_same_memories(folklore: CommandLine, shop: Path, tmp_path: Path) -> None:
     await folklore.done("import", shop, "--yes")
     before = await exported(folklore)
-    clone = repository(tmp_path / "elsewhere", "https://github.com/acme/shop.git")
+    clone = repository_of(tmp_path / "elsewhere", "https://github.com/acme/shop.git")
     (clone / "AGENTS.md").write_text("Intro.\n\n# Build\n\nRun make all.\n")
 
     report = await folklore.json("import", clone / "AGENTS.md")
@@ -185,7 +186,7 @@ async def test_links_out_of_the_repository_other_repositories_and_pipes_are_left
     (shop / "loop" / "again").symlink_to("..")
     (shop / "pipe").mkdir()
     os.mkfifo(shop / "pipe" / "AGENTS.md")
-    module = repository(shop / "module", "git@github.com:acme/module.git")
+    module = repository_of(shop / "module", "git@github.com:acme/module.git")
     (module / "AGENTS.md").write_text("Of a submodule.\n")
     worktree = shop / ".claude" / "worktrees" / "topic"
     worktree.mkdir(parents=True)
