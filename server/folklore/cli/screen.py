@@ -147,7 +147,8 @@ def confirm(question: str) -> None:
     except click.Abort:
         if sys.stdin.isatty():  # Ctrl-C
             raise
-        raise InvalidInput("--yes", "is needed, since nobody answers here.", hint="Repeat the command with it.") from None
+        hint = "Repeat the command with it."
+        raise InvalidInput("--yes", "is needed, since nobody answers here.", hint=hint) from None
     if not agreed:
         raise FolkloreError("The answer was not yes: nothing was changed.")
 
