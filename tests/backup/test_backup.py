@@ -467,7 +467,7 @@ async def test_a_restore_asks_first(folklore: CommandLine, file: Path) -> None:
 
     assert folklore.process("restore", str(file), stdin=b"n\n").code == 1
     silent = folklore.process("restore", str(file))
-    assert (silent.code, "--yes: is needed, since nobody answers here." in silent.err) == (2, True)
+    assert (silent.code, "--yes: is needed without a terminal." in silent.err) == (2, True)
     assert LATER in await folklore.done("list")
 
 

@@ -148,7 +148,7 @@ def confirm(question: str) -> None:
         if sys.stdin.isatty():  # Ctrl-C
             raise
         hint = "Repeat the command with it."
-        raise InvalidInput("--yes", "is needed, since nobody answers here.", hint=hint) from None
+        raise InvalidInput("--yes", "is needed without a terminal.", hint=hint) from None
     if not agreed:
         raise FolkloreError("The answer was not yes: nothing was changed.")
 
