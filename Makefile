@@ -87,9 +87,11 @@ test: $(INSTALLED)  ## Run the tests.
 	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
 	$(PYTEST) -m "not strain and not proxy and not browser"
 
-cluster: $(INSTALLED)  ## The tests that touch a database, on a server or the coordinator of a cluster: DSN=postgresql://…
+cluster: $(INSTALLED)  ## The tests that touch a database, on the coordinator of a cluster: DSN=postgresql://…
 	@test -n "$(DSN)" || { echo "Name a database whose role may create others: make cluster DSN=postgresql://…" >&2; exit 2; }
-	TEST_DATABASE_URL="$(DSN)" $(PYTEST) -m "database and not strain and not proxy and not browser"
+	@echo "Left out, each with its reason: tests/cluster.txt"
+	TEST_DATABASE_URL="$(DSN)" $(PYTEST) -m "database and not strain and not proxy and not browser" \
+		$(shell sed -n 's/^tests/--deselect=&/p' tests/cluster.txt)
 
 strain: $(INSTALLED)  ## The tests that take long: outages, full disks, killed engines, upgrades of Postgres, hostile clients, large indexes.
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."

@@ -93,7 +93,11 @@ async def test_writing_where_only_reading_is_allowed_ends_with_5(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [(["show", UNKNOWN], "not_found"), (["recall", "x", "--limit", "0"], "invalid_input")]
+    ("arguments", "code"),
+    [
+        *((["show", UNKNOWN], "not_found"), (["recall", "x", "--limit", "0"], "invalid_input")),
+        (["import", ""], "invalid_input"),
+    ],
 )
 async def test_errors_are_json_with_json(folklore: CommandLine, arguments: list[str], code: str) -> None:
     ran = await folklore(*arguments, "--json")
@@ -195,12 +199,6 @@ async def test_commands_for_a_database_refuse_a_server(folklore: CommandLine, co
 
     assert (ran.code, ran.out) == (2, "")
     assert "Run it where the server runs." in ran.err
-
-
-async def test_no_file_is_imported_where_its_name_is_empty(folklore: CommandLine) -> None:
-    ran = await folklore("import", "")
-
-    assert (ran.code, "FILE: is empty." in ran.err) == (2, True)
 
 
 async def test_a_token_that_does_not_fit_a_header_is_bad_input(folklore: CommandLine) -> None:
