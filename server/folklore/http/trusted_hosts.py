@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from folklore.http.error_responses import refusal
 
 # Paths whose bodies are JSON.
-_JSON, _JSON_TYPE = ("/api/", "/mcp", "/messages/"), "application/json"
+_JSON, _JSON_TYPE = ("/api/", "/mcp"), "application/json"
 
 
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
