@@ -25,7 +25,7 @@ class Lazy(ModuleType):
 if TYPE_CHECKING:
     import fcntl as fcntl
     import subprocess as subprocess
-    from urllib import request as request
+    from urllib import request
 
     import certifi as certifi
     import click as click
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     import tzlocal as tzlocal
     import yaml as yaml
     from numpy.typing import NDArray as NDArray
+
+    urllib_request = request
 else:
     certifi, click, fcntl, jinja2, numpy, structlog, subprocess, tzlocal, yaml = map(
         Lazy, ("certifi", "click", "fcntl", "jinja2", "numpy", "structlog", "subprocess", "tzlocal", "yaml")
     )
-    request = Lazy("urllib.request")
+    urllib_request = Lazy("urllib.request")
     NDArray = Any  # for annotations, which are never evaluated

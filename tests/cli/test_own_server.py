@@ -130,8 +130,8 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
     there, named = (started(event, FOLKLORE_NAMESPACE=name) for name in ("", "cafés"))
     nothing = started("")
     for streams in ("<&-", ">&-", ">/dev/full"):
-        command = f"{sys.executable} -m folklore hook session-start {streams}"
-        closed = subprocess.run(["sh", "-c", command], env=machine.shell(), capture_output=True, check=True)
+        command = ["sh", "-c", f"{sys.executable} -m folklore hook session-start {streams}"]
+        closed = subprocess.run(command, env=machine.shell(), capture_output=True, check=True)
         assert closed.stderr == b"", streams
     unknown = started(event, FOLKLORE_TIME_ZONE="Mars/Olympus")
 

@@ -24,7 +24,7 @@ from tests.memory.auth.test_isolation import audited, holder, owner_of_two  # no
 from tests.memory.test_usage import used
 from tests.person import NOON, Person, contents, ids
 
-TABLES = ("memories", "fresh_words", "embeddings", "relations", "revisions", "usage", "idempotency_keys")
+TABLES = ("memories", "fresh_words", "embeddings", "relations", "revisions", "usage", "idempotency_keys", "injections")
 
 
 async def merge(person: Person, name: str = "old", into: str = "notes", **asked: bool) -> MergedNamespaces:
@@ -56,6 +56,8 @@ async def test_everything_moves_and_the_other_namespace_is_deleted(
     await person.update(cat, content="The cat is called Turing.")
     await person.forget(gone)
     await UsageStore(person.library.database).record([used(cat, namespace="old")])
+    given = "0, 'bea', 's', 'UserPromptSubmit', now(), 'heading', 'The cat…', 5, now(), 'read', now(), false"
+    await connection.execute(f"insert into injections select namespace_id, id, id, {given} from memories where pinned")
     await person.keep("The harbour is grey.", "The crane is red.")
     before = {table: await rows(connection, table, "old", "notes") for table in TABLES}
 

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.clients.authorities import tls_context
-from folklore.lazy import request
+from folklore.lazy import urllib_request
 from folklore.local.server import LocalServer
 
 Message = dict[str, Any]
@@ -243,8 +243,8 @@ def _abort(connection: HTTPConnection) -> None:
 
 def _proxy_for(server: SplitResult) -> SplitResult | None:
     """Return the proxy that the environment or the system sets for a server."""
-    proxy = request.getproxies().get(server.scheme)
-    if not proxy or request.proxy_bypass(server.hostname or ""):
+    proxy = urllib_request.getproxies().get(server.scheme)
+    if not proxy or urllib_request.proxy_bypass(server.hostname or ""):
         return None
     return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
 

@@ -5,12 +5,13 @@ A folder records what was installed. A file that its owner changed since stays a
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from folklore.clients.changes import Action, Change, merged, read_bytes, uninstall, write
 from folklore.clients.editing import HOOKS, NAME
@@ -83,18 +84,16 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     return FolderChange(path, "removed", changes, remaining)
 
 
-def is_installed(client: Client, machine: Machine, server: str) -> bool | None:
-    """Return whether a client starts Folklore for this user with a server; None if it does without, or with another.
-
-    Raises as `uninstall` of settings files does.
-    """
+def installation(client: Client, machine: Machine, server: str) -> Literal["none", "of this server", "another"]:
+    """Return which Folklore a client starts for this user. Raises as `uninstall` of settings files does."""
     file, folder = client.file(machine, None), client.folder and client.in_folder and client.folder(machine)
     if not (folder and (folder / _RECORD).exists()):
         folder = None
         if uninstall(file, client.section).action in ("absent", "foreign"):
-            return False
+            return "none"
+    address = re.compile(re.escape(server.encode()) + rb"(?![\w.-])")
     texts = map(read_bytes, folder.rglob("*.json") if folder else [file])
-    return any(server.encode() in (text or b"") for text in texts) or None
+    return "of this server" if any(address.search(text or b"") for text in texts) else "another"
 
 
 def write_folder(change: FolderChange) -> None:

@@ -70,7 +70,7 @@ class PoolStatistics:
     maximum: int
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)  # addresses hold passwords
 class _Pools:
     """The pools of a process: three for its own role and, once a token is used, three for the role of tokens."""
 
@@ -287,7 +287,7 @@ class _Pools:
                 pool.terminate()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Database:
     """Sessions on one database.
 

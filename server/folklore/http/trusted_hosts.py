@@ -12,8 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
 
-# Paths whose bodies are JSON.
-_JSON, _JSON_TYPE = ("/api/", "/mcp"), "application/json"
+_JSON_PATHS = ("/api/", "/mcp")  # the bodies of their requests are JSON
 
 
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
@@ -41,9 +40,8 @@ def _host_of(name: str) -> str:
 class TrustedHosts:
     """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin, 400 to two Hosts or lengths.
 
-    A body that is not declared as JSON gets 400 too, where a page of another site could send it.
-
-    The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
+    So it does to a POST that does not declare JSON, where JSON is read: other bodies a web page may send unasked. The
+    SDK checks its own paths by the same rules; this covers the others too, and says what to do.
     """
 
     def __init__(self, app: ASGIApp, *, security: TransportSecuritySettings) -> None:
@@ -64,14 +62,13 @@ class TrustedHosts:
             answer = refusal(400, "ambiguous_length", message, "Send one of them.")
             answer.headers["connection"] = "close"
             return await answer(scope, receive, send)
-        request = Request(scope)
-        content_type = request.headers.get("content-type", "").lower()
-        if request.method == "POST" and request.url.path.startswith(_JSON) and not content_type.startswith(_JSON_TYPE):
-            message = f"The request's Content-Type is not {_JSON_TYPE}."
-            return await refusal(400, "wrong_content_type", message, "Send JSON, and say so.")(scope, receive, send)
-        response = await self._rule.validate_request(request)
+        reads_json = scope["method"] == "POST" and scope["path"].startswith(_JSON_PATHS)
+        response = await self._rule.validate_request(Request(scope), is_post=reads_json)
         if response is None:
             return await self.app(scope, receive, send)
+        if response.status_code == 400:
+            message = "The request's Content-Type is not application/json."
+            return await refusal(400, "wrong_content_type", message, "Send JSON, and say so.")(scope, receive, send)
         name = "Host" if response.status_code == 421 else "Origin"
         answer = refusal(
             response.status_code,

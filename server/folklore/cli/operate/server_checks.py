@@ -2,7 +2,9 @@
 
 import os
 import ssl
+from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from statistics import median
@@ -13,7 +15,7 @@ from folklore import __version__
 from folklore.cli.client import HttpClient, Reply, token_for
 from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
-from folklore.clients.plugin import is_installed
+from folklore.clients.plugin import installation
 from folklore.config import Settings, is_loopback
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.health.checks import Checks, Doubt
@@ -164,10 +166,10 @@ async def _assistants(exam: ServerExamination) -> str:
     here = [client for client in CLIENTS.values() if client.is_here(Machine())]
     if not here:
         return "none found on this machine"
-    states = {client.title: _has_entry(client, exam.server) for client in here}
-    installed, missing, others = (
-        [title for title, state in states.items() if state is wanted] for wanted in (True, False, None)
-    )
+    titles: dict[str, list[str]] = defaultdict(list)
+    for client in here:
+        titles[_installation(client, exam.server)].append(client.title)
+    installed, missing, others = titles["of this server"], titles["none"], titles["another"]
     hint = f"folklore install --server {exam.server}"
     if others:
         raise Doubt(f"Folklore in {', '.join(others)} does not use this server.", hint=hint)
@@ -176,8 +178,7 @@ async def _assistants(exam: ServerExamination) -> str:
     return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
 
 
-def _has_entry(client: Client, server: str) -> bool | None:
-    try:
-        return is_installed(client, Machine(), server)
-    except (FolkloreError, OSError):
-        return False
+def _installation(client: Client, server: str) -> str:
+    with suppress(FolkloreError, OSError):
+        return installation(client, Machine(), server)
+    return "none"

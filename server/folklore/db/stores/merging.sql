@@ -20,10 +20,10 @@ where e.namespace_id = :namespace::uuid and e.model_id = any(array(select id fro
 -- name: injections
 insert into injections (
     namespace_id, memory_id, injection_id, rank, caller, session, event, injected_at, heading, note, tokens, used_at,
-    used, dropped_at
+    used, dropped_at, whole
 )
 select :into::uuid, i.memory_id, i.injection_id, i.rank, i.caller, i.session, i.event, i.injected_at, i.heading, i.note,
-    i.tokens, i.used_at, i.used, i.dropped_at
+    i.tokens, i.used_at, i.used, i.dropped_at, i.whole
 from injections i where i.namespace_id = :namespace::uuid and i.memory_id = any(:ids::uuid[])
 
 -- name: keys. A key that :into has too keeps its meaning there.

@@ -121,14 +121,15 @@ async def _selection(
     previous = await ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=now)
     if previous.tokens >= _SESSION_TOKENS:
         return []
-    history = [(match, previous.memories.get(match.id, _NEVER)) for match in matches]
-    new = [(match, past) for match, past in history if not past.given or (not past.whole and match.confidence >= FULL)]
-    shapes = forms([match.confidence for match, _ in new], [past.ignored for _, past in new])
-    return [
-        (match, form)
-        for (match, past), form in zip(new, shapes, strict=True)
-        if form == "full" or (form is not None and not past.given)
-    ]
+    past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
+    new = [match for match in matches if _is_new(match, past[match.id])]
+    shapes = forms([match.confidence for match in new], [past[match.id].ignored for match in new])
+    pairs = ((match, form) for match, form in zip(new, shapes, strict=True) if form is not None)
+    return [(match, form) for match, form in pairs if form == "full" or not past[match.id].given]
+
+
+def _is_new(match: Match, past: PastInjection) -> bool:
+    return not past.given or (not past.whole and match.confidence >= FULL)
 
 
 async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:
