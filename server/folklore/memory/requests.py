@@ -270,7 +270,7 @@ class RecallRequest(Request, Returns[Answer]):
     """Find memories that answer a question, or several: `query` or `queries`."""
 
     query: str | None = Field(None, description="A question or topic in plain words; * lists what is trending")
-    queries: Words = Field((), description="Instead of query: up to 8 questions at once")
+    queries: Words = Field((), max_length=8, description="Instead of query: up to 8 questions at once")
     namespaces: NamespaceNames = Field(
         (), description='default: the project\'s, others only where clearly better; ["*"]: all'
     )

@@ -55,13 +55,10 @@ def discounted_relevance(
     `relevance` (n,) of any scale; `similarity` (n, n), cosines. Returns (index, redundancy) in the order picked; equal
     values go to the lower index. A trade-off of 1 keeps the order.
     """
-    count = len(relevance)
-    if trade_off >= 1.0 or count <= 1:
-        return [(place, 0.0) for place in range(min(limit, count))]
-    repeated = np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
+    count, repeated = len(relevance), np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
     # Most answers repeat nothing: then only the diagonal is above 0.
     distinct = int(np.count_nonzero(repeated)) == int(np.count_nonzero(repeated.diagonal()))
-    if distinct and bool((relevance[:-1] >= relevance[1:]).all()):
+    if trade_off >= 1.0 or (distinct and bool((relevance[:-1] >= relevance[1:]).all())):
         return [(place, 0.0) for place in range(min(limit, count))]
     redundancy = np.zeros(count)
     available = np.ones(count, dtype=bool)

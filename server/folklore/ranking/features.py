@@ -37,11 +37,11 @@ _NEUTRAL = 0.5
 class Pool:
     """Facts about n candidates: a row for each; columns are words of the question.
 
-    `keyword` (n,) are BM25 scores, 0 outside the list of that branch. `cosines` (n,) are those of the vectors, 0
-    without one; `vectors` (n, dimensions) are compared with that of the `question`, if they can be, and an `unrelated`
-    text has a cosine above 0 with some models. `matches` (n, words) has the words
-    that a candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is
-    that among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
+    `keyword` (n,) are BM25 scores, 0 outside the list of that branch, which ends after `fetched`. `cosines` (n,) are
+    those of the vectors, 0 without one; `vectors` (n, dimensions) are compared with that of the `question`, if they can
+    be, and an `unrelated` text has a cosine above 0 with some models. `matches` (n, words) has the words that a
+    candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is that
+    among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
     weight of the pairs of adjacent words that a text has in sequence, of `pairs` in all. `dates` (n,) is the nearness
     to a date of the question, None if it names none. `lengths` (n,) are in lexemes; `asks` (n,) marks texts that ask.
     `beside` (n, 4) are the neighbours one place before and after in the session, and two, -1 for none; `related` those
@@ -49,6 +49,7 @@ class Pool:
     """
 
     keyword: NDArray[np.float64]
+    fetched: int
     cosines: NDArray[np.float64]
     vectors: NDArray[np.float32]
     question: NDArray[np.float32] | None
@@ -88,10 +89,10 @@ class Pool:
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
     """Return the BM25 score less that of the best memory outside the list, as a share of the greatest difference.
 
-    The least score of a list of 30 or more serves for it; a shorter list has every memory with a score.
+    The least score of a full list serves for it; a shorter list has every memory with a score.
     """
     scores = pool.keyword[pool.keyword > 0.0]
-    base = float(scores.min()) if len(scores) >= LEAST_FETCHED else 0.0
+    base = float(scores.min()) if len(scores) >= pool.fetched else 0.0
     return np.maximum(pool.keyword - base, 0.0) / max(float(scores.max(initial=0.0)) - base, 1e-9)
 
 

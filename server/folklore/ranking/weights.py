@@ -46,8 +46,9 @@ class Ranking:
     exact: float = 1.0
     neighbours: float = 1.0
     rrf_k: float = RRF_K
-    # Candidates of each branch, in limits.
+    # Candidates of each branch, in limits, and how many at least.
     fetch_multiplier: float = FETCHED
+    least_fetched: int = LEAST_FETCHED
     # Share of its reciprocal ranks that a memory adds over a relation of strength 1, in both directions.
     relations: float = 0.5
     signals: Signals = Signals()
@@ -61,7 +62,7 @@ class Ranking:
 
     def fetch(self, limit: int) -> int:
         """Return the number of candidates that each branch brings for an answer of `limit`."""
-        return max(LEAST_FETCHED, limit, round(limit * self.fetch_multiplier))
+        return max(self.least_fetched, limit, round(limit * self.fetch_multiplier))
 
     def scale(self, group: str) -> float:
         """Return the factor on the weights of a group of features, such as those of a branch."""

@@ -11,7 +11,7 @@ _START = -(1 << 31) - 1
 PACKED_AT_ONCE, _CLEANED_AT_ONCE = 2_000, 2_000
 # A namespace is packed from so many fresh memories on. A question reads all that are fresh in its scope, so beyond so
 # many in all namespaces small ones are packed too, until half are left.
-_LARGE, _MOST_FRESH = 250, 10_000
+_LARGE, _MOST_FRESH = 250, 4_000
 
 
 class PostingStore(Store):

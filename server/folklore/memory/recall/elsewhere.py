@@ -22,8 +22,8 @@ from folklore.text.amounts import amount
 
 log = get_logger(__name__)
 
-# Most results from elsewhere.
-_AT_MOST = 3
+# Most results from elsewhere; candidates of a branch, postings read for them: 30 and 20,000 found no more answers.
+_AT_MOST, _FETCHED, _POSTINGS = 3, 15, 2_000
 # In a search for exact words, by how much the share of them must exceed that of the project's best.
 _MARGIN = 0.3
 
@@ -62,7 +62,9 @@ def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
 
 def asked_elsewhere(question: Question) -> Question:
     """Return a question of a project as the other namespaces are asked it: for its few best results."""
-    ranking = replace(question.ranking, expand=())
+    ranking = replace(question.ranking, expand=(), least_fetched=_FETCHED)
+    if not question.literal:  # which is compared by the share of its words
+        ranking = replace(ranking, postings_budget=min(ranking.postings_budget, _POSTINGS))
     return replace(question, limit=_AT_MOST, max_tokens=None, ranking=ranking, sort="score", cursor=None)
 
 

@@ -122,6 +122,7 @@ class Candidates:
         lengths = [item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members]
         return Pool(
             keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
+            fetched=self.retrieval.search.ranking.fetch(self.retrieval.search.wanted),
             cosines=self._cosines(),
             vectors=self.vectors,
             question=self.question,

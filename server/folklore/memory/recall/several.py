@@ -14,7 +14,6 @@ from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
 
-MAX_QUERIES = 8
 _Key = tuple[str, UUID]
 
 
@@ -24,10 +23,8 @@ def queries_of(request: RecallRequest) -> tuple[str, ...]:
         if request.queries:
             raise InvalidInput("queries", "excludes query.", hint="Give exactly one of the two.")
         return (request.query,)
-    if not 1 <= len(request.queries) <= MAX_QUERIES:
-        if not request.queries:
-            raise InvalidInput("query", "is missing.", hint=f"Give query, or up to {MAX_QUERIES} questions as queries.")
-        raise InvalidInput("queries", f"must hold at most {MAX_QUERIES} questions, got {len(request.queries)}.")
+    if not request.queries:
+        raise InvalidInput("query", "is missing.", hint="Give query, or up to 8 questions as queries.")
     for place, query in enumerate(request.queries):
         if query.strip() in ("", "*"):
             hint = "Ask a question; the query * by itself lists what is trending."
