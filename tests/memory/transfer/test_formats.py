@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from mcp import Client
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.records import records_of
@@ -172,33 +171,6 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
     assert found["Five."]["tags"] == ["a", "b"]
 
 
-async def test_importing_an_edited_page_changes_only_the_edited_section(folklore: CommandLine, pages: Path) -> None:
-    await folklore.done("import", pages, "--format", "markdown")
-    before = await exported(folklore)
-    page = pages / "ops" / "deploy.md"
-    page.write_text(page.read_text().replace("make deploy", "make ship"))
-
-    dry = await folklore.json("import", pages, "--format", "markdown", "--dry-run")
-    report = await folklore.json("import", pages, "--format", "markdown")
-    after = await exported(folklore)
-
-    for counts in (dry, report):
-        assert (counts["stored"], counts["overwritten"], counts["duplicates"]) == (0, 1, 3)
-    assert after["Deploy\n\nRun `make ship`."]["id"] == before["Deploy\n\nRun `make deploy`."]["id"]
-    assert len(after) == 4
-    assert after["Intro."] == before["Intro."]
-
-
-async def test_a_page_that_is_not_utf_8_fails_alone(folklore: CommandLine, pages: Path) -> None:
-    (pages / "latin.md").write_bytes("# Größe\n\nFünf Zentimeter.\n".encode("latin-1"))
-
-    ran = await folklore("import", pages, "--format", "markdown", "--json")
-
-    assert (ran.code, ran.json["stored"], ran.json["failed"]) == (1, 4, 1)
-    assert "latin.md: is not UTF-8" in ran.json["failures"][0]["message"]
-    assert not any("\ufffd" in content for content in await exported(folklore))
-
-
 @pytest.fixture
 def claude_memory(tmp_path: Path) -> Path:
     root = tmp_path / ".claude"
@@ -273,20 +245,3 @@ def test_any_bytes_give_records_or_invalid_input(raw: bytes) -> None:
             return
 
     assert all(isinstance(record, dict | InvalidInput) for record in read())
-
-
-async def test_a_call_that_a_client_sends_again_stores_no_second_memory(client: Client) -> None:
-    async def send(text: str, call: str | None) -> Any:
-        meta: Any = None if call is None else {"claudecode/toolUseId": call}
-        answer = await client.call_tool("memory_store", {"content": text}, meta=meta)
-        block: Any = answer.content[0]
-        if answer.is_error:
-            return block.text
-        return answer.structured_content["stored"][0]
-
-    first, again = await send("One fact.", "toolu_01"), await send("One fact.", "toolu_01")
-    other, without = await send("Another fact.", "toolu_02"), await send("A third fact.", None)
-
-    assert again == {"id": first["id"], "status": "duplicate"}
-    assert "idempotency_key: was used before" in await send("Another fact under the id of a call that was.", "toolu_01")
-    assert len({first["id"], other["id"], without["id"]}) == 3

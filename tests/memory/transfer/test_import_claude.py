@@ -127,16 +127,6 @@ async def test_a_project_that_cannot_be_resolved_is_left_out_unless_it_is_mapped
     assert by_path["namespaces"] == {"plain": 1}
 
 
-async def test_one_namespace_takes_everything_if_it_is_named(folklore: CommandLine, claude: Claude) -> None:
-    claude.notes("/home/somebody/gone", a="Of a folder that is gone.")
-    (claude.root / "CLAUDE.md").write_text("Short answers.\n")
-
-    report = await folklore.json("import", claude.root, "--namespace", "mine")
-
-    assert report["namespaces"] == {"mine": 2}
-    assert report["left_out"] == []
-
-
 @pytest.mark.parametrize("record", ["transcript", "settings", "history"])
 async def test_what_claude_code_recorded_decides_between_folders_of_the_same_name(
     folklore: CommandLine, claude: Claude, tmp_path: Path, record: str

@@ -203,16 +203,6 @@ async def test_links_out_of_the_repository_other_repositories_and_pipes_are_left
     assert not contents & {"Of this user.", "Of a submodule.", "Of a worktree.", "Of a package."}
 
 
-async def test_a_folder_of_rules_in_a_repository_is_imported_alone(folklore: CommandLine, shop: Path) -> None:
-    await folklore.done("import", shop, "--yes")
-    (shop / ".cursor/rules/api/rest.mdc").write_text("Use verbs.\n")
-
-    report = await folklore.json("import", shop / ".cursor/rules", "--format", "rules")
-
-    assert (report["stored"], report["removed"]) == (1, 1)
-    assert set(await exported(folklore, forgotten=True)) == {"REST\n\nUse nouns."}
-
-
 async def test_a_folder_of_pages_is_found_to_be_markdown_and_goes_to_the_project(
     folklore: CommandLine, tmp_path: Path
 ) -> None:

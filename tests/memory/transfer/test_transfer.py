@@ -12,13 +12,11 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.models.backfill import Backfill
 from folklore.memory.requests import ExportRequest, ImportRequest
 from folklore.memory.transfer import importer, json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines
@@ -28,7 +26,7 @@ from folklore.memory.transfer.importer import import_lines
 from folklore.memory.transfer.report import Report
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
-from tests.embedders import ByLetter, Down
+from tests.embedders import ByLetter
 from tests.person import NOON, Person, contents
 from tests.waiting import statements_of
 
@@ -227,12 +225,6 @@ async def test_content_alone_is_enough(mover: Mover) -> None:
     assert report.stored == 2
     assert by_namespace["notes"]["created_at"] == NOON.isoformat()
     assert by_namespace["mine"]["tags"] == ["a-b"]
-
-
-async def test_a_namespace_option_overrides_the_namespaces_of_lines(mover: Mover) -> None:
-    await mover.put(RICH, namespace="All")
-
-    assert {line["namespace"] for line in await mover.memories()} == {"All"}
 
 
 async def test_unknown_fields_are_reported(mover: Mover) -> None:
@@ -632,12 +624,6 @@ async def test_a_repeated_import_completes_an_interrupted_one(mover: Mover, smal
     assert stored["first"]["superseded_by"] == NEW
 
 
-async def test_a_missing_successor_is_counted(mover: Mover) -> None:
-    report = await mover.put([{"content": "a", "superseded_at": "2025-01-01T00:00:00Z", "superseded_by": NEW}])
-
-    assert (report.stored, report.unlinked) == (1, 1)
-
-
 async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queries: list[str]) -> None:
     for warming in ("creates the namespace", "lets asyncpg read array types"):
         await mover.put([{"content": warming}])
@@ -657,23 +643,6 @@ async def test_a_read_only_caller_may_only_run_a_dry_run(mover: Mover) -> None:
 
     assert (await reader.put([{"content": "a"}], dry_run=True)).stored == 1
     assert await mover.memories() == []
-
-
-async def test_embeddings_are_pending_after_an_import_without_the_embedder(mover: Mover, person: Person) -> None:
-    report = await replace(mover, embedder=Down()).put([{"content": "stored without a vector"}])
-
-    assert (report.stored, report.without_vector) == (1, 1)
-    assert contents(await person.search("stored")) == ["stored without a vector"]
-    # Pending embeddings are counted and filled for each namespace separately.
-    [line] = await mover.memories()
-    await mover.put([line], default="copy", namespace="copy")
-    notes, copy = [(await person.library.find_namespaces([name]))[0].id for name in ("notes", "copy")]
-    assert mover.embedder is not None
-    embeddings, model = Embeddings(mover.database), (await mover.embedder.model()).id
-    coverage = await embeddings.coverage([notes, copy], model)
-    assert (coverage[notes].pending, coverage[copy].pending) == (1, 0)
-    filled = await Backfill(embeddings, mover.embedder, model, now=lambda: NOON).fill([notes, copy])
-    assert filled.embeddings == 1
 
 
 async def test_a_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
-from folklore.memory.context import MemoryContext
 from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
@@ -163,22 +162,6 @@ async def test_an_export_with_vectors_of_an_import_of_one_differs_in_its_header_
     assert (report.stored, report.ignored_fields) == (5, {})
     assert reader.calls == [["???"]]  # no vector can be made of it, so its line has none
     assert sum('"embedding"' in line for line in first) == 4
-
-
-async def test_vectors_of_the_bundled_model_survive_export_and_import_and_are_found_by_meaning(
-    person: Person, database: Database, embedder: Embedder, cluster: Cluster, template: str
-) -> None:
-    await person.store("Cats sleep a lot.", "Ärger mit 日本語.")
-    first = await VectorMover(database, embedder).take()
-    async with elsewhere(cluster, template, embedder) as other:
-        report = await other.put(line.encode() for line in first)
-        second = await other.take()
-        found = await Person(MemoryContext.of(other.database, embedder)).recall("Do felines nap?")
-
-    assert (report.stored, report.ignored_fields) == (2, {})
-    assert second[1:] == first[1:]
-    assert sum('"embedding"' in line for line in first) == 2
-    assert contents(found)[0] == "Cats sleep a lot."
 
 
 # Import
