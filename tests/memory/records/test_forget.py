@@ -317,16 +317,6 @@ async def test_of_several_corrections_the_last_one_that_is_left_counts(person: P
     assert contents(await person.recall("port")) == ["The port is 3."]
 
 
-async def test_a_memory_that_is_forgotten_with_its_correction_is_not_restored(person: Person) -> None:
-    (old,) = await person.keep("The port is 8001.")
-    (new,) = await person.keep(Draft("The port is 9001.", supersedes=old))
-
-    result = await person.forget(old, new)
-
-    assert result.restored == ()
-    assert contents(await person.recall("*")) == []
-
-
 async def test_a_text_that_was_stored_again_is_not_restored(person: Person) -> None:
     (old,) = await person.keep("We use tabs.")
     (new,) = await person.keep(Draft("We use spaces.", supersedes=old))

@@ -38,19 +38,6 @@ async def test_a_pinned_memory_does_not_decay(person: Person, connection: asyncp
     assert contents(await person.recall("deploy", filters=Filters(kinds=("note",)))) == ["We deploy from main."]
 
 
-async def test_pinned_memories_are_the_first_of_what_is_trending(person: Person) -> None:
-    await person.keep(Draft("Read the handbook first.", pinned=True))
-    for day in (1, 2):
-        await person.at(NOON + day * DAY).keep(Draft(f"Day {day}.", importance=1.0))
-    later = person.at(NOON + 3 * DAY)
-
-    first = await later.recall("", limit=2)
-    rest = await later.recall("", limit=2, cursor=first.cursor)
-
-    assert contents(first) == ["Read the handbook first.", "Day 2."]
-    assert contents(rest) == ["Day 1."]
-
-
 async def test_a_change_pins_a_memory_and_an_undo_releases_it(person: Person) -> None:
     [id_] = await person.keep("The gate code is on the door.")
 
@@ -103,14 +90,6 @@ async def test_the_resource_holds_pinned_memories_alone_if_there_are_many(client
 
     answer = json.loads(read.contents[0].text)  # type: ignore[union-attr]
     assert [memory.get("pinned") for memory in answer["memories"]] == [True] * 20
-
-
-async def test_a_pinned_memory_is_forgotten_and_restored_like_others(person: Person) -> None:
-    [id_] = await person.keep(Draft("The gate is open.", pinned=True))
-    await person.forget(id_)
-
-    assert contents(await person.list_memories(filters=FILTER)) == []
-    assert (await person.undo(id_)).pinned
 
 
 async def test_a_command_pins_memories_and_releases_them(folklore: CommandLine, where: tuple[str, ...]) -> None:

@@ -52,15 +52,6 @@ async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(client: Cl
     assert (other != id_, status) == (True, "stored")
 
 
-async def test_a_text_recalled_from_another_namespace_is_stored_as_it_is(client: Client) -> None:
-    await stored(client, TEXT, namespace="team")
-    await call(client, "memory_recall", query="deploy")
-
-    _, status = await stored(client, f'"{TEXT}"', namespace="mine")
-
-    assert status == "stored"
-
-
 async def test_the_text_of_a_memory_forgotten_since_is_stored(client: Client, connection: asyncpg.Connection) -> None:
     id_, _ = await stored(client, TEXT)
     await call(client, "memory_recall", query="deploy")

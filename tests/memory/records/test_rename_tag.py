@@ -114,13 +114,6 @@ async def test_an_undo_takes_back_the_last_renaming_alone(tagger: Person) -> Non
     assert (await rename(second.at(NOON + timedelta(days=4)), "area:pay", "money", undo=True)).memories == 3
 
 
-async def test_a_dry_run_changes_nothing(tagger: Person) -> None:
-    preview = await rename(tagger, "area:pay", "money", dry_run=True)
-
-    assert preview.memories == 3
-    assert await tags(tagger) == TEXTS
-
-
 async def test_more_memories_than_one_statement_changes_are_renamed_in_one_transaction(person: Person) -> None:
     for batch in range(5):
         await person.keep(*(Draft(f"harbour {batch} {n}", tags=("old",)) for n in range(500)))

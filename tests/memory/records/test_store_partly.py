@@ -4,7 +4,6 @@ import random
 from typing import Any
 
 import asyncpg
-import pytest
 from mcp import Client
 
 from folklore.memory.requests import StoreRequest, read_request, read_result, result_json
@@ -89,19 +88,6 @@ async def test_the_http_api_reads_a_batch_with_faulty_memories_and_answers_alike
     read = read_result(request, result_json(request, result))
     assert read == result
     assert [(item.index, item.field) for item in read.refused] == [(1, "importance"), (2, "")]
-
-
-async def test_a_fault_of_the_database_stores_nothing_of_a_batch(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    await connection.execute(
-        "alter table fresh_words add constraint refuse check (position(int4send(folklore_word('poison')) in words) = 0)"
-    )
-
-    with pytest.raises(Exception, match="database"):
-        await person.store("fine", " ", "poison")
-
-    assert await connection.fetchval("select count(*) from memories") == 0
 
 
 async def test_the_answer_to_500_alike_memories_shows_few_similar_ones(client: Client) -> None:

@@ -12,7 +12,7 @@ from mcp import Client
 from folklore.db.sql_loader import statement
 from folklore.db.stores.postings import PostingStore
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
-from folklore.model import Draft, Filters, Link
+from folklore.model import Draft, Link
 from tests.mcp.test_tools import call, refusal
 from tests.person import NOON, Person, contents
 
@@ -43,33 +43,6 @@ async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(client:
         "We release on Fridays.",
         "We release on Mondays.",
     }
-
-
-async def test_a_recall_as_of_a_past_time_finds_what_was_valid_then(person: Person) -> None:
-    (old,) = await person.keep("We release on Fridays.")
-    later = person.at(NOON + 2 * DAY)
-    await later.keep(Draft("We release on Mondays.", supersedes=old))
-
-    then = await later.recall("when do we release", filters=Filters(as_of=NOON + DAY))
-    now = await later.recall("when do we release", filters=Filters(as_of=NOON + 3 * DAY))
-
-    assert contents(then) == ["We release on Fridays."]
-    assert contents(now) == ["We release on Mondays."]
-
-
-async def test_a_superseded_memory_names_its_successor_and_is_related_to_it(client: Client) -> None:
-    old = await store(client, "The API has version 1.")
-    batch = {"content": "The API has version 2.", "supersedes": old, "supersede_reason": "released in May"}
-    [item] = (await call(client, "memory_store", memories=[batch]))["stored"]
-
-    was, is_now = (await call(client, "memory_get", ids=[old, item["id"]]))["memories"]
-
-    assert was["superseded_by"] == item["id"]
-    assert was["superseded_at"]
-    assert was["revisions"] == 1
-    assert was["relations"] == [{"from": item["id"], "type": "supersedes", "strength": 1.0}]
-    assert is_now["relations"] == [{"type": "supersedes", "to": old, "strength": 1.0}]
-    assert is_now["revisions"] == 0
 
 
 async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(person: Person) -> None:

@@ -256,13 +256,6 @@ async def test_one_of_two_concurrent_undos_with_one_revision_is_applied(
         await person.undo(id_, revision=3)
 
 
-async def test_a_memory_that_never_changed_cannot_be_undone(person: Person) -> None:
-    (id_,) = await person.keep("one")
-
-    with pytest.raises(NotFound, match="was never changed"):
-        await person.undo(id_)
-
-
 async def test_a_change_after_an_undo_is_undone_before_it(person: Person) -> None:
     (id_,) = await person.keep("one")
     await person.update(id_, content="two")
