@@ -124,16 +124,6 @@ async def test_a_fact_is_true_until_that_which_supersedes_it(client: Client) -> 
     assert await built("2023-06-01") == ["We build with Actions."]
 
 
-async def test_a_chain_of_corrections_has_one_answer_at_every_time(person: Person) -> None:
-    previous = None
-    for number, tool in ((2016, "Travis"), (2019, "Jenkins"), (2022, "Actions")):
-        draft = Draft(f"We build with {tool}.", occurred_at=year(number), supersedes=previous)
-        (previous,) = await person.keep(draft)
-
-    for number, tool in ((2017, "Travis"), (2020, "Jenkins"), (2023, "Actions")):
-        assert await texts(person, "build", year(number)) == [f"We build with {tool}."]
-
-
 async def test_a_change_announced_for_later_counts_from_then(person: Person) -> None:
     (old,) = await person.keep("Releases are on Friday.")
     await person.at(NOON + DAY).keep(Draft("Releases are on Monday.", occurred_at=NOON + 9 * DAY, supersedes=old))

@@ -67,15 +67,6 @@ async def test_every_branch_keeps_what_the_metadata_matches(
         assert sorted(contents(recalled)) == sorted(found), name
 
 
-async def test_a_condition_is_applied_before_the_limit(person: Person) -> None:
-    await person.keep(*(f"harbour harbour harbour {n}" for n in range(400)))
-    await person.keep(Draft("a long text in which the harbour is named at its end", metadata={"team": "red"}))
-    filters = resolve_filters(FiltersRequest(metadata={"team": "red"}), person.context)
-
-    for preset in PRESETS.values():
-        assert len((await person.recall("harbour", filters=filters, limit=1, ranking=preset)).memories) == 1
-
-
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
@@ -101,18 +92,6 @@ async def test_an_unusable_condition_names_its_key_and_the_right_forms(
         await person.list_memories(filters=FiltersRequest.model_construct(metadata=conditions))
 
     assert message in str(refused.value)
-
-
-async def test_a_cursor_belongs_to_its_conditions(reader: Person) -> None:
-    both, one = (resolve_filters(FiltersRequest(metadata=asked), reader.context) for asked in (
-        {"team": {"in": ["red", "blue"]}}, {"team": "red"},
-    ))  # fmt: skip
-    first = await reader.recall("harbour", filters=both, limit=1)
-    second = await reader.recall("harbour", filters=both, limit=1, cursor=first.cursor)
-
-    assert sorted(contents(first) + contents(second)) == [BLUE, RED]
-    with pytest.raises(InvalidInput, match="another question"):
-        await reader.recall("harbour", filters=one, limit=1, cursor=first.cursor)
 
 
 async def test_memories_are_forgotten_by_their_metadata(reader: Person) -> None:
