@@ -231,23 +231,6 @@ async def test_pages_give_each_event_once_also_those_of_one_moment(person: Perso
     assert pages == -(-len(seen) // limit)
 
 
-async def test_a_feed_gives_later_events_once_and_oldest_first(person: Person) -> None:
-    await person.keep("a red apple")
-    start = await person.call(ActivityRequest())
-    later = person.at(NOON + timedelta(seconds=1))
-    [pear] = await later.keep("a green pear")
-    await later.at(NOON + timedelta(seconds=2)).keep("a blue plum")
-
-    fed = await later.call(ActivityRequest(after=start.after))
-    again = await later.call(ActivityRequest(after=fed.after))
-    await recalled(person, [pear], at=NOON + timedelta(seconds=3))
-    third = await later.call(ActivityRequest(after=again.after))
-
-    assert shown(fed) == [("store", "a green pear"), ("store", "a blue plum")]
-    assert shown(again) == []
-    assert shown(third) == [("recall", "a green pear")]
-
-
 async def test_a_feed_gives_an_event_that_was_committed_after_later_ones(person: Person) -> None:
     """A slow store bears the time of its request."""
     [apple] = await person.keep("a red apple")

@@ -214,14 +214,6 @@ async def test_questions_are_read_in_the_languages_of_both(person: Person, conne
     assert contents(await later(person).search("Haus")) == ["Die Häuser am Hafen sind grau."]
 
 
-async def test_a_dry_run_changes_nothing(person: Person) -> None:
-    await person.keep("The cat is Turing.", namespace="old")
-    await person.keep("The dog is Hopper.")
-
-    assert (await merge(later(person), dry_run=True)).memories == 1
-    assert contents(await person.list_memories(namespaces=("old",))) == ["The cat is Turing."]
-
-
 async def test_more_memories_than_one_statement_moves(person: Person) -> None:
     await person.keep("The harbour is grey.")
     for batch in range(3):

@@ -33,16 +33,6 @@ async def test_keys_of_names_agree_with_the_database(connection: asyncpg.Connect
     assert [letter for letter, one, other in zip(letters, ours, theirs, strict=True) if one != other] == []
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_a_namespace_is_found_by_its_own_name_only(client: Client, one: str, other: str) -> None:
-    await call(client, "memory_store", content="The gate is open.", namespace=one)
-    await call(client, "memory_store", content="The gate is shut.", namespace=other)
-
-    for name, said in ((one, "The gate is open."), (other, "The gate is shut.")):
-        found = await call(client, "memory_recall", query="gate", namespaces=[name])
-        assert [(memory["namespace"], memory["content"]) for memory in found["memories"]] == [(name, said)]
-
-
 async def test_a_text_recalled_in_one_namespace_is_no_quotation_in_the_other(client: Client) -> None:
     one, other = PAIRS[3]
     quoted = "\N{LEFT DOUBLE QUOTATION MARK}The gate is open.\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -55,7 +45,7 @@ async def test_a_text_recalled_in_one_namespace_is_no_quotation_in_the_other(cli
     assert [memory["content"] for memory in found["memories"]] == [quoted]
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS[:2])
+@pytest.mark.parametrize(("one", "other"), PAIRS[:1])
 async def test_an_export_of_similar_names_is_imported_completely(
     folklore: CommandLine, cluster: Cluster, template: str, tmp_path: Path, one: str, other: str
 ) -> None:
@@ -111,7 +101,8 @@ async def test_a_grant_for_one_name_does_not_open_a_similar_name(person: Person,
 async def test_names_ignore_the_case_of_ascii_letters_only(person: Person) -> None:
     await person.keep("x", namespace="Ünter-Den-Linden")
 
-    assert [item.name for item in await person.library.find_namespaces(["ÜNTER-den-LINDEN"])] == ["Ünter-Den-Linden"]
+    spelled = ["ÜNTER-den-LINDEN", " Ünter-den-Linden "]
+    assert [item.name for item in await person.library.find_namespaces(spelled)] == ["Ünter-Den-Linden"]
     with pytest.raises(NotFound, match=r"no namespace 'ünter-den-linden'\. Did you mean Ünter-Den-Linden\?"):
         await person.library.find_namespaces(["ünter-den-linden"])
 

@@ -13,7 +13,7 @@ from folklore.memory.code import working_copy
 from folklore.memory.context import MemoryContext
 from folklore.memory.service import Service
 from folklore.memory.service.bridged_code import BridgedCode
-from folklore.memory.service.code import ANCHORS, stale_memories
+from folklore.memory.service.code import ANCHORS
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
@@ -168,20 +168,6 @@ async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(app_here: Ap
         assert "stale" in (await called(client, "memory_recall", query="ferry"))["memories"][0]
         await called(client, "memory_update", id=id_, content="The ferry leaves at two.")
         assert "stale" not in (await called(client, "memory_recall", query="ferry"))["memories"][0]
-
-
-async def test_one_function_returns_the_stale_memories_of_the_project(app_here: App, here: Repository) -> None:
-    async with connected(build_server(app_here.service)) as client:
-        ferry = {"content": FERRY, "paths": ["src/ferry.py"]}
-        await called(client, "memory_store", memories=[ferry, {"content": GATE}])
-        await called(client, "memory_store", namespace="other", memories=[ferry])
-    assert await stale_memories(app_here.copy, app_here.service.call) == ()
-    here.commit({"src/ferry.py": None})
-
-    (found,) = await stale_memories(app_here.copy, app_here.service.call)
-
-    assert found.memory.content == FERRY
-    assert found.stale[0].vanished
 
 
 async def test_over_http_the_directory_of_the_server_marks_nothing(

@@ -1,6 +1,5 @@
 """Pending embeddings: read page by page, made in batches, never written for a text that has changed."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,18 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import FIRST, Coverage, Embeddings, PendingMemory
-from folklore.db.stores.memories import Vectors
+from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models import backfill
 from folklore.memory.models.backfill import Backfill, Filled, Pace, Report
-from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
-from tests.person import NOON, Person, contents
-from tests.waiting import STUCK
+from tests.person import NOON, Person
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 
@@ -34,97 +30,6 @@ async def author(database: Database) -> Person:
     person = Person(MemoryContext.of(database, embedders.Down()))
     await person.keep(*TEXTS)
     return person
-
-
-async def vectors_of(database: Database, texts: list[str]) -> Vectors:
-    made = await embed(MemoryContext.of(database, embedders.ByLetter()), texts)
-    assert made is not None
-    return made
-
-
-@dataclass(frozen=True)
-class Page:
-    """The pending memories of one namespace, and their vectors."""
-
-    embeddings: Embeddings
-    namespace: UUID
-    memories: list[PendingMemory]
-    vectors: Vectors
-
-    async def write(self) -> int:
-        return await self.embeddings.backfill(self.namespace, self.memories, self.vectors, NOON)
-
-    async def left(self) -> list[PendingMemory]:
-        return await self.embeddings.pending(namespace=self.namespace, model=embedders.MODEL.id, most=10)
-
-
-@pytest.fixture
-async def page(author: Person, database: Database) -> Page:
-    [namespace] = await author.library.find_namespaces(["notes"])
-    embeddings = Embeddings(database)
-    memories = await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=10)
-    return Page(embeddings, namespace.id, memories, await vectors_of(database, [item.content for item in memories]))
-
-
-async def test_memories_stored_without_embeddings_get_them_page_by_page(author: Person, database: Database) -> None:
-    [namespace] = await author.library.find_namespaces(["notes"])
-    embeddings = Embeddings(database)
-    seen, after = [], FIRST
-
-    while memories := await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=3, after=after):
-        vectors = await vectors_of(database, [item.content for item in memories])
-        assert await embeddings.backfill(namespace.id, memories, vectors, NOON) == len(memories)
-        seen += [item.content for item in memories]
-        after = memories[-1].id
-
-    assert sorted(seen) == TEXTS
-    assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {namespace.id: Coverage(7, 7)}
-    answer = await Person(MemoryContext.of(database, embedders.ByLetter())).recall("fact 3 about the harbour")
-    assert contents(answer)[0] == TEXTS[3]
-
-
-async def test_writing_a_page_twice_changes_nothing(page: Page) -> None:
-    assert await page.write() == 7
-    assert await page.write() == 0
-    assert await page.left() == []
-
-
-async def test_a_text_that_changed_since_it_was_read_gets_no_embedding(
-    page: Page, connection: asyncpg.Connection
-) -> None:
-    await connection.execute(
-        "update memories set content = 'another', digest = 'x' where namespace_id = $1 and id = $2",
-        page.namespace,
-        page.memories[0].id,
-    )
-
-    assert await page.write() == 6
-    assert [item.content for item in await page.left()] == ["another"]
-
-
-async def test_a_locked_memory_is_skipped_and_stays_pending(page: Page, connection: asyncpg.Connection) -> None:
-    # Waiting for a lock while holding others could deadlock: stores lock memories in another order.
-    async with connection.transaction():
-        await connection.execute(
-            "select from memories where namespace_id = $1 and id = $2 for no key update",
-            page.namespace,
-            page.memories[3].id,
-        )
-        async with asyncio.timeout(STUCK):
-            assert await page.write() == 6
-        assert await page.left() == [page.memories[3]]
-
-    assert await page.write() == 1
-
-
-async def test_forgotten_memories_are_not_pending(
-    author: Person, database: Database, connection: asyncpg.Connection
-) -> None:
-    [namespace] = await author.library.find_namespaces(["notes"])
-    await connection.execute("update memories set forgotten_at = $1", NOON)
-
-    assert await Embeddings(database).pending(namespace=namespace.id, model=embedders.MODEL.id, most=10) == []
-    assert await Embeddings(database).coverage([namespace.id], embedders.MODEL.id) == {}
 
 
 async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Person, database: Database) -> None:
@@ -146,17 +51,6 @@ async def several(author: Person) -> list[UUID]:
     for name in ("early", "late"):
         await author.keep("zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name)
     return [(await author.library.find_namespaces([name]))[0].id for name in ("late", "early")]
-
-
-async def test_batches_cover_every_namespace_and_count_texts_without_a_word(
-    several: list[UUID], database: Database
-) -> None:
-    backfilling = filling(database, embedders.ByLetter(), batch=1)
-
-    batches = [filled async for filled in backfilling.batches(several)]
-
-    assert batches == [Filled(1, 0, 1), *[Filled(1, 1, 0)] * 4] * 2
-    assert await pending_of(database, several) == [1, 1]
 
 
 async def test_locked_memories_are_counted_as_skipped(
@@ -231,16 +125,6 @@ async def test_a_backfill_fills_every_namespace_and_reports_progress(
     assert reported == [2, 4, 5, 7, 9, 10]
     assert clock.slept == []
     assert await filling(database, embedders.ByLetter()).fill(several) == Filled(memories=2, embeddings=0, wordless=2)
-
-
-async def test_a_backfill_counts_the_embeddings_written(
-    several: list[UUID], database: Database, connection: asyncpg.Connection
-) -> None:
-    async with connection.transaction():
-        await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
-        filled = await filling(database, embedders.ByLetter()).fill(several)
-
-    assert filled == Filled(memories=10, embeddings=4, wordless=2)
 
 
 async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Database, clock: Clock) -> None:
