@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -109,22 +108,6 @@ async def test_expansion_stays_within_the_filters_and_the_namespaces(
     )
 
     assert set(contents(answer)) == {"The regatta in Kiel.", "The regatta in Laboe."}
-
-
-async def test_of_two_that_say_the_same_the_more_important_comes_first_but_never_what_does_not_answer(
-    person: Person,
-) -> None:
-    await person.keep(
-        Draft("The harbour crane is closed on Sundays.", importance=0.1),
-        Draft("The harbour crane is closed on Mondays.", importance=0.9),
-        Draft("Lunch is at noon.", importance=1.0),
-        *FILLER,
-    )
-
-    answer = contents(await person.recall("when is the harbour crane closed", limit=3))
-
-    assert answer[0] == "The harbour crane is closed on Mondays."
-    assert answer[1] == "The harbour crane is closed on Sundays."
 
 
 async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone_or_not_at_all(person: Person) -> None:
@@ -235,18 +218,6 @@ async def test_chains_of_relations_are_followed_as_far_as_asked_and_as_strong(pe
     assert await reached(hops=3, least_strength=0.75) == ["Olives", "Kettles"]
     await person.forget(ids[2])
     assert await reached(hops=3) == ["Olives"]
-
-
-async def test_without_a_question_what_is_important_or_new_comes_first(person: Person) -> None:
-    day = timedelta(days=1)
-    await person.at(NOON - 100 * day).keep(Draft("old", importance=0.5))
-    await person.at(NOON - 40 * day).keep(Draft("old but important", importance=1.0))
-    await person.at(NOON - 20 * day).keep(Draft("newer, unimportant", importance=0.0))
-    await person.keep(Draft("new", importance=0.5))
-
-    trending = contents(await person.recall("*"))
-
-    assert trending == ["new", "old but important", "newer, unimportant", "old"]
 
 
 @pytest.mark.parametrize("sort", ["score", "time_asc", "updated_desc"])

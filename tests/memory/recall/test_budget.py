@@ -36,11 +36,6 @@ results = st.lists(
 )
 
 
-@given(results)
-def test_without_a_budget_nothing_is_left_out(found: list[Recalled]) -> None:
-    assert within_budget(found, None) == (found, False)
-
-
 @given(results, st.integers(50, 2_000))
 def test_an_answer_never_exceeds_its_budget(found: list[Recalled], budget: int) -> None:
     kept, cut = within_budget(found, budget)
@@ -93,26 +88,11 @@ def test_a_long_text_leaves_room_for_the_others() -> None:
     assert not cut
 
 
-def test_results_are_left_out_where_even_short_texts_do_not_fit() -> None:
-    kept, cut = within_budget([result("first"), result("long " * 1_000), result("third")], 90)
-
-    assert [item.memory.content for item in kept] == ["first"]
-    assert cut
-
-
 def test_the_fields_around_each_text_count_towards_the_budget() -> None:
     kept, cut = within_budget([result("x")] * 10, 150)
 
     assert len(kept) == 3, "an id, a namespace, an author, a time, a score and a match cost about forty tokens"
     assert cut
-
-
-def test_the_first_result_is_cut_if_it_exceeds_the_budget() -> None:
-    kept, cut = within_budget([result("word " * 1_000)], 50)
-
-    assert kept[0].memory.content.endswith("…")
-    assert kept[0].score == 1.0
-    assert not cut
 
 
 @pytest.mark.parametrize("place", [0, 400, 799])

@@ -74,7 +74,7 @@ async def test_unrelated_memories_do_not_move_the_confidence_of_a_memory(person:
     session = [Draft(f"{text} So said the meeting.", session="meeting") for text in PROJECT]
     await person.keep(*session)
     before = {question: await confidences(person, question) for question in QUESTIONS}
-    for batch in range(6):
+    for batch in range(3):
         await person.keep(
             *(f"A note about the {SUBJECTS[n % 10]} of {SUBJECTS[n // 10 % 10]} {batch} {n}" for n in range(500))
         )

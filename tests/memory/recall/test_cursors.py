@@ -1,15 +1,14 @@
 """Cursors: valid for one query, and rejected if they were changed."""
 
 import base64
-from datetime import UTC, datetime, timezone
+from datetime import UTC, timezone
 from uuid import UUID
 
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput
-from folklore.memory.pagination import given_before, given_cursor, is_given, page_cursor, page_of
+from folklore.memory.pagination import given_before, given_cursor, is_given, page_of
 from folklore.model import Filters
 
 QUESTION = ("query", ("a",), Filters(kinds=("note",)))
@@ -29,20 +28,6 @@ def test_a_cursor_holds_the_ids_that_were_returned_for_its_query(ids: list[UUID]
     assert not set(later) & set("+/= \n")
 
 
-@pytest.mark.parametrize(("count", "ends"), [(2_000, False), (2_001, True)])
-def test_paging_ends_where_a_cursor_would_be_refused(count: int, ends: bool) -> None:
-    ids = [UUID(int=number << 96) for number in range(count)]
-    cursor = given_cursor(ids[-100:], given_before(given_cursor(ids[:-100], frozenset(), QUESTION), QUESTION), QUESTION)
-
-    assert (cursor is None) == ends
-    assert len(given_before(cursor, QUESTION)) == (0 if ends else count)
-
-
-@given(st.datetimes(timezones=zones), st.uuids())
-def test_a_cursor_holds_the_last_row_for_its_query(time: datetime, id_: UUID) -> None:
-    assert page_of(page_cursor(Page(time, id_), QUESTION), QUESTION) == Page(time, id_)
-
-
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
 def test_an_invalid_cursor_is_rejected_with_the_next_step(text: str) -> None:
     for read in (given_before, page_of):
@@ -55,12 +40,3 @@ def test_hostile_json_in_a_cursor_is_rejected(text: str) -> None:
     for read in (given_before, page_of):
         with pytest.raises(InvalidInput):
             read(base64.urlsafe_b64encode(text.encode()).decode(), QUESTION)
-
-
-def test_cursors_of_the_two_kinds_are_not_confused() -> None:
-    listing = page_cursor(Page(datetime(2026, 1, 1, tzinfo=UTC), UUID(int=1)), QUESTION)
-
-    with pytest.raises(InvalidInput):
-        given_before(listing, QUESTION)
-    with pytest.raises(InvalidInput):
-        page_of(given_cursor([], frozenset(), QUESTION), QUESTION)

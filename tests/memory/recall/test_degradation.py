@@ -50,8 +50,7 @@ def failing(answer: Answer) -> list[str]:
     return [item.branch for item in answer.degraded]
 
 
-@pytest.mark.parametrize("asked_before", [False, True])
-@pytest.mark.parametrize("filters", [Filters(), Filters(author="tester")])
+@pytest.mark.parametrize(("filters", "asked_before"), [(Filters(), False), (Filters(author="tester"), True)])
 @pytest.mark.parametrize(("table", "branch"), [("embeddings", "dense"), ("postings", "keyword")])
 async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
     keeper: Person, connection: asyncpg.Connection, table: str, branch: str, filters: Filters, *, asked_before: bool
@@ -79,20 +78,13 @@ async def test_a_search_whose_terms_cannot_be_read_is_an_error_and_no_empty_answ
     assert failing(await keeper.recall('"called Turing" AND cat')) == ["keyword"]
 
 
-@pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])
-async def test_a_search_by_keyword_reads_no_embeddings(
-    keeper: Person, connection: asyncpg.Connection, query: str
-) -> None:
-    async with locked(connection, "embeddings"):
-        answer = await keeper.search(query)
-
-    assert contents(answer) == [CAT]
-    assert answer.degraded == ()
-
-
-async def test_a_search_by_keyword_fails_while_its_table_is_locked(
+async def test_a_search_by_keyword_reads_no_embeddings_and_fails_while_its_own_table_is_locked(
     keeper: Person, connection: asyncpg.Connection
 ) -> None:
+    async with locked(connection, "embeddings"):
+        for query in ("office cat", '"called Turing"', "tag:pets OR cat"):
+            answer = await keeper.search(query)
+            assert (contents(answer), answer.degraded) == ([CAT], ())
     async with locked(connection, "postings"):
         with pytest.raises(Unavailable, match="locked"):
             await keeper.search("office cat")

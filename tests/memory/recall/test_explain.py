@@ -66,17 +66,6 @@ async def test_near_duplicates_and_weak_results_are_named(person: Person) -> Non
     assert grouped.represented_by in {item.memory.id for item in explained.candidates if item.stage == "answer"}
 
 
-async def test_weights_change_the_shares(person: Person) -> None:
-    await person.keep(*TEXTS, namespace="notes")
-
-    words = await person.call(
-        ExplainRequest(query=QUESTION, namespaces=("notes",), ranking=RankingRequest(weights={"dense": 0.0}))
-    )
-
-    assert [branch.branch for branch in words.branches] == ["keyword"]
-    assert words.ranking["dense"] == 0.0
-
-
 @pytest.mark.parametrize("query", ["", "  ", "*"])
 async def test_an_empty_question_is_an_error(person: Person, query: str) -> None:
     await person.keep("x", namespace="notes")

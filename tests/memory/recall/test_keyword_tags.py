@@ -29,49 +29,41 @@ def texts(*drafts: Draft) -> list[str]:
     return sorted(draft.content for draft in drafts)
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("tag:billing", [AUTHENTICATION]),
-        ("tag:Billing", [AUTHENTICATION]),
-        ("tag:billi*", [AUTHENTICATION]),
-        ("tag:refunds", [REFUND]),
-        ("tag:payments", [REFUND]),
-        ('tag:"area:payments"', [REFUND]),
-        ("tag:area:payments", [REFUND]),
-        ("tag:area/payments/refunds", [REFUND]),
-        ("tag:refunds:payments", []),
-        ("tag:bill", []),
-        ("tag:(billing OR refunds)", [AUTHENTICATION, REFUND]),
-        ("source:docs", [AUTHENTICATION]),
-        ("source:docs/x.md", [AUTHENTICATION]),
-        ("source:money-back", [REFUND]),
-        ("source:(docs OR handbook)", [AUTHENTICATION, OTHER]),
-        ("content:billing", []),
-        ("content:authentication", [AUTHENTICATION]),
-        ("authentication -tag:billing", []),
-        ("(authentication OR money) -tag:billing", [REFUND]),
-        ("(authentication OR money) -source:docs", [REFUND]),
-        ("(authentication OR money) -billing", [REFUND]),
-        ("billing AND failed", [AUTHENTICATION]),
-        ("the AND billing", []),
-        ("the AND closed", [OTHER]),
-        ("billing*", [AUTHENTICATION]),
-        ('"area payments"', [REFUND]),
-    ],
-)
-async def test_an_expression_finds_tags_and_sources_as_they_are_spelled(
-    reader: Person, query: str, found: Sequence[Draft]
-) -> None:
-    assert sorted(contents(await reader.search(query))) == texts(*found)
+FOUND: dict[str, Sequence[Draft]] = {
+    "tag:Billing": [AUTHENTICATION],
+    "tag:billi*": [AUTHENTICATION],
+    "tag:refunds": [REFUND],
+    'tag:"area:payments"': [REFUND],
+    "tag:area:payments": [REFUND],
+    "tag:area/payments/refunds": [REFUND],
+    "tag:refunds:payments": [],
+    "tag:bill": [],
+    "tag:(billing OR refunds)": [AUTHENTICATION, REFUND],
+    "source:docs/x.md": [AUTHENTICATION],
+    "source:money-back": [REFUND],
+    "source:(docs OR handbook)": [AUTHENTICATION, OTHER],
+    "content:billing": [],
+    "content:authentication": [AUTHENTICATION],
+    "authentication -tag:billing": [],
+    "(authentication OR money) -source:docs": [REFUND],
+    "(authentication OR money) -billing": [REFUND],
+    "billing AND failed": [AUTHENTICATION],
+    "the AND billing": [],
+    "the AND closed": [OTHER],
+    "billing*": [AUTHENTICATION],
+    '"area payments"': [REFUND],
+}
 
 
-@pytest.mark.parametrize(
-    ("query", "found"), [("billing", AUTHENTICATION), ("any refunds?", REFUND), ("payments/refunds", REFUND)]
-)
-async def test_a_bare_word_finds_a_tag_that_no_text_says(reader: Person, query: str, found: Draft) -> None:
-    assert contents(await reader.search(query)) == [found.content]
-    assert contents(await reader.recall(query)) == [found.content]
+async def test_an_expression_finds_tags_and_sources_as_they_are_spelled(reader: Person) -> None:
+    for query, found in FOUND.items():
+        assert sorted(contents(await reader.search(query))) == texts(*found), query
+
+
+async def test_a_bare_word_finds_a_tag_that_no_text_says(reader: Person) -> None:
+    for query, found in (("billing", AUTHENTICATION), ("any refunds?", REFUND), ("payments/refunds", REFUND)):
+        assert contents(await reader.search(query)) == [found.content]
+        assert contents(await reader.recall(query)) == [found.content]
 
 
 async def test_a_function_word_finds_no_tag_unless_it_is_asked_for_as_one(reader: Person) -> None:
@@ -151,27 +143,16 @@ async def test_a_tag_that_is_new_is_found_though_the_word_was_common_a_moment_ag
     assert contents(found) == ["they charge us twice"]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ('"connection pool"', ["the connection pool is full"]),
-        ('"connection pools" OR nothing', ["the connection pool is full"]),
-        ('"connection pool" timeout', ["a timeout of the proxy", "the connection pool is full"]),
-        ('("connection pool")', ["the connection pool is full"]),
-        ("connection pool", ["pool connection reversed", "the connection pool is full"]),
-    ],
-)
-async def test_a_search_for_a_phrase_finds_the_phrase(database: Database, query: str, found: list[str]) -> None:
+async def test_a_search_finds_a_phrase_which_a_recall_prefers_to_its_words(database: Database) -> None:
+    full, reversed_, proxy = "the connection pool is full", "pool connection reversed", "a timeout of the proxy"
     person = Person(MemoryContext.of(database, None))
-    await person.keep("the connection pool is full", "pool connection reversed", "a timeout of the proxy")
+    await person.keep(reversed_, full, proxy)
 
-    assert sorted(contents(await person.search(query))) == found
-
-
-async def test_a_recall_prefers_a_phrase_and_keeps_what_has_its_words(database: Database) -> None:
-    person = Person(MemoryContext.of(database, None))
-    await person.keep("pool connection reversed", "the connection pool is full", "a timeout of the proxy")
-
-    found = contents(await person.recall('"connection pool"'))
-
-    assert found == ["the connection pool is full", "pool connection reversed"]
+    for query, found in (
+        ('"connection pool"', [full]),
+        ('"connection pools" OR nothing', [full]),
+        ('"connection pool" timeout', [proxy, full]),
+        ("connection pool", [reversed_, full]),
+    ):
+        assert sorted(contents(await person.search(query))) == found, query
+    assert contents(await person.recall('"connection pool"')) == [full, reversed_]

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import pytest
 from hypothesis import given, strategies as st
 
 from folklore.memory import serializers
 from folklore.model import Draft
-from folklore.ranking.diversity import group_near_duplicates, newest_first, opening, share_words
+from folklore.ranking.diversity import group_near_duplicates, newest_first, opening
 from folklore.ranking.weights import Ranking
 from folklore.text.query.question import plain
 from tests.person import NOON, Person, contents
@@ -30,30 +29,6 @@ def grouped(*texts: str) -> list[list[str]]:
     """Group texts, best first and each a day newer than the one before it."""
     groups = grouped_places(texts)
     return [[texts[newest], *(texts[other] for other in others)] for newest, others in groups.items()]
-
-
-def test_the_newest_of_the_same_words_represents_the_others_at_the_best_place() -> None:
-    assert grouped("The wind turned.", "Rain.", "the wind turned", "A wind: turned!") == [
-        ["A wind: turned!", "the wind turned", "The wind turned."],
-        ["Rain."],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Use the cache", "Do not use the cache"),
-        ("Deploy before the migration", "Deploy after the migration"),
-        ("The flag is on", "The flag is off"),
-        ("Ada reviews Ben", "Ben reviews Ada"),
-        ("Retry 3 times", "Retry 5 times"),
-        ("Always rebase", "Never rebase"),
-        ("Ada owns billing", "Ben owns billing"),
-        ("The limit is 5 MB", "The limit is 5 GB"),
-    ],
-)
-def test_a_word_that_turns_the_meaning_makes_another_memory(one: str, other: str) -> None:
-    assert grouped(one, other) == [[one], [other]]
 
 
 def test_long_texts_are_compared_to_their_end() -> None:
@@ -88,15 +63,6 @@ def test_of_one_subject_the_newer_comes_first_wherever_it_was() -> None:
     assert newest_first("abcd", {"a": ["d", "x"], "c": ["d"]}) == ["d", "x", "a", "b", "c"]
     assert newest_first("abc", {"a": ["c", "b"], "b": ["c"]}) == ["c", "b", "a"]
     assert newest_first("abc", {}) == ["a", "b", "c"]
-
-
-def test_texts_share_words_from_a_part_of_all_their_words_on() -> None:
-    crane, boat = {"the", "red", "crane"}, {"a", "red", "boat"}
-
-    assert share_words(crane, crane, 1.0)
-    assert share_words(crane, boat, 0.2)
-    assert not share_words(crane, boat, 0.21)
-    assert not share_words(set(), set(), 0.0)
 
 
 async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversation(person: Person) -> None:

