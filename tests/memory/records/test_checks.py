@@ -181,34 +181,25 @@ async def test_the_longest_texts_fit_into_every_index(person: Person) -> None:
     assert len((await person.recall("*")).memories) == len(drafts)
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "\x00",
-        "a\x00b",
-        "\ud800",
-        "a\udfffb",
-        "\ufeff",
-        "\x1b[31mred",
-        "line\u2028break",
-        "\\u0000",
-        "next\x85line",
-        "a" * 5 + "\u0301" * 1_900,
-        "\uffff\U0010ffff",
-    ],
-)
-async def test_no_text_ever_fails_in_the_database(person: Person, hostile: str) -> None:
-    draft = Draft(
-        f"about x {hostile}",
-        summary=hostile,
-        tags=(f"t{hostile[:20]}",),
-        source=hostile[:50],
-        session=hostile[:50],
-        paths=(f"p{hostile[:50]}",),
-        commit=hostile[:50],
-        metadata={"k": [hostile[:100], {hostile[:10]: 1}]},
-        idempotency_key=hostile[:50],
-    )
-    await person.keep(draft)
+HOSTILE = (
+    "a\x00b", "a\udfffb", "\ufeff", "\x1b[31mred", "line\u2028break", "\\u0000", "next\x85line",
+    "a" * 5 + "\u0301" * 1_900, "\uffff\U0010ffff",
+)  # fmt: skip
 
-    assert (await person.recall(f"about {hostile}")).memories
+
+async def test_no_text_ever_fails_in_the_database(person: Person) -> None:
+    for place, hostile in enumerate(HOSTILE):
+        draft = Draft(
+            f"about x {hostile}",
+            summary=hostile,
+            tags=(f"t{hostile[:20]}",),
+            source=hostile[:50],
+            session=hostile[:50],
+            paths=(f"p{hostile[:50]}",),
+            commit=hostile[:50],
+            metadata={"k": [hostile[:100], {hostile[:10]: 1}]},
+            idempotency_key=hostile[:50],
+        )
+        await person.keep(draft, namespace=f"place-{place}")
+
+        assert (await person.recall(f"about {hostile}", namespaces=(f"place-{place}",))).memories, place

@@ -47,17 +47,6 @@ async def test_a_change_pins_a_memory_and_an_undo_releases_it(person: Person) ->
     assert contents(await person.list_memories(filters=FILTER)) == []
 
 
-async def test_tools_state_show_and_filter_it(client: Client) -> None:
-    texts = [{"content": "The gate is open.", "pinned": True}, {"content": "The gate is green."}]
-    await client.call_tool("memory_store", {"memories": texts})
-
-    answer = await client.call_tool("memory_recall", {"query": "gate", "filters": {"pinned": True}})
-
-    assert answer.structured_content is not None
-    [memory] = answer.structured_content["memories"]
-    assert (memory["content"], memory["pinned"]) == ("The gate is open.", True)
-
-
 async def test_commands_state_filter_and_export_it(folklore: CommandLine, tmp_path: Path) -> None:
     await folklore.done("store", "The gate is open.", "--pinned")
     await folklore.done("store", "The gate is green.")
