@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -182,20 +181,6 @@ async def test_writes_and_recalls_are_read_together_newest_first(person: Person)
     ]
     assert [memory.id for memory in read.events[1].memories] == [pear, apple]
     assert (read.more, read.events[0].at) == (False, NOON - timedelta(hours=1))
-
-
-async def test_events_are_filtered_by_author_action_and_namespace(person: Person) -> None:
-    [apple] = await person.keep("a red apple")
-    await named("bea", person).keep("a green pear", namespace="others")
-    await recalled(person, [apple], by="Bea")
-
-    async def read(**asked: Any) -> list[tuple[str, str]]:
-        return sorted(shown(await person.call(ActivityRequest(**asked))))
-
-    assert await read(author="bea") == [("recall", "a red apple"), ("store", "a green pear")]
-    assert await read(actions=("recall",)) == [("recall", "a red apple")]
-    assert await read(actions=("store",), namespaces=("notes",)) == [("store", "a red apple")]
-    assert await read(actions=("forget",)) == []
 
 
 async def test_recalls_of_one_author_are_read_for_a_month(person: Person) -> None:

@@ -84,11 +84,11 @@ async def test_an_edit_gets_three_memories_at_most(client: Client) -> None:
     assert (await edited(client, "web/labels.json", "{}")).count("Labels of size") == 3
 
 
-@pytest.mark.parametrize("text", ["def add(a, b):\n    return a + b", "", "x = 1", "The lighthouse of the harbour."])
-async def test_an_edit_that_concerns_nothing_gets_nothing(client: Client, text: str) -> None:
+async def test_an_edit_that_concerns_nothing_gets_nothing(client: Client) -> None:
     await kept(client, MONEY, *OTHERS)
 
-    assert await edited(client, text=text) == ""
+    for text in ("def add(a, b):\n    return a + b", "", "x = 1", "The lighthouse of the harbour."):
+        assert await edited(client, text=text) == ""
 
 
 async def test_the_forms_of_other_tools_are_read(client: Client) -> None:

@@ -86,13 +86,10 @@ async def facts(client: Client) -> list[str]:
     return await kept(client, *FACTS)
 
 
-async def test_the_hook_is_callable_and_not_listed(client: Client) -> None:
-    assert "client_hook" not in [tool.name for tool in (await client.list_tools()).tools]
-    assert await hook(client, "hello") == ""
-
-
-async def test_a_server_of_core_tools_answers_hooks_too(app: App) -> None:
-    async with connected(build_server(app.service, offered="core")) as client:
+@pytest.mark.parametrize("offered", ["core", "all"])
+async def test_the_hook_is_callable_and_not_listed(app: App, offered: Any) -> None:
+    async with connected(build_server(app.service, offered=offered)) as client:
+        assert "client_hook" not in [tool.name for tool in (await client.list_tools()).tools]
         assert await hook(client, "hello") == ""
 
 
@@ -113,11 +110,9 @@ async def test_a_prompt_gets_the_notes_that_fit(client: Client, facts: list[str]
     assert "8443" not in text
 
 
-@pytest.mark.parametrize(
-    "prompt", ["", "  \n", "*", "-- ?!", "Thanks, that looks good.", "continue", "Yes, do that.", "danke, weiter"]
-)
-async def test_silence_when_nothing_fits(client: Client, facts: list[str], prompt: str) -> None:
-    assert await hook(client, prompt) == ""
+async def test_silence_when_nothing_fits(client: Client, facts: list[str]) -> None:
+    for prompt in ("", "  \n", "*", "-- ?!", "Thanks, that looks good.", "continue", "Yes, do that.", "danke, weiter"):
+        assert await hook(client, prompt) == ""
 
 
 async def test_an_old_note_says_its_age_and_to_verify_it(client: Client) -> None:
@@ -439,20 +434,16 @@ async def test_after_a_compaction_the_session_may_get_its_notes_again(client: Cl
 # What was injected, stored again
 
 
-async def test_an_injected_note_is_not_stored_again(client: Client, facts: list[str]) -> None:
+async def test_an_injected_note_is_not_stored_again_and_removed_from_a_new_memory(
+    client: Client, facts: list[str]
+) -> None:
     injected = await hook(client, DEPLOY)
 
-    answer = await client.call_tool("memory_store", {"content": injected})
-
-    assert answer.is_error
-    assert "stored already" in str(answer.content)
-
-
-async def test_what_was_injected_is_removed_from_a_new_memory(client: Client, facts: list[str]) -> None:
-    injected = await hook(client, DEPLOY)
-
+    refused = await client.call_tool("memory_store", {"content": injected})
     [id_] = await kept(client, f"{injected}\nThe job shop-deploy runs on Fridays.")
 
+    assert refused.is_error
+    assert "stored already" in str(refused.content)
     answer = await client.call_tool("memory_get", {"ids": [id_]})
     assert answer.structured_content is not None
     assert answer.structured_content["memories"][0]["content"] == "The job shop-deploy runs on Fridays."

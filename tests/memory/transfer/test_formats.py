@@ -200,24 +200,17 @@ async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path
 
 
 @pytest.mark.parametrize("form", ["mcp-memory-service", "mem0"])
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
+async def test_a_document_that_cannot_be_read_is_refused(folklore: CommandLine, tmp_path: Path, form: str) -> None:
+    file = tmp_path / "broken.json"
+    for document, said in (
         (b'{"memories": [{"content": "Whole."}, {"content": "Hal', "is not JSON, or ends too early"),
         (b'{"memories": ' + b"[" * 50_000, "is nested too deeply from character 1 on"),
         ('{"memories": [{"content": "Größe"}]}'.encode("latin-1"), "is not UTF-8"),
-    ],
-)
-async def test_a_document_that_cannot_be_read_is_refused(
-    folklore: CommandLine, tmp_path: Path, form: str, document: bytes, said: str
-) -> None:
-    file = tmp_path / "broken.json"
-    file.write_bytes(document)
-
-    ran = await folklore("import", file, "--format", form)
-
-    assert ran.code == 2
-    assert f"FILE: {said}" in ran.err
+    ):
+        file.write_bytes(document)
+        ran = await folklore("import", file, "--format", form)
+        assert ran.code == 2
+        assert f"FILE: {said}" in ran.err
     assert await exported(folklore) == {}
 
 

@@ -259,20 +259,15 @@ async def test_a_file_that_is_not_whole_is_refused_after_what_can_be_read(
     assert problem in ran.err
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
-async def test_a_damaged_zip_file_is_refused(folklore: CommandLine, tmp_path: Path, damage: str) -> None:
+async def test_a_damaged_zip_file_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
     file = archive(tmp_path / "x.zip", conversations=[CLAUDE | {"name": str(number)} for number in range(50)])
-    raw = bytearray(file.read_bytes())
-    if damage == "cut":
-        del raw[-200:]
-    else:
-        raw[400:420] = b"\0" * 20
-    file.write_bytes(raw)
+    raw = file.read_bytes()
 
-    ran = await folklore("import", file, "--format", "conversations")
-
-    assert ran.code == 2
-    assert "folklore: FILE: " in ran.err
+    for damaged in (raw[:-200], raw[:400] + b"\0" * 20 + raw[420:]):
+        file.write_bytes(damaged)
+        ran = await folklore("import", file, "--format", "conversations")
+        assert ran.code == 2
+        assert "folklore: FILE: " in ran.err
 
 
 values = st.recursive(

@@ -83,8 +83,10 @@ async def test_removed_sections_and_files_are_forgotten_and_unreadable_files_are
     (shop / "GEMINI.md").unlink()
     (shop / ".cursorrules").write_bytes(b"Old rule, \xff broken.\n")
 
+    skipped = await folklore("import", shop, "--yes", "--on-conflict", "skip", "--json")
     ran = await folklore("import", shop, "--yes", "--json")
 
+    assert skipped.json["removed"] == 0
     assert (ran.code, ran.json["removed"], ran.json["failed"]) == (1, 2, 1)
     assert ran.json["failures"][0]["message"].startswith(".cursorrules: is not UTF-8.")
     left = await exported(folklore)
@@ -101,15 +103,6 @@ async def test_a_section_that_is_back_in_its_page_is_in_force_again(folklore: Co
 
     assert set(await exported(folklore)) == {"Intro.", "Build\n\nRun make."}
     assert await exported(folklore, forgotten=True) == {}
-
-
-async def test_the_policy_skip_forgets_nothing(folklore: CommandLine, shop: Path) -> None:
-    await folklore.done("import", shop, "--yes")
-    (shop / "GEMINI.md").unlink()
-
-    report = await folklore.json("import", shop, "--yes", "--on-conflict", "skip")
-
-    assert report["removed"] == 0
 
 
 async def test_own_notes_on_a_repository_are_no_pages_of_it(folklore: CommandLine, shop: Path) -> None:
