@@ -88,25 +88,14 @@ async def test_logging_takes_one_statement_a_namespace_however_many_answers(
     assert len([query for query in queries if query.startswith(("select", "with"))]) == 2
 
 
-async def test_an_entry_that_is_logged_again_is_not_counted_again(
+async def test_an_entry_that_is_logged_again_or_late_counts_once_and_does_not_set_the_last_use_back(
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
     (id_,) = await person.keep("a text")
-    entries = [used(id_), used(id_)]
+    first, late = used(id_), used(id_, at=NOON - timedelta(hours=1))
 
-    await UsageStore(database).record(entries)
-    await UsageStore(database).record(entries)
-
-    assert await field_of(connection, id_, "recall_count") == 2
-
-
-async def test_an_entry_that_is_logged_late_does_not_set_the_last_use_back(
-    database: Database, person: Person, connection: asyncpg.Connection
-) -> None:
-    (id_,) = await person.keep("a text")
-
-    for at in (NOON, NOON - timedelta(hours=1)):
-        assert await UsageStore(database).record([used(id_, at=at)]) == []
+    for entries in ([first], [late], [first, late]):
+        assert await UsageStore(database).record(entries) == []
 
     assert await field_of(connection, id_, "last_recalled_at") == NOON
     assert await field_of(connection, id_, "recall_count") == 2

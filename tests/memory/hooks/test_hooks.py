@@ -176,13 +176,6 @@ async def test_a_note_cannot_end_its_block(client: Client) -> None:
     assert text.count(CLOSING) == 1
 
 
-async def test_what_was_injected_is_no_part_of_a_prompt(client: Client, facts: list[str]) -> None:
-    injected = await hook(client, DEPLOY)
-
-    assert await hook(client, f"{injected}\nThanks, that looks good.", session="s2") == ""
-    assert FACTS[1] in await hook(client, f"{injected}\n{PORT}", session="s3")
-
-
 async def test_a_long_prompt_is_asked_by_its_beginning_and_end(client: Client, facts: list[str]) -> None:
     log = "\n".join(f"12:00:{second:02} worker {second} finished task {second * 7}" for second in range(60)) * 5
 
@@ -438,6 +431,8 @@ async def test_an_injected_note_is_not_stored_again_and_removed_from_a_new_memor
     client: Client, facts: list[str]
 ) -> None:
     injected = await hook(client, DEPLOY)
+    assert await hook(client, f"{injected}\nThanks, that looks good.", session="s2") == "", "it is no part of a prompt"
+    assert FACTS[1] in await hook(client, f"{injected}\n{PORT}", session="s3")
 
     refused = await client.call_tool("memory_store", {"content": injected})
     [id_] = await kept(client, f"{injected}\nThe job shop-deploy runs on Fridays.")
@@ -470,14 +465,6 @@ async def test_the_ledger_has_the_text_that_was_given(client: Client, facts: lis
     assert (entry.session, entry.author, entry.event) == ("s1", "tester", "UserPromptSubmit")
     assert [(str(memory.id), memory.namespace, memory.used) for memory in entry.memories] == [(facts[0], "notes", None)]
     assert entry.memories[0].tokens == pytest.approx(entry.tokens, abs=1)
-
-
-async def test_the_ledger_is_read_by_session(client: Client, facts: list[str], app: App) -> None:
-    await hook(client, DEPLOY, session="first-1")
-    await hook(client, PORT, session="second-2")
-
-    assert [entry.session for entry in await ledger(app)] == ["second-2", "first-1"]
-    assert [entry.session for entry in await ledger(app, session="first")] == ["first-1"]
 
 
 async def test_another_author_does_not_see_what_was_injected(client: Client, app: App, settings: Settings) -> None:

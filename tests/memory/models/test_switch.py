@@ -269,12 +269,6 @@ async def test_every_answer_reports_settings_that_name_an_unused_model(
     assert await connection.fetchval("select count(distinct model_id) from embeddings") == 1
 
 
-async def test_settings_that_name_the_previous_model_are_not_reported(world: World) -> None:
-    await world.switch_to("new")
-
-    assert (await by_dense(world.server("old"), TEXTS[1]))[0] == TEXTS[1]
-
-
 async def test_an_unavailable_active_model_degrades_recall_to_keywords(world: World) -> None:
     world.services["old"].down = True
 

@@ -146,14 +146,12 @@ async def test_an_undo_is_refused_whole_while_another_memory_has_a_text(person: 
     assert [memory.superseded_by for memory in await person.get(old, new)] == [None, old]
 
 
-async def test_a_repeated_merge_changes_nothing(person: Person, three: list[UUID]) -> None:
-    first = await merge(later(person), *three)
-    assert await merge(later(person, 10), *three) == first
-
-
-async def test_further_memories_are_merged_later(person: Person, three: list[UUID]) -> None:
+async def test_further_memories_are_merged_later_and_the_same_ones_change_nothing(
+    person: Person, three: list[UUID]
+) -> None:
     old, new, other = three
-    await merge(later(person), old, new)
+    first = await merge(later(person), old, new)
+    assert await merge(later(person, 10), old, new) == first
     merged = await merge(later(person, 10), *three)
 
     assert merged.content == NEW

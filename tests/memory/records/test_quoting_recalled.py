@@ -1,23 +1,14 @@
 """A recalled text in quotation marks is not stored as a new memory."""
 
-from typing import Any
-
 import asyncpg
-import pytest
 from mcp import Client
 
 from folklore.memory.caches import RecalledTexts
 from folklore.model import Draft
+from tests.mcp.test_tools import call
 from tests.person import NOON, Person
 
 TEXT = "We deploy from the release branch, never from main."
-
-
-async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    answer = await client.call_tool(tool, arguments)
-    assert answer.structured_content is not None
-    content: dict[str, Any] = answer.structured_content
-    return content
 
 
 async def stored(client: Client, content: str, **more: object) -> tuple[str, str]:
@@ -34,14 +25,13 @@ async def test_a_recalled_text_in_quotation_marks_is_a_duplicate(client: Client)
     assert await stored(client, f"> {TEXT}") == (id_, "duplicate")
 
 
-@pytest.mark.parametrize("text", [f"Remember: {TEXT}", f"{TEXT} Since May.", "deploy from the release branch"])
-async def test_a_text_with_other_words_is_stored_as_it_is(client: Client, text: str) -> None:
+async def test_a_text_with_other_words_is_stored_as_it_is(client: Client) -> None:
     id_, _ = await stored(client, TEXT)
     await call(client, "memory_recall", query="deploy")
 
-    other, status = await stored(client, text)
-
-    assert (other != id_, status) == (True, "stored")
+    for text in (f"Remember: {TEXT}", f"{TEXT} Since May.", "deploy from the release branch"):
+        other, status = await stored(client, text)
+        assert (other != id_, status) == (True, "stored")
 
 
 async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(client: Client) -> None:

@@ -51,12 +51,7 @@ async def test_a_tag_and_those_below_it_are_renamed_and_kept_once(tagger: Person
     }
     [elsewhere] = (await tagger.list_memories(namespaces=("board",))).memories
     assert elsewhere.memory.tags == ("area:pay",)
-
-
-async def test_renamed_tags_are_found_by_filters_and_words(tagger: Person) -> None:
-    await rename(tagger, "area:pay", "money")
     wanted = {"harbour fees", "harbour refunds", "harbour both"}
-
     assert set(contents(await tagger.recall("harbour", filters=Filters(tags=("money",))))) == wanted
     assert set(contents(await tagger.search("tag:money", namespaces=("notes",)))) == wanted
     assert contents(await tagger.search("tag:pay", namespaces=("notes",))) == []
@@ -115,33 +110,27 @@ async def test_an_undo_takes_back_the_last_renaming_alone(tagger: Person) -> Non
 
 
 async def test_more_memories_than_one_statement_changes_are_renamed_in_one_transaction(person: Person) -> None:
-    for batch in range(5):
+    for batch in range(3):
         await person.keep(*(Draft(f"harbour {batch} {n}", tags=("old",)) for n in range(500)))
 
     done = await rename(person, "old", "new")
 
-    assert done.memories == 2_500
+    assert done.memories == 1_500
     listed = await person.list_memories(limit=1_000)
     assert {result.memory.tags for result in listed.memories} == {("new",)}
-    assert (await rename(person, "old", "new", undo=True)).memories == 2_500
+    assert (await rename(person, "old", "new", undo=True)).memories == 1_500
 
 
-@pytest.mark.parametrize(
-    ("tag", "to", "error", "message"),
-    [
+async def test_an_unusable_name_is_refused_and_nothing_is_written(tagger: Person) -> None:
+    for tag, to, error, message in (
         ("area:pay", "area:pay", InvalidInput, "to: is the tag itself"),
         ("area:pay", " ", InvalidInput, "to: tag 1 is empty"),
         ("area:pay", "x" * 95, InvalidInput, "to: tag 1 has 103 characters"),
         ("absent", "money", NotFound, "No memory of notes has the tag absent."),
-    ],
-)
-async def test_an_unusable_name_is_refused_and_nothing_is_written(
-    tagger: Person, tag: str, to: str, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        await rename(tagger, tag, to)
-
-    assert await tags(tagger) == TEXTS
+    ):
+        with pytest.raises(error, match=message):
+            await rename(tagger, tag, to)
+        assert await tags(tagger) == TEXTS
 
 
 async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person) -> None:

@@ -111,16 +111,6 @@ async def test_a_memory_with_a_change_that_is_not_possible_is_refused_without_th
     assert await connection.fetchval("select count(*) from audit where action = 'store'") == 2
 
 
-async def test_a_superseded_text_can_be_stored_again(person: Person) -> None:
-    (old,) = await person.keep("We release on Fridays.")
-    (new,) = await person.keep(Draft("We release on Mondays.", supersedes=old))
-
-    result = await person.store(Draft("We release on Fridays.", supersedes=new))
-
-    assert result.stored[0].id not in (old, new)
-    assert contents(await person.recall("*")) == ["We release on Fridays."]
-
-
 async def test_a_new_memory_can_be_related_to_an_existing_one(person: Person) -> None:
     (cause,) = await person.keep("The pool was too small.")
 

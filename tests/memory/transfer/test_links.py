@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import pytest
 
 from folklore.db.stores.changes import CHANGEABLE
-from folklore.errors import NotFound
 from folklore.memory.requests import GetRequest
 from folklore.memory.transfer.json_lines import _BeforeField
 from folklore.model import Caller, Draft, Relation
@@ -64,14 +63,6 @@ async def test_relations_and_revisions_survive_export_and_import_byte_for_byte(
     assert (report.relations, report.revisions, report.untied, report.unlinked) == (3, 5, 0, 0)
     assert (twice.stored, twice.untied) == (0, 0)
     assert replace(dry, seconds=0.0) == replace(report, seconds=0.0)
-
-
-async def test_an_imported_revision_can_be_undone(mover: Mover, person: Person) -> None:
-    await mover.put([*MEMORIES, REVISION])
-
-    assert (await person.undo(A)).content == "zero"
-    with pytest.raises(NotFound):
-        await person.undo(A)
 
 
 async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(mover: Mover, person: Person) -> None:
@@ -146,33 +137,19 @@ async def test_invalid_links_are_reported_by_field(mover: Mover) -> None:
             REVISION | {"before": {"language": "klingon"}},
             REVISION | {"before": {"importance": float("nan")}},
             REVISION | {"before": {"metadata": {"a": float("inf")}}},
+            REVISION | {"before": {"expires_at": "9999-12-31T23:59:59-12:00"}},
+            RELATION | {"created_at": "9999-12-31T23:59:59-12:00"},
+            RELATION | {"created_at": "0001-01-01T00:00:00+12:00"},
+            REVISION | {"changed_at": "9999-12-31T23:59:59-12:00"},
         ]
     )
 
-    assert report.failed == 9
+    assert report.failed == 13
     words = ["strength", "relation", "before.content", "revision"]
-    words += [f"before.{name}" for name in ("tags", "kind", "language", "importance", "metadata")]
+    words += [f"before.{name}" for name in ("tags", "kind", "language", "importance", "metadata", "expires_at")]
+    words += ["created_at", "created_at", "changed_at"]
     assert all(word in failure.message for word, failure in zip(words, report.failures, strict=True))
-
-
-TOO_LATE, TOO_EARLY = "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        RELATION | {"created_at": TOO_LATE},
-        RELATION | {"created_at": TOO_EARLY},
-        REVISION | {"changed_at": TOO_LATE},
-        REVISION | {"before": {"expires_at": TOO_LATE}},
-    ],
-)
-async def test_a_link_with_an_unreadable_time_fails_its_line(mover: Mover, line: dict[str, Any]) -> None:
-    report = await mover.put([*MEMORIES, line])
-
-    assert [failure.line for failure in report.failures] == [3]
-    assert "must be in the years 1 to 9999" in report.failures[0].message
-    assert len(await mover.take()) == 3
+    assert all("must be in the years 1 to 9999" in failure.message for failure in report.failures[-4:])
 
 
 async def test_invisible_characters_are_removed_from_headers_and_links(mover: Mover) -> None:

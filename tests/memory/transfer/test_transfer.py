@@ -387,18 +387,14 @@ async def test_a_text_that_overwriting_frees_goes_to_another_memory_with_the_nex
     assert (again.overwritten, again.duplicates, again.failed) == (1, 1, 0)
 
 
-async def test_a_forgotten_memory_is_imported_although_a_live_one_has_its_text(mover: Mover) -> None:
-    await mover.put([{"namespace": "other", "content": RICH[2]["content"]}])
-
-    assert (await mover.put([RICH[2]])).stored == 1
-
-
-async def test_the_text_of_a_forgotten_memory_may_be_imported_live(mover: Mover) -> None:
+async def test_a_forgotten_and_a_live_memory_may_have_one_text(mover: Mover) -> None:
     report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
+    await mover.put([{"namespace": "again", "content": RICH[2]["content"]}])
+    forgotten = await mover.put([RICH[2] | {"namespace": "again"}])
     await mover.put([RICH[2] | {"namespace": "later"}])
     later = await mover.put([RICH[2] | {"namespace": "later"}, {"namespace": "later", "content": RICH[2]["content"]}])
 
-    assert (report.stored, later.stored, later.duplicates) == (2, 1, 1)
+    assert (report.stored, forgotten.stored, later.stored, later.duplicates) == (2, 1, 1, 1)
 
 
 async def test_overwriting_with_a_live_line_makes_a_superseded_memory_live(mover: Mover) -> None:

@@ -71,19 +71,6 @@ async def stored_vector(connection: asyncpg.Connection, content: str) -> list[fl
 # Export
 
 
-async def test_a_line_has_the_vector_and_the_identity_of_its_model(
-    mover: VectorMover, connection: asyncpg.Connection
-) -> None:
-    await mover.put([{"content": "one fact"}])
-
-    (line,) = await mover.memories()
-
-    assert list(line)[-1] == "embedding"
-    assert line["embedding"].items() >= {"provider": "fake", "name": "by-letter", "dimensions": 8}.items()
-    assert set(line["embedding"]) == {"provider", "name", "dimensions", "vector"}
-    assert numbers(line["embedding"]) == pytest.approx(await stored_vector(connection, "one fact"), abs=1e-6)
-
-
 async def test_a_line_has_the_prefixes_and_the_revision_of_the_model(mover: VectorMover) -> None:
     class Prefixed(ByLetter):
         async def model(self) -> Any:
@@ -102,16 +89,6 @@ async def test_a_line_has_the_prefixes_and_the_revision_of_the_model(mover: Vect
     plain = await prefixed.put([{"content": "a", "embedding": exported()}])
     exact = await prefixed.put([{"content": "b", "embedding": embedding}])
     assert (plain.ignored_fields, exact.ignored_fields) == ({"embedding": 1}, {})
-
-
-async def test_a_memory_with_a_pending_embedding_is_exported_without_a_vector(mover: VectorMover) -> None:
-    await mover.put([{"content": "one fact"}])
-    await replace(mover, embedder=Down()).put([{"content": "another"}])
-
-    assert {line["content"]: "embedding" in line for line in await mover.memories()} == {
-        "one fact": True,
-        "another": False,
-    }
 
 
 async def test_vectors_are_exported_only_on_request(mover: VectorMover) -> None:
