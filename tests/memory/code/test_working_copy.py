@@ -157,6 +157,9 @@ def test_a_file_that_changed_is_stale_since_the_first_change(repository: Reposit
 
     assert mark(repository, anchor) == Stale("src/a.py", since, first)
     assert mark(repository, folder) is None, "a folder changes all the time"
+    assert mark(repository, replace(anchor, namespace="other")) is None
+    repository.commit({"src/a.py": CODE["src/a.py"]})
+    assert mark(repository, anchor) is None, "the change was taken back"
 
 
 def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about(repository: Repository) -> None:
@@ -183,14 +186,6 @@ def test_the_commit_of_work_in_progress_makes_nothing_stale(repository: Reposito
     later = repository.commit({"src/a.py": "a = 3\n", "new.py": "n = 2\n"})
 
     assert [marks[0].commit for marks in stale(repository, *anchors)] == [later, later]
-
-
-def test_a_change_that_was_taken_back_makes_nothing_stale(repository: Repository) -> None:
-    anchor = tie(repository, "src/a.py")
-    repository.commit({"src/a.py": "a = 2\n"})
-    repository.commit({"src/a.py": CODE["src/a.py"]})
-
-    assert mark(repository, anchor) is None
 
 
 def test_a_file_that_vanished_or_moved_is_stale(repository: Repository) -> None:
@@ -297,13 +292,6 @@ def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(reposit
 
     assert marks[0] == (), "main never had that content, and its first change may be the merge of it"
     assert marks[1][0].commit == changed
-
-
-def test_another_namespace_is_not_marked(repository: Repository) -> None:
-    anchor = tie(repository, "src/a.py")
-    repository.commit({"src/a.py": "a = 2\n"})
-
-    assert stale(repository, replace(anchor, namespace="other")) == [()]
 
 
 HOSTILE_NAMES = [

@@ -74,23 +74,6 @@ async def test_undo_does_not_duplicate_a_text_that_was_stored_again(person: Pers
         await person.undo(old)
 
 
-async def test_filters_select_the_memories_to_forget_in_one_namespace(client: Client) -> None:
-    for namespace in ("notes", "other"):
-        memories = [{"content": f"{tag} {namespace}", "tags": [tag]} for tag in ("junk", "gold")]
-        await call(client, "memory_store", memories=memories, namespace=namespace)
-
-    would = await call(client, "memory_forget", filters={"tags": ["junk"]}, dry_run=True)
-    before = len((await call(client, "memory_list"))["memories"])
-    did = await call(client, "memory_forget", filters={"tags": ["junk"]})
-
-    assert would["dry_run"]
-    assert [item["content"] for item in would["forgotten"]] == ["junk notes"]
-    assert before == 4
-    assert [item["id"] for item in did["forgotten"]] == [item["id"] for item in would["forgotten"]]
-    left = {memory["content"] for memory in (await call(client, "memory_list"))["memories"]}
-    assert left == {"gold notes", "junk other", "gold other"}
-
-
 async def test_a_forget_of_more_memories_than_its_limit_reports_the_rest(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,16 +365,6 @@ async def test_a_deleted_namespace_is_hidden_and_can_be_restored_completely(clie
     await person.call(RestoreNamespaceRequest(name="GATES"))
     found = await call(client, "memory_recall", query="gate", namespaces=["gates"])
     assert [memory["id"] for memory in found["memories"]] == [item["id"]]
-
-
-async def test_a_memory_stays_when_the_memory_it_was_derived_from_is_erased(person: Person) -> None:
-    (source,) = await person.keep("The incident log says the pool was too small.")
-    (lesson,) = await person.keep(Draft("Size pools for the peak.", related=(Link(source, "derived_from"),)))
-
-    await person.forget(source, erase=True)
-
-    assert contents(await person.recall("*")) == ["Size pools for the peak."]
-    assert await person.relations(lesson) == []
 
 
 async def test_the_name_of_a_deleted_namespace_can_be_used_again(person: Person) -> None:

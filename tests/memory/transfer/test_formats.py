@@ -112,8 +112,7 @@ async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: Com
     assert kept["created_at"].startswith("2023-11-14T22:13:20.5")
 
 
-@pytest.fixture
-def pages(tmp_path: Path) -> Path:
+async def test_pages_are_imported_section_by_section(folklore: CommandLine, tmp_path: Path) -> None:
     root = tmp_path / "wiki"
     (root / "ops").mkdir(parents=True)
     (root / "node_modules").mkdir()
@@ -124,11 +123,8 @@ def pages(tmp_path: Path) -> Path:
         "## Roll back\n\n```\n# no heading\nmake undo\n```\n\n# Empty\n"
     )
     (root / "README.md").write_text("Just text.\n")
-    return root
 
-
-async def test_pages_are_imported_section_by_section(folklore: CommandLine, pages: Path) -> None:
-    report = await folklore.json("import", pages, "--format", "markdown")
+    report = await folklore.json("import", root, "--format", "markdown")
     found = await exported(folklore)
 
     assert report["stored"] == 4
@@ -171,8 +167,7 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
     assert found["Five."]["tags"] == ["a", "b"]
 
 
-@pytest.fixture
-def claude_memory(tmp_path: Path) -> Path:
+async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLine, tmp_path: Path) -> None:
     root = tmp_path / ".claude"
     memory = root / "projects" / "-home-a-api" / "memory"
     memory.mkdir(parents=True)
@@ -181,11 +176,8 @@ def claude_memory(tmp_path: Path) -> Path:
     (memory / "tests.md").write_text(
         "---\nname: testing\ndescription: How to test\ntype: feedback\n---\nRun pytest with -q.\n"
     )
-    return root
 
-
-async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLine, claude_memory: Path) -> None:
-    report = await folklore.json("import", claude_memory, "--format", "claude-memory", "--namespace", "mine")
+    report = await folklore.json("import", root, "--format", "claude-memory", "--namespace", "mine")
     found = await exported(folklore)
 
     assert (report["stored"], report["ignored_fields"], report["namespaces"]) == (2, {}, {"mine": 2})
