@@ -125,31 +125,29 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     assert "reflection" not in {result.memory.kind for result in none.memories}
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3])
-async def test_a_short_answer_has_a_place_for_the_best_reflection(person: Person, limit: int) -> None:
+async def test_a_short_answer_has_a_place_for_the_best_reflection(person: Person) -> None:
     await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(3)))
     await person.keep(*(f"A release on some Friday, number {n * 7}" for n in range(6)))
 
-    reflected = await person.recall("releases fail on Fridays", limit=limit)
+    for limit in (1, 2, 3):
+        reflected = await person.recall("releases fail on Fridays", limit=limit)
+        kinds = [result.memory.kind for result in reflected.memories]
+        assert kinds == ["reflection", "note", "note"][:limit]
     plain = await person.recall("a release on some Friday, number 7", limit=1)
-
-    kinds = [result.memory.kind for result in reflected.memories]
-    assert kinds == ["reflection", "note", "note"][:limit]
     assert contents(plain) == ["A release on some Friday, number 7"]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 10])
-async def test_where_there_are_only_reflections_they_are_the_whole_answer(person: Person, limit: int) -> None:
+async def test_where_there_are_only_reflections_they_are_the_whole_answer(person: Person) -> None:
+    only = FiltersRequest(kinds=("reflection",))
     await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(12)))
 
-    alone = await person.recall("releases fail Friday", limit=limit)
+    alone = [await person.recall("releases fail Friday", limit=limit) for limit in (1, 3, 10)]
     await person.keep(*(f"Release {n} failed on a Friday" for n in range(12)))
-    asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
-    only = FiltersRequest(kinds=("reflection",))
-    by_word = await person.search("releases fail Friday", limit=limit, filters=only)
-
-    for answer in (alone, asked_for, by_word):
-        assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit
+    for limit, first in zip((1, 3, 10), alone, strict=True):
+        asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+        by_word = await person.search("releases fail Friday", limit=limit, filters=only)
+        for answer in (first, asked_for, by_word):
+            assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit
 
 
 async def test_a_vector_of_the_callers_own_takes_the_place_of_the_questions(person: Person, embedder: Embedder) -> None:

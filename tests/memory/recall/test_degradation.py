@@ -142,8 +142,6 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
     ("command", "branch"),
     [
         ("alter table embeddings rename to lost", "dense"),
-        ("alter table embeddings rename column vector to lost", "dense"),
-        ("alter table postings rename to lost", "keyword"),
         ("alter table postings rename column entries to lost", "keyword"),
     ],
 )

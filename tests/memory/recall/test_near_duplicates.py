@@ -31,11 +31,12 @@ def grouped(*texts: str) -> list[list[str]]:
     return [[texts[newest], *(texts[other] for other in others)] for newest, others in groups.items()]
 
 
-def test_long_texts_are_compared_to_their_end() -> None:
+def test_long_texts_are_compared_to_their_end_and_in_the_order_of_their_words() -> None:
     beginning = "the deploy of the billing service went well " * 200
-    texts = (beginning + "today", beginning + "again", beginning + "Today.")
+    ends = ("today for Ada and Ben", "again", "Today for Ada and Ben.", "today for Ben and Ada")
+    texts = [beginning + end for end in ends]
 
-    assert grouped(*texts) == [[texts[2], texts[0]], [texts[1]]]
+    assert grouped(*texts) == [[texts[2], texts[0]], [texts[1]], [texts[3]]]
 
 
 def test_a_text_is_no_near_duplicate_of_its_beginning() -> None:

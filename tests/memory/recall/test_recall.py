@@ -10,7 +10,7 @@ from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
-from folklore.memory.requests import CreateNamespaceRequest
+from folklore.memory.requests import CreateNamespaceRequest, RecallRequest
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -193,6 +193,12 @@ async def test_the_same_question_has_the_same_answer_even_where_scores_are_equal
     for _ in range(3):
         again = await person.recall("tied", limit=20)
         assert [(r.memory.id, r.score) for r in again.memories] == [(r.memory.id, r.score) for r in first.memories]
+
+
+@pytest.mark.parametrize("limit", [0, 101])
+def test_a_limit_out_of_range_is_refused(limit: int) -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        RecallRequest(query="cat", limit=limit)
 
 
 WINDS = [f"the wind of day {n} in the harbour {'calm ' * (n % 7)}{'storm ' * (n % 3)}" for n in range(70)]

@@ -80,14 +80,11 @@ def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong
     assert str(valid.errors[3]).startswith(f"memories[3].{field}: ")
 
 
-@pytest.mark.parametrize("name", ["", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"])
-async def test_an_invalid_namespace_is_rejected_by_name(
-    person: Person, connection: asyncpg.Connection, name: str
-) -> None:
-    with pytest.raises(InvalidInput) as refusal:
-        await person.store("fine", namespace=name)
-
-    assert refusal.value.field == "namespace"
+async def test_an_invalid_namespace_is_rejected_by_name(person: Person, connection: asyncpg.Connection) -> None:
+    for name in ("", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"):
+        with pytest.raises(InvalidInput) as refusal:
+            await person.store("fine", namespace=name)
+        assert refusal.value.field == "namespace"
     assert await connection.fetchval("select count(*) from namespaces") == 0
 
 

@@ -51,7 +51,7 @@ class Site:
 def site() -> Iterator[Site]:
     """Serve the site for one test."""
     site = Site()
-    thread = Thread(target=site.server.serve_forever)
+    thread = Thread(target=site.server.serve_forever, args=(0.01,))
     thread.start()
     yield site
     site.server.shutdown()
