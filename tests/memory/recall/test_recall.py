@@ -387,16 +387,3 @@ async def test_of_two_that_answer_alike_a_signal_says_which_comes_first(
         answer = await person.recall("harbour crane", namespaces=(namespace,), ranking=ranking)
 
         assert contents(answer) == [kept[1], kept[0]]
-
-
-async def test_what_is_below_the_evidence_asked_for_is_left_out(person: Person) -> None:
-    await person.keep("The harbour crane is painted red.", "A crane is a bird.", "Nobody paints the boats.")
-    everything = await person.recall("Who painted the harbour crane red?")
-    scores = sorted(result.score or 0.0 for result in everything.memories)
-    assert scores[0] + 0.01 < scores[-1]
-
-    for floor in (scores[-1] - 0.005, 1.0):
-        answer = await person.recall("Who painted the harbour crane red?", ranking=chosen(min_score=floor))
-        assert [result.score for result in answer.memories] == [score for score in scores if score >= floor]
-
-    assert "min_score 1.0" in (answer.note or "")
