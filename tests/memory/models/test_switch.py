@@ -272,7 +272,7 @@ async def test_every_answer_reports_settings_that_name_an_unused_model(
 async def test_an_unavailable_active_model_degrades_recall_to_keywords(world: World) -> None:
     world.services["old"].down = True
 
-    answer = await world.server("new").recall("captain")
+    answer = await world.server().recall("captain")
 
     assert {item.branch for item in answer.degraded} == {"dense"}
     assert contents(answer)
