@@ -180,8 +180,10 @@ async def test_forgetting_and_undoing(folklore: CommandLine) -> None:
 async def test_an_erased_memory_cannot_be_restored(folklore: CommandLine) -> None:
     id_ = await folklore.keep("a secret thought")
 
-    said = await folklore.done("forget", id_, "--erase")
+    silent = folklore.process("forget", id_, "--erase")
+    said = await folklore.done("forget", id_, "--erase", "--yes")
 
+    assert (silent.code, "--yes: is needed without a terminal." in silent.err) == (2, True)
     assert "1 erased" in said
     assert "secret" not in said
     assert (await folklore("undo", id_)).code == 4
@@ -286,7 +288,7 @@ async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklo
     assert (await folklore("list", "-n", "crew")).code == 4
     await folklore.done("namespaces", "restore", "crew")
     assert len((await folklore.json("list", "-n", "crew"))["memories"]) == 1
-    await folklore.done("namespaces", "delete", "crew", "--erase")
+    await folklore.done("namespaces", "delete", "crew", "--erase", "-y")
     assert (await folklore("namespaces", "restore", "crew")).code == 4
 
 
@@ -315,11 +317,13 @@ async def test_without_a_namespace_in_use_the_deleted_ones_of_the_name_are_erase
             await folklore.keep(text, "-n", spelled)
         await folklore.done("namespaces", "delete", spelled)
 
-    said = await folklore.done("namespaces", "delete", "nv", "--erase")
+    silent = folklore.process("namespaces", "delete", "nv", "--erase")
+    said = await folklore.done("namespaces", "delete", "nv", "--erase", "-y")
 
+    assert (silent.code, "--yes: is needed without a terminal." in silent.err) == (2, True)
     assert said.splitlines() == ["erased NV (2 deleted namespaces) with 3 memories"]
     assert (await folklore.json("namespaces", "list", "--deleted"))["namespaces"] == []
-    again = await folklore("namespaces", "delete", "nv", "--erase")
+    again = await folklore("namespaces", "delete", "nv", "--erase", "-y")
     assert (again.code, "no namespace 'nv'" in again.err) == (4, True)
 
 

@@ -427,7 +427,7 @@ async def test_commands_work_with_a_server_as_they_do_without(
     await at(secret, "audit", code=5)
     await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
     await at(secret, "namespaces", "create", "mine", code=5)
-    await at(secret, "namespaces", "delete", "remote", "--erase", code=5)
+    await at(secret, "namespaces", "delete", "remote", "--erase", "--yes", code=5)
     await at(secret, "jobs", "run", code=5)
     await at(with_checksum("A" * 43), "recall", "x", code=5)
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
@@ -435,7 +435,7 @@ async def test_commands_work_with_a_server_as_they_do_without(
     await at(secret, "recall", "x", code=5)
     listed = (await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")).json["tokens"]
     assert [("revoked_at" in item, item["grants"]) for item in listed] == [(True, "remote:admin")]
-    erased = await at(owner.secret, "namespaces", "delete", "Remote", "--erase")
+    erased = await at(owner.secret, "namespaces", "delete", "Remote", "--erase", "--yes")
     assert erased.out.splitlines() == ["erased remote with 1 memory"]
 
 

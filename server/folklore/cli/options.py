@@ -93,13 +93,13 @@ def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return period(never(command))
 
 
-# A command gets True if it is to ask on a terminal.
+# A command gets True if it is to ask: on a terminal, and before an erasure anywhere.
 ask_option = click.option(
     "-y",
     "--yes",
     "ask",
     is_flag=True,
-    callback=lambda _ctx, _option, yes: not yes and sys.stdin.isatty(),
+    callback=lambda ctx, _option, yes: not yes and bool(sys.stdin.isatty() or ctx.params.get("erase")),
     help="Do not ask.",
 )
 

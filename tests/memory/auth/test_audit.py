@@ -16,7 +16,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("relate", id_, "causes", other, "--remove")
     await folklore.done("forget", other)
     await folklore.done("undo", other)
-    await folklore.done("forget", other, "--erase")
+    await folklore.done("forget", other, "--erase", "--yes")
     await folklore.done("namespaces", "create", "team")
     await folklore.done("namespaces", "describe", "team", "What the team knows.")
     await folklore.done("namespaces", "share", "team")
@@ -32,7 +32,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("merge", *(await folklore.done("list", "-n", "yard", "--format", "ids")).split())
     await folklore.done("namespaces", "merge", "yard", "--into", "crew")
     await folklore.done("namespaces", "create", "rest")
-    await folklore.done("namespaces", "delete", "rest", "--erase")
+    await folklore.done("namespaces", "delete", "rest", "--erase", "--yes")
 
     ran = await folklore("audit", "--action", "stroe", "--json")
     error = json.loads(ran.err)["error"]

@@ -196,7 +196,7 @@ def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
-    On a terminal it asks first.
+    On a terminal it asks first; without one, --erase needs --yes.
     """
     conditions = opt.filters_from(filters) if filters or not memories else None
     ids = ids_of(ctx, memories)

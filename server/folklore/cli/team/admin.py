@@ -90,7 +90,7 @@ def share(ctx: click.Context, name: str, off: bool) -> None:
 def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
     """Delete a namespace with all its memories: hidden at once, and `restore` brings it back for a while.
 
-    --erase takes the namespace in use, or else the deleted ones of this name.
+    --erase takes the namespace in use, or else the deleted ones of this name; without a terminal it needs --yes.
     """
     if erase:
         _erase(ctx, name, ask=ask)
