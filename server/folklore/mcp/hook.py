@@ -15,9 +15,9 @@ from folklore.memory.results import HookAnswer
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
 
-# Events whose answers clients read as JSON, and the one that adds nothing: for no content at all, Claude Code shows the
-# assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
-_READ_AS_JSON, _SILENCE = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"), "{}"
+# The event whose answer clients read as plain text, and the answer that adds nothing to others: for no content at all,
+# Claude Code shows the assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
+_PLAIN, _SILENCE = "PreCompact", "{}"
 
 
 class _Lenient(Part):
@@ -34,7 +34,7 @@ async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonD
     fields = arguments.model_dump(exclude={"cwd"})
     answer = await service.call(HookRequest(**fields, directory=arguments.cwd))
     if not answer.text:
-        return {"text": _SILENCE} if arguments.event in _READ_AS_JSON else {}
+        return {} if arguments.event == _PLAIN else {"text": _SILENCE}
     return {"text": _output(arguments.event, answer)}
 
 
@@ -42,7 +42,7 @@ def _output(event: str, answer: HookAnswer) -> str:
     """Return what Claude Code and Codex read: they drop every other form, or take it for an error."""
     if answer.asks:
         return json.dumps({"decision": "block", "reason": answer.text}, ensure_ascii=False)
-    if event == "PreCompact":  # plain text is added to the instructions for the summary
+    if event == _PLAIN:  # it is added to the instructions for the summary
         return answer.text
     output = {"hookEventName": event, "additionalContext": answer.text}
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)

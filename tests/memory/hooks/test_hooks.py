@@ -94,7 +94,7 @@ async def test_the_hook_is_callable_and_not_listed(app: App, offered: Any) -> No
 
 
 async def test_silence_is_json_that_adds_nothing_where_clients_read_json(client: Client) -> None:
-    for event, texts in (("UserPromptSubmit", ["{}"]), ("Stop", ["{}"]), ("SubagentStop", [])):
+    for event, texts in (("UserPromptSubmit", ["{}"]), ("Stop", ["{}"]), ("SubagentStop", ["{}"])):
         answer = await client.call_tool("client_hook", {"event": event, "prompt": "hello", "of_a_newer_plugin": 1})
         assert [block.text for block in answer.content] == texts  # type: ignore[union-attr]
 
