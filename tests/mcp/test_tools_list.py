@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Tool
 
-from folklore.errors import DatabaseUnavailable
+from folklore.errors import EngineFailed
 from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.tools import TOOLS
 from folklore.memory.context import RequestContext
@@ -192,7 +192,7 @@ async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(mode: 
 
 async def test_a_tool_reports_an_unavailable_database_with_the_next_step() -> None:
     async def down() -> RequestContext:
-        raise DatabaseUnavailable("The database cannot be reached.", hint="Check that it runs.")
+        raise EngineFailed("The database cannot be reached.\nFATAL: a line of its log\n", hint="Check that it runs.")
 
     async with connected(build_server(service_of(down))) as client:
         for tool, arguments in (("memory_store", {"content": "x"}), ("memory_recall", {"query": "x"})):

@@ -120,9 +120,9 @@ def rotate_log(paths: EnginePaths) -> None:
 
 
 def engine_failure(reason: str, paths: EnginePaths, output: str = "") -> EngineFailed:
-    """Return an error with a reason, the last output of a program, and the end of the log."""
+    """Return an error: in its first line a reason and the log, then the last output of a program, and the log's end."""
     excerpt = "".join(f"\n{line}" for line in output.strip().splitlines()[-_SHOWN_LINES:])
-    message = f"{reason}{excerpt}\nThe log {paths.log} ends with:\n{_tail(paths.log)}\n"
+    message = f"{reason} The log is {paths.log}.{excerpt}\nThe log ends with:\n{_tail(paths.log)}\n"
     for signs, hint in _HINTS:
         if any(sign in message for sign in signs):
             if NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:

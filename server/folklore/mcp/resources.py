@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
-from folklore.errors import FolkloreError, InvalidInput, NotFound
+from folklore.errors import EngineFailed, FolkloreError, InvalidInput, NotFound
 from folklore.memory import serializers
 from folklore.memory.ids import id_of
 from folklore.memory.requests import FiltersRequest, GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
@@ -46,10 +46,16 @@ async def read(service: Operations, uri: str) -> types.ReadResourceResult:
             except (NotFound, InvalidInput) as error:
                 raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from error
             except FolkloreError as error:
-                raise MCPError(types.INTERNAL_ERROR, str(error), {"uri": uri}) from error
+                raise MCPError(types.INTERNAL_ERROR, in_brief(error), {"uri": uri}) from error
             text = json.dumps(value, ensure_ascii=False)
             return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
     raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri})
+
+
+def in_brief(error: FolkloreError) -> str:
+    """Return an error for an assistant: one of the engine without the lines of its log, which the first line names."""
+    message = error.message.partition("\n")[0] if isinstance(error, EngineFailed) else error.message
+    return f"{message} {error.hint or ''}".rstrip()
 
 
 async def _status(service: Operations) -> JsonDict:

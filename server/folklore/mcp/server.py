@@ -90,7 +90,7 @@ class _Handlers:
             return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))
         except FolkloreError as error:
             outcome = error.code
-            return _error(str(error))
+            return _error(resources.in_brief(error))
         except Exception:
             outcome = "crashed"
             log.exception("tool_crashed %s", tool.name)
