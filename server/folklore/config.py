@@ -9,6 +9,7 @@ import getpass
 import ipaddress
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -28,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from folklore.errors import ConfigInvalid
+from folklore.errors import ConfigInvalid, field_errors
 from folklore.lazy import yaml
 from folklore.model import Demand, SecretPolicy
 
@@ -96,6 +97,12 @@ def _postgres_address(value: SecretStr | None) -> SecretStr | None:
         if hosts(parts) and parts.scheme in ("postgresql", "postgres"):
             return value
     raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
+
+
+def _server_address(value: str | None) -> str | None:
+    if value is None or re.fullmatch(r"https?://[^/\s]+(/\S*)?", value):
+        return value
+    raise ValueError("must be an address such as https://host:port")
 
 
 def _lower(value: object) -> object:
@@ -230,7 +237,7 @@ class Settings(_Section):
         default_factory=_default_home
     )
     database_url: _Address = None
-    server: _Text = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
+    server: Annotated[_Text, AfterValidator(_server_address)] = None
     token: _Hidden = None
     namespace: _Text = None
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
@@ -353,7 +360,7 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
     suggestion = ""
     if unknown and (similar := get_close_matches(name, [setting.replace("__", ".") for setting in _names()], 1)):
         suggestion = f"Did you mean {similar[0]}? "
-    reason = "is not a setting" if unknown else first["msg"]
+    reason = "is not a setting" if unknown else field_errors(error)[0][1].removesuffix(".")
     more = f" ({len(others)} more)" if others else ""
     hint = f"{suggestion}`folklore config example` prints every setting with its default."
     return ConfigInvalid(name, f"{reason}{more}.", hint=hint)

@@ -4,7 +4,43 @@ Each edge translates in one place: errors of libraries into these, these into MC
 Messages never contain a refused secret or the text of a memory.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+# Characters of an unknown field's name that an error repeats, and names of the path to a wrong one.
+_NAME = 60
+_NAMES = 8
+# What we say in place of pydantic, by a pattern for its name of the problem.
+_MESSAGES: Mapping[str, str] = {
+    "uuid": "must be the id of a memory, as recall and list show it.",
+    "string_type": "must be a text.",
+    "string_too_short": "must have at least {min_length} characters.",
+    "string_too_long": "must have at most {max_length} characters.",
+    "string_pattern": "must match {pattern}.",
+    "int_": "must be a whole number.",
+    "float_": "must be a number.",
+    "finite_number": "must be a finite number.",
+    "bool_": "must be true or false.",
+    "literal_error": "must be {expected}.",
+    "(list|tuple)_type": "must be a list.",
+    "(dict|dataclass|model|model_attributes)_type": "must be a JSON object.",
+    "path_type": "must be a path.",
+    "json_invalid": "must be JSON: {error}.",
+    "missing": "is missing.",
+    "too_short": "must hold at least {min_length}, got {actual_length}.",
+    "too_long": "must hold at most {max_length}, got {actual_length}.",
+    "greater_than_equal": "must be at least {ge}.",
+    "greater_than": "must be more than {gt}.",
+    "less_than_equal": "must be at most {le}.",
+    "recursion_depth_exceeded": "is nested too deeply.",
+    "extra_forbidden|unexpected_keyword": "unknown field; the schema lists the fields.",
+}
 
 
 class FolkloreError(Exception):
@@ -138,3 +174,18 @@ def error_from_code(code: str, message: str, hint: str | None = None) -> Folklor
 def _with_subclasses(error_class: type[FolkloreError]) -> list[type[FolkloreError]]:
     children = error_class.__subclasses__()
     return [error_class, *(each for child in children for each in _with_subclasses(child))]
+
+
+def field_errors(error: ValidationError) -> list[tuple[str, str]]:
+    """Return the first five wrong fields, each with its message, never with its value."""
+    wrong = []
+    for problem in error.errors(include_url=False, include_input=False)[:5]:
+        text = next((text for pattern, text in _MESSAGES.items() if re.match(pattern, problem["type"])), None)
+        own = f"{problem['msg'].removeprefix('Value error, ')}."  # of a check of ours
+        wrong.append((_place(problem["loc"]), own if text is None else text.format_map(problem.get("ctx", {}))))
+    return wrong
+
+
+def _place(path: Sequence[int | str]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path[:_NAMES])
+    return "".join(parts).lstrip(".") or "arguments"

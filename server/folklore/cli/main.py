@@ -14,15 +14,13 @@ from click.shell_completion import CompletionItem
 
 from folklore import __version__, phases
 from folklore.cli import screen
-from folklore.errors import FolkloreError, InvalidInput
+from folklore.errors import FolkloreError, InvalidInput, field_errors
 from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
     import pydantic
-
-    from folklore.memory import requests
-else:  # a command that fails early needs neither
-    pydantic, requests = Lazy("pydantic"), Lazy("folklore.memory.requests")
+else:  # a command that fails early needs none
+    pydantic = Lazy("pydantic")
 
 # Name -> (module below folklore.cli, attribute, one line for the overview), in groups. Imported when called: `serve`
 # must answer at once.
@@ -212,7 +210,7 @@ def _misuse(error: click.ClickException, as_json: bool) -> int:
 
 def _failure(error: Exception, as_json: bool) -> int:
     if isinstance(error, pydantic.ValidationError):  # of a request that a command makes of its arguments
-        error = InvalidInput(*requests.field_errors(error)[0])
+        error = InvalidInput(*field_errors(error)[0])
     if isinstance(error, FolkloreError):
         return _report(error.code, error.message, error.hint, as_json=as_json, exit_code=error.exit_code)
     if isinstance(error, OSError):  # a disk that is full, a file without read permission

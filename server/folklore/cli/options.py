@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel, ValidationError
 
-from folklore.errors import InvalidInput
+from folklore.errors import InvalidInput, field_errors
 from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, FiltersRequest, RankingRequest
 from folklore.model import FIELDS, Field, number
 
@@ -306,7 +306,5 @@ def _checked(option: str, request: Callable[..., Value], values: Values) -> Valu
     try:
         return request(**values)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in problem["loc"])
-        message = f"{place}: {problem['msg'].removeprefix('Value error, ')}."
+        message = ": ".join(field_errors(error)[0])
         raise InvalidInput(option, message, hint="Leave it out, or correct the value.") from None

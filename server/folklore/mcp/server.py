@@ -12,12 +12,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from folklore import __version__
-from folklore.errors import FolkloreError
+from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.tools import TOOLS, ToolSpec
 from folklore.memory.permissions import may_write_somewhere
-from folklore.memory.requests import Result, Returns, field_errors
+from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations, Service
 from folklore.memory.service.code import ANCHORS, anchors_json, memories_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
 from uuid import UUID
@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from folklore.config import Provider
-from folklore.errors import InvalidInput
+from folklore.errors import InvalidInput, field_errors
 from folklore.memory import results
 from folklore.memory.transfer.report import Report
 from folklore.model import (
@@ -117,9 +117,9 @@ def _between(least: int, most: int) -> AfterValidator:
 
 
 UseFlag = Annotated[bool, Field(description="count the answer as a use of its memories")]
-UpTo100 = Annotated[Whole, _between(1, 100)]
-UpTo200 = Annotated[Whole, _between(1, 200)]
-UpTo1000 = Annotated[Whole, _between(1, 1_000)]
+UpTo100 = Annotated[int, _between(1, 100)]
+UpTo200 = Annotated[int, _between(1, 200)]
+UpTo1000 = Annotated[int, _between(1, 1_000)]
 
 # Fields of a memory that only an import may state.
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -768,30 +768,6 @@ OPERATIONS: Mapping[str, type[Request]] = {
 # Requests and results as JSON, for the HTTP API and its client
 
 Parsed = TypeVar("Parsed", bound=Part)
-# Characters of an unknown field's name that an error repeats, and names of the path to a wrong one.
-_NAME = 60
-_NAMES = 8
-# Messages of pydantic that name no next step, and ours in their place.
-_UNKNOWN = "unknown field; the schema lists the fields."
-_OBJECT = "must be a JSON object."
-_LIST = "must be a list."
-_MESSAGES: Mapping[str, str] = {
-    "uuid_parsing": "must be the id of a memory, as recall and list show it.",
-    "list_type": _LIST,
-    "tuple_type": _LIST,
-    "dict_type": _OBJECT,
-    "dataclass_type": _OBJECT,
-    "model_type": _OBJECT,
-    "model_attributes_type": _OBJECT,
-    "missing": "is missing.",
-    "too_short": "must hold at least {min_length}, got {actual_length}.",
-    "too_long": "must hold at most {max_length}, got {actual_length}.",
-    "greater_than_equal": "must be at least {ge}.",
-    "less_than_equal": "must be at most {le}.",
-    "recursion_depth_exceeded": "is nested too deeply.",
-    "extra_forbidden": _UNKNOWN,
-    "unexpected_keyword_argument": _UNKNOWN,
-}
 
 
 def read_request(kind: type[Parsed], body: bytes) -> Parsed:
@@ -800,24 +776,6 @@ def read_request(kind: type[Parsed], body: bytes) -> Parsed:
         return kind.model_validate_json(replace_lone_surrogates(body) or b"{}")
     except ValidationError as error:
         raise InvalidInput(*field_errors(error)[0]) from None
-
-
-def field_errors(error: ValidationError) -> list[tuple[str, str]]:
-    """Return the first five wrong fields, each with its message, never with its value."""
-    return [
-        (
-            _place(problem["loc"]),
-            _MESSAGES[problem["type"]].format_map(problem.get("ctx", {}))
-            if problem["type"] in _MESSAGES
-            else f"{problem['msg'].removeprefix('Value error, ')}.",
-        )
-        for problem in error.errors(include_url=False, include_input=False)[:5]
-    ]
-
-
-def _place(path: Sequence[int | str]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path[:_NAMES])
-    return "".join(parts).lstrip(".") or "arguments"
 
 
 def request_json(request: Request) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from folklore.errors import InvalidInput
-from folklore.memory.requests import CHANGEABLE, Changes, field_errors
+from folklore.errors import InvalidInput, field_errors
+from folklore.memory.requests import CHANGEABLE, Changes
 from folklore.model import FIELDS, FieldType, Memory
 
 Input = Literal["textarea", "text", "number", "checkbox"]

@@ -27,9 +27,9 @@ from pydantic import (
 )
 
 from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, TransferredMemory, TransferredNamespace
-from folklore.errors import InvalidInput
+from folklore.errors import InvalidInput, field_errors
 from folklore.memory.ids import new_id
-from folklore.memory.requests import VALUE_TYPES, field_errors
+from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.transfer.formats.line import LINE_BYTES
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision, Shared

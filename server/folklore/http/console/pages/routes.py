@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
-from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
+from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused, field_errors
 from folklore.http.console.guard import Visitor
 from folklore.http.console.pages import (
     home,
@@ -47,7 +47,7 @@ from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
-from folklore.memory.requests import ExportRequest, field_errors
+from folklore.memory.requests import ExportRequest
 from folklore.memory.service import Service
 from folklore.text import names
 
