@@ -74,7 +74,6 @@ MEANINGS: Mapping[str, str] = {
     "until": "only before this time",
     "query": "words, phrases, or an expression with operators",
 }
-_EXIT_CODES = "0 done, 1 failed or declined, 2 invalid input, 3 unreachable, 4 not found, 5 refused, 130 interrupted"
 
 
 def pages() -> dict[str, str]:
@@ -154,7 +153,7 @@ def commands_page() -> str:
     context = click.Context(cli, info_name="folklore", max_content_width=110)
     return _page(
         "Commands",
-        f"""
+        """
         All commands and their options; `folklore COMMAND --help` shows the same.
 
         - `--json` prints one JSON document for programs.
@@ -162,7 +161,8 @@ def commands_page() -> str:
         - An ID is the whole id, its end (at least 4 characters, which one memory has), or the number in the last list
           of this terminal.
         - A text that begins with a dash comes after `--`.
-        - Exit codes: {_EXIT_CODES}.
+        - Exit codes: 0 done, 1 failed or declined, 2 invalid input (or no such file), 3 unreachable, 4 not found,
+          5 refused, 130 interrupted.
         """,
         *_commands(cli, context),
     )

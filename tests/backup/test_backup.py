@@ -459,7 +459,7 @@ async def test_the_commands_list_and_prune_backups(folklore: CommandLine) -> Non
     assert made[0]["verified_at"] is not None
     assert (await folklore.json("backups", "prune", "--keep", 1))["deleted"] == [made[1]["file"]]
     assert "There is nothing" in await folklore.done("backups", "prune")
-    assert (await folklore("restore", "missing.backup", "--yes")).code == 4
+    assert (await folklore("restore", "missing.backup", "--yes")).code == 2
 
 
 async def test_a_restore_asks_first(folklore: CommandLine, file: Path) -> None:

@@ -52,6 +52,8 @@ BAD_INPUT = [
     ["store", "x", "--field", "content=y"],
     ["store", " "],
     ["import", "/nowhere.jsonl"],
+    ["backups", "verify", "/nowhere"],
+    ["join", "https://folklore.example.com", "code", "--ca", "/nowhere.pem"],
     ["export", "--json"],
     ["db", "stop"],
     ["fetch"],

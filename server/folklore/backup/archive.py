@@ -20,7 +20,7 @@ from folklore.backup.contents import Contents
 from folklore.backup.encryption import Key
 from folklore.engine.files import sync
 from folklore.engine.lock import lock_open, release, try_lock
-from folklore.errors import InvalidInput, NotFound
+from folklore.errors import InvalidInput
 
 SUFFIX = ".backup"
 RESTORE_POINT = "before-restore"  # the names of backups that a restore makes begin so
@@ -67,14 +67,13 @@ class Archive:
 
     @classmethod
     def read(cls, path: Path) -> Archive:
-        """Read the manifest of a backup file. Raises NotFound, InvalidInput."""
+        """Read the manifest of a backup file. Raises InvalidInput."""
         try:
             with zipfile.ZipFile(path) as file:
                 manifest = _adapter(Manifest).validate_json(_small(file, _MANIFEST))
-        except FileNotFoundError:
-            raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
         except OSError as error:
-            raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).") from error
+            hint = "`folklore backups list` shows the backups."
+            raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).", hint=hint) from error
         except _BROKEN:
             raise InvalidInput("FILE", f"{path} is no complete backup of Folklore.") from None
         if manifest.folklore_backup > _FORMAT:
@@ -196,7 +195,7 @@ def archives(folder: Path) -> list[Archive]:
     for path in folder.glob(f"*{SUFFIX}"):
         try:
             backups.append(Archive.read(path))
-        except (InvalidInput, NotFound):
+        except InvalidInput:
             continue
     return sorted(backups, key=lambda archive: archive.manifest.created_at, reverse=True)
 

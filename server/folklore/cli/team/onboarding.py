@@ -91,7 +91,7 @@ def _instructions(invitation: Invitation, grants: Sequence[str], address: str, z
 @click.argument("url")
 @click.argument("code")
 @click.option(
-    "--ca", type=click.Path(path_type=Path, dir_okay=False), help="Certificate (PEM) of the authority of your team."
+    "--ca", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Certificate (PEM) of your authority."
 )
 @click.option("--no-install", is_flag=True, help="Keep the token only; change no settings of assistants.")
 @click.pass_context
