@@ -279,7 +279,7 @@ async def test_a_killed_restore_leaves_the_old_or_the_new_store(
         found = await rows(database_url)
         assert without_jobs(found) in (without_jobs(old), without_jobs(new))
         assert len(archives(tmp_path / "home" / "backups")) <= 3 * (number + 1)
-    await folklore.done("restore", file, "--yes")
+    await folklore.done("restore", file, "-y")
     assert without_jobs(await rows(database_url)) == without_jobs(old)
     assert await databases_of(database_url) == []
 

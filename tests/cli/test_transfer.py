@@ -118,7 +118,7 @@ async def test_a_failed_export_keeps_the_file_of_an_earlier_one(
     await folklore.done("import", file)
     target = tmp_path / "out.jsonl"
 
-    counted = await folklore.json("export", target, "--namespace", "notes")
+    counted = await folklore.json("export", target, "-n", "*")
     whole = target.read_text()
     failed = await folklore("export", target, "--namespace", "nowhere")
 

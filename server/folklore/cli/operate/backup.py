@@ -48,7 +48,7 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
 def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     """Replace the whole database by the backup in FILE, and back up what was there before.

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from folklore.db.stores.transfer import Transfers
 from folklore.errors import NotFound
-from folklore.memory.context import RequestContext, missing_name
+from folklore.memory.context import ALL, RequestContext, missing_name
 from folklore.memory.requests import ExportRequest
 from folklore.memory.transfer.json_lines import header_line, link_line, memory_line
 from folklore.text import names
@@ -17,7 +17,7 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
     its header. Raises NotFound for an unknown namespace.
     """
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        requested = [names.normalise(name) for name in request.namespaces]
+        requested = [] if ALL in request.namespaces else [names.normalise(name) for name in request.namespaces]
         namespaces = await snapshot.namespaces(requested or None)
         if (unknown := missing_name(requested, (namespace.name for namespace in namespaces))) is not None:
             raise NotFound(f"There is no namespace {unknown!r}.", hint="`folklore namespaces list` shows them.")
