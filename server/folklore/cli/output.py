@@ -41,6 +41,7 @@ _FIELD_WIDTH = 20
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
 _CHECK_INDENT = 19
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
+_QUESTION = re.compile(r"queries\[(\d+)\]")
 
 
 def print_json(value: object) -> None:
@@ -92,8 +93,8 @@ def print_answer(answer: Answer, form: Format, *, zone: tzinfo, question: str | 
 def _print_remarks(answer: Answer) -> None:
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
-    if answer.note:
-        print_line(answer.note)
+    if answer.note:  # several questions are named as they were given
+        print_line(_QUESTION.sub(lambda of: "QUERY" if of[1] == "0" else f"--also {of[1]}", answer.note))
     if answer.cursor:
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
 

@@ -185,6 +185,7 @@ async def test_the_tool_takes_several_questions(client: Client) -> None:
 async def test_the_command_takes_several_questions_here_and_at_a_server(
     folklore: CommandLine, where: tuple[str, ...]
 ) -> None:
+    nothing = await folklore.done("recall", ASKED[0], "--also", ASKED[1], *where)
     for text in (CAT, LEASE):
         await folklore.done("store", text, "-n", "notes", *where)
 
@@ -192,6 +193,7 @@ async def test_the_command_takes_several_questions_here_and_at_a_server(
     shown = await folklore.done("recall", ASKED[0], "--also", ASKED[1], "--explain", *where)
 
     assert [memory["content"] for memory in found["memories"]] == [CAT, LEASE]
+    assert nothing.startswith("QUERY: Nothing has been stored yet. --also 1: Nothing")
     assert "(question 1" in shown
     assert "\nquestion 2\n" in shown
 
