@@ -295,7 +295,7 @@ async def _ensure_namespaces(
 
 
 def _line(text: str, field: str) -> str:
-    cleaned = clean(text).text.strip()
-    if not 1 <= len(cleaned) <= MAX_NAME or "\n" in cleaned:
-        raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters.")
-    return cleaned
+    line = text.strip()
+    if not 1 <= len(line) <= MAX_NAME or clean(line).text != line or {"\n", "\t"} & set(line):
+        raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters that can be seen.")
+    return line
