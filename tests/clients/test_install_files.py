@@ -186,7 +186,7 @@ def test_two_entries_of_the_name_stay(home: Path) -> None:
     text = f'{{"mcpServers": {{{ours}, {ours}}}}}'
     path = settings(home, ".cursor/mcp.json", text)
 
-    assert main.outcome(["uninstall", "cursor"]) == 2
+    assert (main.outcome(["install", "cursor"]), main.outcome(["uninstall", "cursor"])) == (2, 2)
 
     assert path.read_text() == text
 

@@ -188,7 +188,7 @@ def _read_json(text: str) -> dict[str, Any]:
     if not strict.strip():
         return {}
     try:
-        value = json.loads(strict, parse_constant=_refuse_constant)
+        value = json.loads(strict, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except RecursionError:
         raise _invalid("JSON", "it is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -196,6 +196,12 @@ def _read_json(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _invalid("JSON", "it is not an object")
     return value
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    if [key for key, _ in members].count(NAME) > 1:  # which of them a client takes is not known
+        raise EditError(f"has `{NAME}` twice in one object; nothing was changed.", "Remove one, then run this again.")
+    return dict(members)
 
 
 def _refuse_constant(word: str) -> None:
