@@ -497,6 +497,8 @@ async def test_a_subject_that_looks_like_another_is_refused(another: Provider, s
 async def test_no_local_principal_can_be_called_as_one_of_the_issuer(team: Team) -> None:
     with pytest.raises(InvalidInput, match="://"):
         await team.token("carla <https://login.example.com>", "payments:writer")
+    with pytest.raises(InvalidInput, match="can be seen"):
+        await team.token("car\u202ela", "payments:writer")
     with pytest.raises(ValueError, match="://"):
         Settings(author="carla <https://login.example.com>")
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, FiltersRequest, RankingRequest
-from folklore.model import FIELDS, Field, number
+from folklore.model import FIELDS, Field
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -27,15 +27,10 @@ Pairs = Sequence[tuple[str, str]]
 
 _METADATA = "metadata."
 
-# The form of a value that a field takes, for error messages; a text otherwise.
-_FORMS: Mapping[str, str] = {
-    "tags": "a list of texts, such as `[one, two]`",
-    "paths": "a list of texts, such as `[one, two]`",
-    "share": "a number from 0 to 1",
-    "integer": "a whole number",
-    "time": "an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00",
-    "json": 'a JSON object, such as {"ticket": 12}',
-    "flag": "true or false",
+# What an editor's lines need beyond the message for a wrong type.
+_IN_YAML = {
+    "must be a list.": "must be a list of texts, such as `[one, two]`.",
+    "must be a text.": "must be a text (a number or date in quotes).",
 }
 
 
@@ -54,20 +49,6 @@ class NameValue(click.ParamType[tuple[str, str]]):
         if name.startswith(_METADATA):  # a key of metadata may have a dash
             return name.strip(), text
         return name.strip().replace("-", "_"), text
-
-
-class Share(click.FloatRange):
-    """A number from 0 to 1."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse NaN, which no comparison does, and numbers that the database cannot hold."""
-        try:
-            return number(super().convert(value, param, ctx))
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
 
 
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +175,7 @@ _RANKING = [
         type=click.File(),
         help="A JSON file with the question's model and vector; - for stdin.",
     ),
-    _option("min_score", "--min-score", type=Share(), help="Leave out lower confidence."),
+    _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
     _pairs_option(
         "--ranking",
         "Another number: mmr_lambda, reflections (include, exclude, only, boost), expand (relations, entities),"
@@ -271,9 +252,8 @@ def changes_from(values: Mapping[str, Any], hint: str | None = None) -> Changes:
     try:
         return Changes.model_validate(values)
     except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        form = _FORMS.get(FIELDS[name].type, "text (a number or date in quotes)") if name in FIELDS else "a field"
-        raise InvalidInput(name, f"must be {form}.", hint=hint) from None
+        name, message = field_errors(error)[0]
+        raise InvalidInput(name, _IN_YAML.get(message, message), hint=hint) from None
 
 
 def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, Any]:
@@ -297,7 +277,7 @@ def _json(name: str, text: str) -> object:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
-        raise InvalidInput(name, f"must be {_FORMS['json']}.") from None
+        raise InvalidInput(name, 'must be a JSON object, such as {"ticket": 12}.') from None
     return value
 
 

@@ -278,7 +278,7 @@ def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces:
 @click.argument("from_", metavar="FROM")
 @click.argument("type_", metavar="TYPE")
 @click.argument("to", metavar="TO")
-@click.option("--strength", type=opt.Share(), default=1.0, show_default=True)
+@click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @opt.namespace_option
 @opt.context_and_json

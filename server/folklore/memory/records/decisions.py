@@ -53,7 +53,8 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
         return _on_one(newer, decision, today)
     older = item.memories[0]
     if decision in ("keep", "contradicts"):
-        return _related(newer, requests.DISTINCT if decision == "keep" else "contradicts", older)
+        type_ = requests.DISTINCT if decision == "keep" else "contradicts"
+        return Decided(_relation(newer, type_, older), newer, _relation(newer, type_, older, remove=True))
     if decision == "merge":
         return _changed(newer, requests.UpdateRequest(id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)))
     if decision == "supersede":
@@ -76,10 +77,6 @@ def _forgotten(memory: Memory) -> Decided:
 
 def _changed(memory: Memory, request: requests.Request) -> Decided:
     return Decided(request, memory, requests.UndoRequest(id=memory.id, namespaces=(memory.namespace,)))
-
-
-def _related(one: Memory, type_: str, other: Memory) -> Decided:
-    return Decided(_relation(one, type_, other), one, _relation(one, type_, other, remove=True))
 
 
 def _relation(one: Memory, type_: str, other: Memory, *, remove: bool = False) -> requests.RelateRequest:

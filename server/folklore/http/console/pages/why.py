@@ -1,6 +1,6 @@
 """Page Why: the steps that led to the answer of a question, and the effect of other weights."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -70,23 +70,19 @@ async def show(visit: Visit) -> Response:
     weights = {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
     explanation = await _explained(visit, question, project, preset, weights) if question else None
     candidates, rows = ([], []) if explanation is None else (explanation.candidates, _rows(explanation))
-    numbers = {item.name: item.numbers for item in presets}
+    numbers = {**next((item.numbers for item in presets if item.name == preset), {}), **weights}
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
         project=project,
         preset=preset,
         presets=presets,
-        sliders=_sliders({**numbers.get(preset, {}), **weights}, weights),
+        sliders=[Slider(name, label, numbers.get(name, 0.0), most, name in weights) for name, most, label in SLIDERS],
         changed=weights,
         explanation=explanation,
         texts={item.memory.id: item.memory for item in candidates},
         rows=rows,
     )
-
-
-def _sliders(values: Mapping[str, float], changed: Container[str]) -> list[Slider]:
-    return [Slider(name, label, values.get(name, 0.0), most, name in changed) for name, most, label in SLIDERS]
 
 
 async def _explained(visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]) -> Explanation:
