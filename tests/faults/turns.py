@@ -46,7 +46,7 @@ async def _store(site: Site, texts: list[str], number: int, outcome: Turns) -> b
         answer = await client.post("/api/store", json=_request(texts))
         site.layer.calm()
         await ready(site.urls()[HERE])
-        outcome.answers[_told(answer)] += 1
+        outcome.answers["stored" if answer.is_success else str(answer.json()["error"]["code"])] += 1
         stored = await _found(client, texts)
         if len(stored) not in (0, len(texts)):
             outcome.violations.append(f"{len(stored)} of {len(texts)} were stored: {answer.text[:200]}")
@@ -57,10 +57,6 @@ async def _store(site: Site, texts: list[str], number: int, outcome: Turns) -> b
         if statuses != Counter({"duplicate" if stored else "stored": len(texts)}):
             outcome.violations.append(f"{texts[0]!r}, repeated: {statuses}, {len(stored)} were there")
     return site.layer[Number.INJECTED] > injected
-
-
-def _told(answer: httpx.Response) -> str:
-    return "stored" if answer.is_success else str(answer.json()["error"]["code"])
 
 
 def _request(texts: list[str]) -> dict[str, Any]:
