@@ -84,10 +84,6 @@ def home_directory(environ: Mapping[str, str]) -> Path:
     return Path(path).expanduser() if path else _default_home()
 
 
-def _word(value: object) -> object:
-    return "off" if value is False else value  # YAML reads a bare off as false
-
-
 def _postgres_address(value: SecretStr | None) -> SecretStr | None:
     """Validate an address of a Postgres. The message does not repeat it, because it may hold a password."""
     if value is None:
@@ -245,7 +241,8 @@ class Settings(_Section):
     read_only: bool = False
     edit_notes: bool = True
     tools: Literal["all", "core"] = "all"
-    secrets: Annotated[SecretPolicy, BeforeValidator(_word)] = "refuse"
+    # YAML reads a bare off as false.
+    secrets: Annotated[SecretPolicy, BeforeValidator(lambda value: "off" if value is False else value)] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_format: Literal["json", "console"] = "console"

@@ -110,7 +110,8 @@ class AuthenticationMiddleware:
         except Unauthenticated as error:
             if token is not None:
                 self._failures.failed(address)
-            self._team.denied(Caller(author=error.principal or "unknown"), _action(scope["path"]), error, error.reason)
+            prefix = next((prefix for prefix in PREFIXES if scope["path"].startswith(prefix)), "other")
+            self._team.denied(Caller(author=error.principal or "unknown"), f"http {prefix}", error, error.reason)
             return self._unauthenticated(error)
         except FolkloreError as error:
             return failure(error)
@@ -140,10 +141,6 @@ class AuthenticationMiddleware:
 def address_of(scope: Scope) -> str:
     """Return the address of the client: behind a trusted proxy, the one that the proxy states."""
     return str(scope["client"][0]) if scope.get("client") else ""
-
-
-def _action(path: str) -> str:
-    return f"http {next((prefix for prefix in PREFIXES if path.startswith(prefix)), 'other')}"
 
 
 def _digest(token: str) -> bytes:

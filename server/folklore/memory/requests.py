@@ -440,7 +440,7 @@ class HookRequest(Request, Returns[results.HookAnswer]):
 
 
 class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):
-    """List what the caller said in a project and was not stored; the sentences in `drop` are forgotten before."""
+    """List what the caller said in a project, or in all (*), and was not stored; sentences to `drop` are forgotten."""
 
     namespace: str | None = None
     drop: tuple[str, ...] = ()

@@ -156,11 +156,12 @@ async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
             assert (await http.post("/api/hook", json=event)).is_success
     async with visiting(team.url, token.secret) as ann:
         await team.keep("The pier is long.", namespace="docks")
-        before = texts(await ann.get("/review", project="docks"))
+        overview, before = texts(await ann.get("/review")), texts(await ann.get("/review", project="docks"))
         stored = await ann.post("/review/statement", project="docks", sentence=said[0], store=1)
         dropped = await ann.post("/review/statement", project="docks", sentence=said[1], drop=1)
         found = texts(await ann.get("/search", q="pier four", project="docks"))
 
+    assert "docks 2 0 in docks" in overview
     assert all(sentence in before for sentence in said)
     assert said[0] not in texts(stored)
     assert said[1] in texts(stored)

@@ -122,8 +122,7 @@ async def _selection(
     if previous.tokens >= _SESSION_TOKENS:
         return []
     past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    whole = {id_ for id_, one in past.items() if one.whole}
-    new = [one for one in matches if not past[one.id].given or (one.id not in whole and one.confidence >= FULL)]
+    new = [one for one in matches if not (was := past[one.id]).given or (not was.whole and one.confidence >= FULL)]
     shapes = forms([match.confidence for match in new], [past[match.id].ignored for match in new])
     pairs = ((match, form) for match, form in zip(new, shapes, strict=True) if form is not None)
     return [(match, form) for match, form in pairs if form == "full" or not past[match.id].given]

@@ -5,7 +5,7 @@ assistant's calls on as JSON.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -222,7 +222,9 @@ async def _tied_each(copy: WorkingCopy, memories: Sequence[Any], namespace: str 
         return list(memories)
     tied = list(memories)
     for place, present in zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True):
-        tied[place] = memories[place] | _set(paths=present.paths, commit=present.commit, blobs=present.blobs)
+        tied[place] = memories[place] | {
+            name: value for name in ("paths", "commit", "blobs") if (value := getattr(present, name))
+        }
     return tied
 
 
@@ -238,7 +240,3 @@ def _texts(value: object) -> bool:
     if not isinstance(value, list | tuple):
         return False
     return 0 < len(value) <= MAX_PATHS and all(isinstance(entry, str) for entry in value)
-
-
-def _set(**values: Any) -> Mapping[str, Any]:
-    return {name: value for name, value in values.items() if value}

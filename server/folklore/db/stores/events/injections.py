@@ -150,6 +150,7 @@ class Injections(Store):
     unused = many(UnusedNote)
     written = many(Writing, writes=_WRITES)
     stated = many(OpenStatement, session=None)
+    stated_in = many(Place)
     last_session = one(PastSession)
     pause = affected(namespace=NOWHERE)
     resume = affected(namespace=NOWHERE)

@@ -149,6 +149,10 @@ where s.namespace_id = any(:namespaces::uuid[])
     and (:session::text is null or s.session = :session::text)
 order by said_at, sentence
 
+-- name: stated_in. Where a caller said what was not stored, in :namespaces and by the id of zeros in projects without any.
+select distinct s.namespace_id as namespace, s.project from assistant_sessions s
+where s.namespace_id = any(:namespaces::uuid[]) and s.caller = :caller::text and s.stated <> '{}'
+
 -- name: stats. What was injected from each of :namespaces that has any: notes, their tokens, and how many of them
 -- were used.
 select n.name, count(*) as injected, sum(i.tokens)::bigint as injected_tokens, count(i.used_at) as injected_used

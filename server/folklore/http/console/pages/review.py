@@ -1,5 +1,6 @@
 """Review: memories of a project that want a decision; each is decided in the list, and undone there."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory import requests
+from folklore.memory.context import ALL
 from folklore.memory.ids import id_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
@@ -57,7 +59,9 @@ async def show(visit: Visit) -> Response:
         overview = await visit.call(requests.OverviewRequest())
         status = await visit.call(requests.StatusRequest(check_model=False))
         attention = {item.namespace: item for item in overview.attention}
-        return await visit.render("review_projects.html", projects=status.namespaces, attention=attention)
+        said = Counter(one.project for one in await visit.call(requests.StatementsRequest(namespace=ALL)))
+        names = dict.fromkeys([item.name for item in status.namespaces] + list(said))
+        return await visit.render("review_projects.html", projects=names, attention=attention, said=said)
     reason, skip = _reason(visit.query.get("reason", "similar")), number_of(visit.query.get("skip") or "0", "skip")
     after = id_of(text, "after", "Reload the page.") if (text := visit.query.get("after")) else None
     result = await visit.call(requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=after))

@@ -177,7 +177,8 @@ def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Ite
     """Yield the sections of a page: id, line of the page, and line of the import; without id what is left out."""
     shared = _shared(page, form)
     shared["metadata"] = {**shared.get("metadata", {}), "document": page.name, "import": origin}
-    title = _title(page.front, form)[:_HEADING_CHARACTERS]
+    title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
+    title = title[:_HEADING_CHARACTERS]
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     counts: dict[str, int] = {}
     for section in _sections(page.text):
@@ -241,10 +242,6 @@ def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
     """Return the names of other fields with a value, as the report counts them."""
     names = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
     return [name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in names]
-
-
-def _title(front: dict[str, Any], form: PageFormat) -> str:
-    return _text(front.get("title")) or (_text(front.get("name")) if form == "claude-memory" else "")
 
 
 def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
