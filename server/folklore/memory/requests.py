@@ -440,9 +440,10 @@ class HookRequest(Request, Returns[results.HookAnswer]):
 
 
 class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):
-    """List what the caller said in a project, or in all (*), and was not stored; sentences to `drop` are forgotten."""
+    """List what the caller said in a project, or everywhere, and was not stored; sentences to `drop` are forgotten."""
 
     namespace: str | None = None
+    everywhere: bool = False
     drop: tuple[str, ...] = ()
 
 

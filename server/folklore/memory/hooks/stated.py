@@ -8,7 +8,7 @@ from folklore.db.stores.events.audit import NOWHERE
 from folklore.db.stores.events.injections import AssistantSession, Injections, OpenStatement, Place, Writing
 from folklore.db.stores.events.usage import USED_WITHIN
 from folklore.errors import NotFound
-from folklore.memory.context import ALL, RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
 from folklore.memory.permissions import require_writable
 from folklore.memory.requests import PauseRequest, StatementsRequest
@@ -70,7 +70,7 @@ def say_the_same(text: str, other: str) -> bool:
 
 
 async def list_statements(context: RequestContext, request: StatementsRequest) -> tuple[Statement, ...]:
-    """Return what the caller said in a project, or in all (*), and was not stored, oldest first; `drop` is forgotten.
+    """Return what the caller said in a project, or everywhere, and was not stored, oldest first; `drop` is forgotten.
 
     Raises InvalidInput, Refused.
     """
@@ -79,11 +79,11 @@ async def list_statements(context: RequestContext, request: StatementsRequest) -
     if not context.caller.may_write:  # which recorded nothing
         return ()
     ledger, caller = Injections(context.memory.root.database), context.caller.author
-    if request.namespace == ALL:
+    if request.everywhere:
         spaces = {space.id: space.name for space in await context.memory.find_namespaces(())}
         places = await ledger.stated_in(namespaces=[NOWHERE, *spaces], caller=caller)
         projects = sorted({spaces.get(one.namespace, one.project) for one in places})
-        each = [request.model_copy(update={"namespace": project}) for project in projects]
+        each = [request.model_copy(update={"namespace": project, "everywhere": False}) for project in projects]
         return tuple([statement for one in each for statement in await list_statements(context, one)])
     place = await place_of(context, request.namespace or context.namespace())
     await ledger.settle(place, caller, request.drop)

@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, Response
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory import requests
-from folklore.memory.context import ALL
 from folklore.memory.ids import id_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
@@ -59,7 +58,7 @@ async def show(visit: Visit) -> Response:
         overview = await visit.call(requests.OverviewRequest())
         status = await visit.call(requests.StatusRequest(check_model=False))
         attention = {item.namespace: item for item in overview.attention}
-        said = Counter(one.project for one in await visit.call(requests.StatementsRequest(namespace=ALL)))
+        said = Counter(one.project for one in await visit.call(requests.StatementsRequest(everywhere=True)))
         names = dict.fromkeys([item.name for item in status.namespaces] + list(said))
         return await visit.render("review_projects.html", projects=names, attention=attention, said=said)
     reason, skip = _reason(visit.query.get("reason", "similar")), number_of(visit.query.get("skip") or "0", "skip")
