@@ -8,32 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from folklore.config import EmbeddingSettings
 from folklore.embedding import bundled
 from folklore.embedding.bundled import BundledEmbedder
-from folklore.embedding.factory import configured_embedder
 from folklore.embedding.protocol import Embedder
 from folklore.embedding.static_model import StaticModel
 from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
 
 
-async def test_vectors_have_the_models_shape_and_length_one(embedder: Embedder) -> None:
-    vectors = await embedder.embed(["a harbour", "the wind of the sea", "x" * 10_000])
+async def test_vectors_have_the_models_shape_and_length_one_and_are_zero_without_a_token(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["a harbour", "the wind of the sea", "x" * 10_000, ""])
 
-    assert vectors.shape == (3, 256)
+    assert vectors.shape == (4, 256)
     assert vectors.dtype == np.float32
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
-
-
-async def test_a_text_without_a_token_has_a_vector_of_zeros(embedder: Embedder) -> None:
-    vectors = await embedder.embed(["", "word"])
-
-    assert not vectors[0].any()
-    assert vectors[1].any()
-
-
-async def test_an_empty_batch_has_no_vectors(embedder: Embedder) -> None:
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-5)
     assert (await embedder.embed([])).shape == (0, 256)
 
 
@@ -126,11 +114,6 @@ async def test_a_model_that_cannot_be_loaded_raises_embedder_unavailable(monkeyp
         with pytest.raises(EmbedderUnavailable):
             await broken.embed(["x"])
     await broken.close()
-
-
-async def test_the_settings_determine_the_embedder() -> None:
-    assert configured_embedder(EmbeddingSettings(provider="none")) is None
-    assert isinstance(configured_embedder(EmbeddingSettings(provider="bundled")), BundledEmbedder)
 
 
 # An account that exists only while a service runs may have no home directory and no entry in /etc/passwd.

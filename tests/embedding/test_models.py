@@ -86,10 +86,12 @@ def test_a_bundled_model_of_another_version_is_not_replaced_by_this_one(tmp_path
         build_embedder(ModelChoice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
 
 
-@pytest.mark.parametrize("provider", ["ollama", "fastembed"])
-def test_a_provider_without_a_model_is_an_invalid_setting(provider: Any) -> None:
-    with pytest.raises(ConfigInvalid, match="model"):
-        configured_embedder(EmbeddingSettings(provider=provider))
+@pytest.mark.parametrize(
+    ("provider", "needed"), [("openai", "url and model"), ("ollama", "model"), ("fastembed", "model")]
+)
+def test_a_provider_without_a_model_is_an_invalid_setting(provider: Any, needed: str) -> None:
+    with pytest.raises(ConfigInvalid, match=needed):
+        configured_embedder(EmbeddingSettings(provider=provider, url="http://x" if provider == "openai" else None))
 
 
 def test_joined_pieces_are_the_text_and_no_piece_exceeds_the_limit() -> None:
