@@ -1,13 +1,6 @@
 """Identifiers sort as they were made."""
 
-from itertools import pairwise
-
-from folklore.memory.ids import Ids, new_id
-
-
-def test_ids_sort_in_the_order_of_their_creation() -> None:
-    made = [new_id() for _ in range(20_000)]
-    assert all(earlier < later for earlier, later in pairwise(made))
+from folklore.memory.ids import Ids
 
 
 def test_ids_are_of_version_7_and_contain_their_millisecond() -> None:
