@@ -86,8 +86,8 @@ async def test_the_job_retention_uses_the_configured_time(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_RETENTION_DAYS", "0")
-    await folklore.done("store", "a text", "--field", "expires_at=2030-01-01")
+    await folklore.done("forget", await folklore.keep("a text"), "--yes")
 
     ran = (await folklore.json("jobs", "run", "retention"))["jobs"]
 
-    assert ran[0]["done"] == {"erased": 0, "namespaces_erased": 0, "usage_dropped": 0}
+    assert ran[0]["done"]["erased"] == 1

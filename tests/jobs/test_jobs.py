@@ -12,8 +12,6 @@ from folklore.db.database import Database
 from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.jobs.definitions import BY_NAME, JOBS
-from folklore.jobs.job import JobOptions
-from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill, Pace
 from folklore.memory.requests import DeleteNamespaceRequest, FiltersRequest
@@ -65,22 +63,6 @@ async def test_pending_embeddings_are_made_in_batches_of_three_statements(
     assert len(said) == 3 * 3 + 1, "pending memories, the model, the embeddings; the first time the model is written"
 
 
-async def test_a_text_that_changes_while_it_is_embedded_does_not_get_the_old_embedding(
-    database: Database, connection: asyncpg.Connection
-) -> None:
-    person = Person(MemoryContext.of(database, Down()))
-    changed, same = await person.keep("before", "same")
-    embeddings = Embeddings(database)
-    (namespace,) = await person.library.find_namespaces([])
-    pending = await embeddings.pending(namespace=namespace.id, model=MODEL.id, most=10)
-    await connection.execute("update memories set content = 'after', digest = '\\x00' where id = $1", changed)
-
-    vectors = await embed_texts(ByLetter(), [item.content for item in pending])
-
-    assert await embeddings.backfill(namespace.id, pending, vectors, NOON) == 1
-    assert await connection.fetchval("select memory_id from embeddings") == same
-
-
 async def test_forgotten_memories_and_texts_without_a_known_word_get_no_embedding(
     database: Database, connection: asyncpg.Connection
 ) -> None:
@@ -105,7 +87,7 @@ async def test_a_job_whose_model_is_down_fails_with_the_reason(database: Databas
 # expiry
 
 
-async def test_an_expired_memory_is_forgotten_and_its_text_can_be_stored_again(
+async def test_an_expired_memory_is_forgotten_with_a_revision_and_its_text_can_be_stored_again(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     soon, later, never = await person.keep(
@@ -117,6 +99,9 @@ async def test_an_expired_memory_is_forgotten_and_its_text_can_be_stored_again(
     assert await jobs("expiry") == {"forgotten": 1}
     assert await jobs("expiry") == {}
     assert await field_of(connection, soon, "forgotten_at") == jobs.now
+    row = await connection.fetchrow("select action, author, before::text from revisions where memory_id = $1", soon)
+    assert tuple(row or ()) == ("expire", "folklore", '{"forgotten_at": null}')
+    assert await field_of(connection, soon, "revision") == 2
     assert [await field_of(connection, id_, "forgotten_at") for id_ in (later, never)] == [None, None]
     (again,) = await person.at(jobs.now).keep("today's special")
     assert again != soon
@@ -349,15 +334,6 @@ async def test_two_concurrent_runs_of_a_job_do_no_work_twice(
     assert await connection.fetchval("select count(*) from memories") == 270
 
 
-def test_defaults_are_as_documented() -> None:
-    assert JobOptions().retention == 30 * DAY
-    assert [job.name for job in JOBS if job.optional] == ["quality", "consolidation", "backup"]
-    assert [job.name for job in JOBS] == [
-        "embeddings", "expiry", "retention", "postings", "quality", "consolidation", "statistics", "indexes",
-        "backup",
-    ]  # fmt: skip
-
-
 async def test_a_namespace_is_erased_after_the_retention_time(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
@@ -396,20 +372,6 @@ async def test_a_namespace_restored_while_retention_runs_is_not_erased(
     assert await retention == {}
     found = contents(await person.recall("text", namespaces=["first", "second"]))
     assert sorted(found) == ["a text of the first", "a text of the second"]
-
-
-async def test_an_expired_memory_keeps_a_revision(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
-) -> None:
-    [id_] = await person.keep(Draft("Until tomorrow.", expires_at=NOON + DAY))
-    jobs.now = NOON + 2 * DAY
-
-    assert await jobs("expiry") == {"forgotten": 1}
-
-    row = await connection.fetchrow("select action, author, before::text from revisions where memory_id = $1", id_)
-    assert row is not None
-    assert (row["action"], row["author"], row["before"]) == ("expire", "folklore", '{"forgotten_at": null}')
-    assert await field_of(connection, id_, "revision") == 2
 
 
 async def test_an_expired_memory_stays_after_undo(person: Person, jobs: BackgroundJobs) -> None:
