@@ -146,8 +146,3 @@ def test_a_server_that_is_too_old_is_refused_with_the_next_step(major: int, pgve
 @pytest.mark.parametrize("pgvector", ["0.8.0", "0.8.5", "0.9.0", "1.0"])
 def test_supported_versions_are_accepted(pgvector: str) -> None:
     require_versions(server(15, pgvector))
-
-
-async def test_an_unreachable_database_raises_database_unavailable() -> None:
-    with pytest.raises(DatabaseUnavailable):
-        await migrate("postgresql://nobody@127.0.0.1:9/none", timeout=2)

@@ -5,7 +5,7 @@ import re
 import asyncpg
 import pytest
 
-from folklore.db.migrate import Migration, migrate, migrations
+from folklore.db.migrate import Migration, migrations
 from tests import ROOT
 from tests.schema_text import schema_text
 
@@ -32,15 +32,6 @@ def test_schema_sql_describes_every_table() -> None:
 
     assert len(tables) > 10
     assert [lines[place] for place in tables if not lines[place - 1].startswith("-- ")] == []
-
-
-async def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:
-    first = await migrate(empty_database_url)
-    before = schema_text(empty_database_url)
-
-    assert first == [migration.name for migration in migrations()]
-    assert await migrate(empty_database_url) == []
-    assert schema_text(empty_database_url) == before
 
 
 async def test_every_key_of_a_data_table_begins_with_the_namespace(connection: asyncpg.Connection) -> None:

@@ -103,12 +103,6 @@ async def explain(request: pytest.FixtureRequest, crowd: ManyMemories) -> Explai
     return partial(kept_plan, crowd.seen_by(request.param), "kept")
 
 
-@pytest.fixture(params=["owner", "token"])
-async def explain_scan(request: pytest.FixtureRequest, crowd: ManyMemories) -> Explain:
-    """The plan that the connections for scans keep for a statement."""
-    return partial(kept_plan, crowd.seen_by(request.param), "scan")
-
-
 async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
     found = statement(name)
     nothing = ", ".join(["null"] * len(found.parameters))
@@ -152,33 +146,6 @@ async def test_a_recall_by_keyword_names_no_table_of_vectors(explain: Explain, n
     plan = await explain(name)
 
     assert plan.scans("embeddings") == set()
-
-
-async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -> None:
-    plan = await explain("recall/dense")
-
-    assert {index for _, index in plan.scans("embeddings")} <= {"embeddings_pkey", None}
-
-
-async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ManyMemories) -> None:
-    library = MemoryContext.of(crowd.database, None)
-    [notebook] = await library.find_namespaces(["small"])
-    found = statement("recall/dense")
-    given = {"namespaces": [notebook.id], "fetch": 30, "scan": None, **visibility(Filters(), NOON)}
-
-    async with crowd.database.session("fresh") as session:
-        connection = session.connection
-        given |= dict(await connection.fetchrow("select model_id as model, vector as query from embeddings limit 1"))
-        plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
-
-    assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
-
-
-async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(explain_scan: Explain) -> None:
-    plan = await explain_scan("recall/dense:plain")
-
-    assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
-    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:
@@ -267,14 +234,6 @@ async def test_the_activity_is_read_by_the_indexes_on_time(crowd: ManyMemories, 
     assert {index for table in ("audit", "usage") for _, index in plan.scans(table)} <= {*indexes, None}
     assert indexes <= plan.indexes()
     assert not {kind for table in ("audit", "usage") for kind, _ in plan.scans(table)} & {"Seq Scan"}
-
-
-@pytest.mark.parametrize("name", ["activity/attention", "activity/newest_similar"])
-async def test_what_wants_attention_is_counted_without_reading_other_namespaces(explain: Explain, name: str) -> None:
-    plan = await explain(name)
-
-    for table in ("memories", "embeddings", "relations"):
-        assert not {kind for kind, _ in plan.scans(table)} & {"Seq Scan"}
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
