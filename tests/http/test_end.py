@@ -101,21 +101,6 @@ async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_ack
     assert set(kept.values()) == {BATCH}, "a batch that was not acknowledged is whole or absent"
 
 
-async def test_an_open_stream_ends_in_order_with_the_server(database_url: str, tmp_path: Path) -> None:
-    async with (
-        on_http(watched(tmp_path, database_url=database_url)) as server,
-        httpx.AsyncClient(base_url=server.url, timeout=30) as client,
-        client.stream("GET", "/sse", headers=MCP) as stream,
-    ):
-        lines = stream.aiter_lines()
-        assert await anext(lines) == "event: endpoint"
-        await server.end()
-        rest = [line async for line in lines]  # raises if the stream breaks off
-
-    assert [line.partition("=")[0] for line in rest if line] == ["data: /messages/?session_id"]
-    assert "[error" not in server.log_text()
-
-
 async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:

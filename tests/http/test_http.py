@@ -46,15 +46,6 @@ async def test_a_session_of_work_over_sse(server: HttpServer, mode: str) -> None
         await a_session_of_work(client)
 
 
-async def test_a_memory_stored_over_one_transport_is_found_over_the_other(server: HttpServer) -> None:
-    async with Client(f"{server.url}/mcp") as first, Client(sse_client(f"{server.url}/sse")) as second:
-        await first.call_tool("memory_store", {"content": "The mole is closed in November."})
-        found = await second.call_tool("search_keywords", {"query": "mole November", "limit": 1})
-
-    assert found.structured_content is not None
-    assert found.structured_content["memories"][0]["content"] == "The mole is closed in November."
-
-
 async def test_health_says_alive_at_once_and_ready_when_the_database_answers(client: httpx.AsyncClient) -> None:
     alive, ready = await client.get("/healthz"), await client.get("/readyz")
 
@@ -187,20 +178,24 @@ def test_an_address_that_others_can_reach_is_refused(settings: Settings, host: s
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_the_server_with_an_open_stream_and_keeps_stored_memories(
+async def test_a_signal_ends_the_server_and_its_open_stream_in_order_and_keeps_stored_memories(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
 ) -> None:
     settings = watched(tmp_path, database_url=database_url)
     async with (
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url) as client,
-        client.stream("GET", "/sse") as stream,
+        client.stream("GET", "/sse", headers=MCP) as stream,
     ):
-        assert stream.status_code == 200
+        lines = stream.aiter_lines()
+        assert await anext(lines) == "event: endpoint"
         async with Client(f"{server.url}/mcp") as assistant:
             stored = await assistant.call_tool("memory_store", {"content": "acknowledged"})
         await server.end(sign)
+        rest = [line async for line in lines]  # raises if the stream breaks off
 
+    assert [line.partition("=")[0] for line in rest if line] == ["data: /messages/?session_id"]
+    assert "[error" not in server.log_text()
     assert not stored.is_error
     assert await connection.fetchval("select content from memories") == "acknowledged"
     assert (

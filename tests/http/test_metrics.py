@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from tests import ROOT
 from tests.person import NOON, Person
 from tests.scraping import Scraped, scraped, until
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
-from tests.team import bearer
 
 MONITORING = ROOT / "docs" / "how-to" / "monitor.md"
 
@@ -224,23 +222,6 @@ async def test_without_a_token_only_this_machine_reads_metrics(
 
     assert answer.status_code == status
     assert ("folklore_" in answer.text) == (status == 200)
-
-
-@pytest.mark.parametrize(("owner", "status"), [(True, 200), (False, 403)])
-async def test_an_owners_token_reads_metrics_from_anywhere(
-    settings: Settings, person: Person, owner: bool, status: int
-) -> None:
-    grants = () if owner else ("notes:admin",)
-    made = await person.at(datetime.now(UTC)).create_token("alice", *grants, owner=owner)
-    built = build_app(App(settings), "127.0.0.1")
-    transport = httpx.ASGITransport(built, client=("10.1.2.3", 1))
-    async with (
-        built.router.lifespan_context(built),
-        httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
-    ):
-        answer = await client.get("/metrics", headers=bearer(made.secret))
-
-    assert answer.status_code == status
 
 
 def test_documented_and_exposed_metrics_are_the_same(settings: Settings) -> None:

@@ -375,14 +375,6 @@ async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(te
     assert name == "end"
 
 
-async def test_without_a_session_there_is_no_stream(team: Team) -> None:
-    await team.token("root", owner=True)
-    async with httpx.AsyncClient(base_url=team.url) as stranger:
-        answer = await stranger.get("/live", headers={"Accept": "text/event-stream"})
-
-    assert (answer.status_code, answer.headers["content-type"]) == (401, "application/json")
-
-
 async def test_a_wrong_cursor_or_a_project_that_may_not_be_read_opens_no_stream(ann: Visitor, payroll: str) -> None:
     for asked, status in (({"after": "x"}, 400), ({"project": payroll}, 404), ({"kind": "x"}, 400)):
         answer = await ann.http.get("/live", params=asked, headers={"Accept": "text/event-stream"})
