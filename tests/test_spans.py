@@ -18,7 +18,6 @@ from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
 from folklore import pip_install, telemetry as spans
 from folklore.telemetry_export import RedactingExporter
 from tests.otlp import otlp_receiver
-from tests.person import Person
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
 
 MARK = "quetzal"
@@ -182,15 +181,3 @@ def test_only_numbers_and_known_words_of_other_spans_are_exported(
     assert (first.name, second.name) == ("tools/call", "other")
     assert dict(first.attributes or {}) == {"gen_ai.operation.name": "execute_tool", "count": 3}
     assert MARK not in first.to_json() + second.to_json()
-
-
-async def test_a_recall_has_five_spans_and_a_store_two(
-    person: Person, collected: tuple[TracerProvider, InMemorySpanExporter]
-) -> None:
-    await person.store("Cranes dance in spring.")
-    await person.recall("When do cranes dance?")
-
-    names = [span.name for span in collected[1].get_finished_spans()]
-    assert sorted(names) == [
-        "recall.dense", "recall.keyword", "recall.pool", "recall.rank", "recall.words", "store.embed", "store.write",
-    ]  # fmt: skip

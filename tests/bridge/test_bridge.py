@@ -210,18 +210,6 @@ async def test_the_token_of_the_settings_precedes_the_saved_one(team: Team, tmp_
     assert whole["author"] == "frank"
 
 
-async def test_a_command_uses_the_saved_token(team: Team, tmp_path: Path) -> None:
-    machine = await member(team, tmp_path, "gina", "gina-notes:writer")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "folklore", "--server", f"{team.url}/", "namespaces", "list", "--json"),
-        env=dict(machine.environment),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await process.communicate()
-
-    assert [space["name"] for space in json.loads(out)["namespaces"]] == ["gina-notes"]
-
-
 async def test_a_revoked_token_is_reported_with_the_next_step_until_there_is_a_new_one(
     team: Team, tmp_path: Path
 ) -> None:

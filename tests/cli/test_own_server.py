@@ -244,17 +244,6 @@ def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(machine: Machine, 
     assert page.read_text().count(EACH) == 12
 
 
-async def test_the_next_call_of_a_session_starts_a_server_after_a_crash(machine: Machine) -> None:
-    async with machine.session() as session:
-        await called(session, "memory_store", content="Before the crash.")
-        before = machine.process
-        os.kill(before, signal.SIGKILL)
-        await called(session, "memory_store", content="After the crash.")
-
-    assert machine.process != before
-    assert sorted(machine.contents()) == ["After the crash.", "Before the crash."]
-
-
 async def test_kills_under_load_lose_nothing_that_was_acknowledged(machine: Machine) -> None:
     stored: list[str] = []
 

@@ -47,10 +47,6 @@ async def _alike(folklore: CommandLine) -> CommandLine:
     return folklore
 
 
-async def test_near_duplicates_are_listed_once_with_the_older_first(alike: CommandLine) -> None:
-    assert await listed(alike) == [("similar", OLD, NEW)]
-
-
 async def imported(folklore: CommandLine, path: Path, *texts: str) -> None:
     """Import memories of 2024 and of each year before."""
     lines = [{"content": text, "created_at": f"{2024 - ago}-03-01T12:00:00Z"} for ago, text in enumerate(texts)]
@@ -192,11 +188,6 @@ async def test_a_recalled_memory_is_in_use(person: Person, database: Database) -
     found = await person.call(ReviewRequest(reason="unused", namespace="notes"))
 
     assert [item.memories[0].content for item in found.items] == ["Ada paints the harbour gate."]
-
-
-async def test_a_namespace_that_may_not_be_read_does_not_exist(person: Person) -> None:
-    with pytest.raises(NotFound):
-        await person.call(ReviewRequest(reason="similar", namespace="payroll"))
 
 
 async def test_a_token_reviews_what_it_may_read(person: Person) -> None:
