@@ -5,23 +5,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from folklore.model import Draft
 from tests.browser.conftest import Site, browsing
 from tests.browser.prefix import prefixed
-from tests.team import bearer
 from tests.waiting import STUCK
 
 pytestmark = pytest.mark.browser
-
-
-async def link_of(site: Site, person: str) -> str:
-    async with httpx.AsyncClient(base_url=site.url, headers=bearer(site.tokens[person])) as client:
-        made = (await client.post("/api/create_link", json={})).json()["result"]
-    return f"{site.url}/open?code={made['code']}"
 
 
 async def kept(site: Site, text: str, namespace: str = "harbour") -> str:
@@ -55,18 +47,6 @@ async def test_signing_in_and_out_by_keyboard(chromium: Browser, site: Site) -> 
         await page.wait_for_url("**/sign-in")
         await page.goto("/")
         assert "/sign-in" in page.url
-
-
-async def test_a_link_works_once(chromium: Browser, site: Site) -> None:
-    link = await link_of(site, "ann")
-    async with browsing(chromium, site) as (page, _):
-        await page.goto(link)
-        assert urlsplit(page.url).path == "/"
-        await expect(page.locator(".who .name")).to_have_text("ann")
-    async with browsing(chromium, site) as (page, watch):
-        watch.expected.append("403")
-        await page.goto(link)
-        await expect(page.get_by_role("alert")).to_contain_text("used before")
 
 
 async def test_searching_as_a_person_types(chromium: Browser, site: Site) -> None:
@@ -116,39 +96,6 @@ async def test_editing_by_keyboard_and_undo(chromium: Browser, site: Site) -> No
         await page.click("button:has-text('Undo the last change')")
         await page.wait_for_url("**notice=undone")
         await expect(page.locator(".memory-text")).to_have_text("The bell of the chapel rings at noon.")
-
-
-async def test_superseding_relating_merging_and_erasing(chromium: Browser, site: Site) -> None:
-    one, other = await kept(site, "The weir has two gates."), await kept(site, "The weir has two gates in summer.")
-    async with browsing(chromium, site, "ada") as (page, _):
-        await page.goto(f"/memories/{one}/relate?q=weir+gates")
-        await page.check(f"input[value='{other}']")
-        await page.fill("#type", "part_of")
-        await page.click("button:has-text('Relate')")
-        await expect(page.locator("main")).to_contain_text("part_of")
-        await page.goto(f"/memories/{one}/merge?q=weir+gates")
-        await page.check(f"input[value='{other}']")
-        await page.click("button:has-text('See what will happen')")
-        await page.click("button:has-text('Merge')")
-        await page.wait_for_url("**notice=merged")
-        await page.click("a:has-text('Supersede')")
-        await page.fill("#content", "The weir has three gates.")
-        await page.click("button:has-text('Supersede')")
-        await page.wait_for_url("**notice=superseded")
-        await page.click("a:has-text('Erase')")
-        await page.fill("#word", "erase")
-        await page.click("button:has-text('Erase permanently')")
-        await page.wait_for_url("**notice=erased**")
-
-
-async def test_storing_and_the_question_about_it(chromium: Browser, site: Site) -> None:
-    async with browsing(chromium, site, "ann") as (page, _):
-        await page.goto("/new?project=harbour")
-        await page.fill("#content", "The customs office moved to the old warehouse.")
-        await page.fill("#tags", "customs, office")
-        await page.click("button:has-text('Store')")
-        await page.wait_for_url("**notice=saved")
-        await expect(page.locator(".memory-text")).to_have_text("The customs office moved to the old warehouse.")
 
 
 async def test_reviewing_by_keys_where_an_item_stands(chromium: Browser, site: Site) -> None:

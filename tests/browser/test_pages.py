@@ -92,18 +92,6 @@ async def test_a_page_works_without_scripts(chromium: Browser, site: Site, name:
         assert (await page.inner_text("h1")).strip()
 
 
-async def test_the_first_page_is_small(chromium: Browser, site: Site) -> None:
-    async with browsing(chromium, site, "root") as (page, watch):
-        watch.requests.clear()
-        sizes: list[int] = []
-        page.on("response", lambda response: sizes.append(int(response.headers.get("content-length", 0))))
-        await page.goto("/")
-        await page.wait_for_load_state("networkidle")
-
-        assert len(watch.requests) <= 3
-        assert 0 < sum(sizes) < 60_000
-
-
 async def test_hostile_texts_are_shown_as_they_are(chromium: Browser, site: Site) -> None:
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto(f"/memories/{site.ids['hostile']}")
