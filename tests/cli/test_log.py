@@ -183,13 +183,6 @@ async def test_store_without_a_text_opens_the_editor_on_a_terminal(
     assert ("nothing was stored" in screen.text) == (stored == 0)
 
 
-async def test_store_without_a_text_or_a_terminal_is_refused(folklore: CommandLine) -> None:
-    ran = await asyncio.to_thread(folklore.process, "store")
-
-    assert ran.code == 2
-    assert "TEXT: is missing." in ran.err
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_completion_is_printed_for_a_shell(folklore: CommandLine, shell: str) -> None:
     assert "_FOLKLORE_COMPLETE" in await folklore.done("completion", shell)

@@ -2,20 +2,11 @@
 
 import json
 import re
-from uuid import UUID
 
 import pytest
 
-from folklore.cli.output import paint, print_table
+from folklore.cli.output import print_table
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-
-
-async def test_a_stored_memory_is_recalled_searched_listed_and_shown(folklore: CommandLine) -> None:
-    id_ = await folklore.keep("We deploy from tags, never from main.", "--tag", "area/deploy")
-
-    for command in (["recall", "how do we deploy"], ["search", "deploy"], ["list"], ["show", id_]):
-        found = await folklore.json(*command)
-        assert [memory["id"] for memory in found["memories"]] == [id_], command
 
 
 async def test_every_field_can_be_given(folklore: CommandLine) -> None:
@@ -196,14 +187,6 @@ async def test_long_text_is_wrapped_and_cut_to_a_few_lines(
     assert "9,999 characters in all" in lines[-2]
 
 
-async def test_detailed_and_ids_are_for_people_too(colours: CommandLine) -> None:
-    detailed = await colours.done("list", "--limit", "1", "--format", "detailed")
-    ids = await colours.done("list", "--format", "ids")
-
-    assert "session" in detailed
-    assert len([UUID(line.split()[0]) for line in ids.splitlines()]) == 3
-
-
 async def test_found_memories_are_shown_before_the_error_for_missing_ones(colours: CommandLine) -> None:
     id_ = (await colours.json("list"))["memories"][0]["id"]
 
@@ -238,14 +221,6 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
 async def test_an_audit_without_results_does_not_say_that_the_log_is_empty(colours: CommandLine) -> None:
     assert await colours.done("audit", "--name", "stranger") == "The audit log holds no such entry.\n"
     assert "store" in await colours.done("audit")
-
-
-async def test_only_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert paint("a", bold=True) != "a"
-
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert paint("a", bold=True) == "a"
 
 
 def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(

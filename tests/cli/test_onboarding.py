@@ -45,7 +45,7 @@ from tests.memory.auth.test_isolation import as_role, enter, tokens_of
 from tests.person import NOON, Person
 from tests.repositories import repository_of
 from tests.servers import free_port, on_http, serving, watched
-from tests.team import bearer, connected
+from tests.team import connected
 from tests.waiting import STUCK
 
 __all__ = ["command_line"]
@@ -602,15 +602,6 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
     listed = (await folklore.json("tokens", "list"))["tokens"]
     assert [row["grants"] for row in listed] == ["repo:acme/*:writer repo:acme/shop:writer", "repo:acme/desk:reader"]
     assert all("invited_until" in row for row in listed)
-
-
-async def test_a_client_may_call_by_the_name_in_the_public_address(database_url: str, tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__allowed_hosts='["https://Memory.example.com/team"]')
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
-        known = await client.post("/api/status", json={}, headers={"Host": "memory.example.com"} | bearer(SECRET))
-        other = await client.post("/api/status", json={}, headers={"Host": "memory.example.org"} | bearer(SECRET))
-
-    assert (known.status_code, other.status_code) == (401, 421)
 
 
 async def test_a_chosen_digest_gives_nothing_to_callers_without_a_token(person: Person) -> None:
