@@ -172,6 +172,7 @@ async def test_people_see_place_namespace_time_source_and_text(colours: CommandL
     assert all(part in head for part in ("notes", "2025-01-01 00:00", "doc/2025-01-01", "#nature/sky"))
     assert text == "    The sky is blue."
     assert "\x1b" not in shown
+    assert "session" in await colours.done("list", "--limit", "1", "--format", "detailed")
 
 
 async def test_long_text_is_wrapped_and_cut_to_a_few_lines(

@@ -185,18 +185,21 @@ def test_a_started_engine_serves_a_utf8_database_with_vectors(new_home: Path) ->
     assert query(dsn, "select lower('ÉΣÜ') || ' ' || ('É' ilike 'é')::text") == "éσü true"
 
 
-def test_an_engine_runs_with_our_settings(home: Path) -> None:
+def test_an_engine_runs_with_our_settings_and_is_reached_only_through_a_private_socket(home: Path) -> None:
     dsn = Engine(home, shared_buffers="64MB").start()
+    directory = socket_directory(dsn)
 
-    names = ("shared_buffers", "jit", "max_connections", "fsync", "autovacuum", "data_checksums", "max_wal_size")
-    settings = {name: query(dsn, f"select current_setting('{name}')") for name in names}
+    expected = {
+        "shared_buffers": "64MB", "jit": "off", "max_connections": "160", "fsync": "on", "autovacuum": "on",
+        "data_checksums": "on", "max_wal_size": "256MB", "listen_addresses": "",
+    }  # fmt: skip
     locale = "select datlocprovider::text || ' ' || datlocale from pg_database where datname = 'folklore'"
 
-    assert settings == {
-        "shared_buffers": "64MB", "jit": "off", "max_connections": "160", "fsync": "on", "autovacuum": "on",
-        "data_checksums": "on", "max_wal_size": "256MB",
-    }  # fmt: skip
+    assert {name: query(dsn, f"select current_setting('{name}')") for name in expected} == expected
     assert query(dsn, locale) == "b C.UTF-8"
+    assert mode(directory) == mode(home / "engine") == mode(home / "engine" / "data") == 0o700
+    assert mode(directory / ".s.PGSQL.5432") == 0o700
+    assert mode(home / "logs" / "engine.log") == 0o600
 
 
 @pytest.mark.parametrize(("limit", "size"), [("max", 1024), ("4294967296", 512), ("1073741824", 256), ("", 1024)])
@@ -207,16 +210,6 @@ def test_the_cache_is_an_eighth_of_the_memory(
     (tmp_path / "limit").write_text(limit)
 
     assert cache_size([tmp_path / "none", tmp_path / "limit"]) == f"{size}MB"
-
-
-def test_an_engine_is_reached_only_through_a_private_socket(home: Path) -> None:
-    dsn = Engine(home).start()
-    directory = socket_directory(dsn)
-
-    assert query(dsn, "select current_setting('listen_addresses')") == ""
-    assert mode(directory) == mode(home / "engine") == mode(home / "engine" / "data") == 0o700
-    assert mode(directory / ".s.PGSQL.5432") == 0o700
-    assert mode(home / "logs" / "engine.log") == 0o600
 
 
 def test_an_engine_can_be_stopped_and_keeps_its_data(home: Path) -> None:

@@ -124,13 +124,16 @@ def test_a_trusted_proxy_is_an_address_or_a_network(wrong: str) -> None:
 
 
 async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(database_url: str, tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__allowed_hosts='["memory.example"]')
+    settings = watched(
+        tmp_path, database_url=database_url, http__allowed_hosts='["memory.example", "https://Wiki.example/team"]'
+    )
     async with on_http(settings, "--insecure", host="0.0.0.0") as server, httpx.AsyncClient() as client:
         by_name = await client.get(f"{server.url}/readyz", headers={"Host": "memory.example"})
+        by_address = await client.get(f"{server.url}/readyz", headers={"Host": "wiki.example"})
         by_another = await client.get(f"{server.url}/readyz", headers={"Host": "evil.example"})
         told = server.log_text()
 
-    assert (by_name.status_code, by_another.status_code) == (200, 421)
+    assert (by_name.status_code, by_address.status_code, by_another.status_code) == (200, 200, 421)
     assert "EVERY client" in told
     assert "warning" in told
 

@@ -46,13 +46,6 @@ async def test_a_session_of_work_over_sse(server: HttpServer, mode: str) -> None
         await a_session_of_work(client)
 
 
-async def test_health_says_alive_at_once_and_ready_when_the_database_answers(client: httpx.AsyncClient) -> None:
-    alive, ready = await client.get("/healthz"), await client.get("/readyz")
-
-    assert (alive.status_code, alive.json()["status"]) == (200, "ok")
-    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "server"})
-
-
 async def test_names_and_origins_of_this_machine_pass(client: httpx.AsyncClient) -> None:
     hosts = ("127.0.0.1", "127.0.0.1:1", "localhost", "localhost:8765", "[::1]:8765")
     origins = ("http://localhost:3000", "http://127.0.0.1", "https://localhost")

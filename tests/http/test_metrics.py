@@ -48,9 +48,12 @@ async def asked(server: HttpServer, tool: str, **arguments: object) -> None:
         await assistant.call_tool(tool, arguments)
 
 
-async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServer, client: httpx.AsyncClient) -> None:
+async def test_calls_are_counted_and_timed_and_batches_have_a_size(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
     before = await scraped(client)
-    await asked(server, "memory_store", content="Larks nest on the ground.")
+    await asked(server, "memory_store", memories=[{"content": f"Lark {number} nests."} for number in range(7)])
+    await asked(server, "memory_store", content=" ")
     await asked(server, "memory_recall", query="Where do larks nest?")
     await asked(server, "memory_recall", query="larks", limit=1000)
     await asked(server, "memory_recall", query="larks", namespaces=["marked-namespace"])
@@ -64,7 +67,9 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     assert more(calls, tool="memory_recall", outcome="ok") == 1
     assert more(calls, tool="memory_recall", outcome="invalid_input") == 1
     assert more(calls, tool="memory_recall", outcome="not_found") == 1
-    assert more(calls) == 4
+    assert more(calls) == 5
+    assert more("folklore_store_batch_memories_count") == 1
+    assert more("folklore_store_batch_memories_sum") == 7
     assert more("folklore_tool_seconds_count", tool="memory_recall") == 3
     assert 0 < more("folklore_tool_seconds_sum", tool="memory_recall") < 30
     assert more("folklore_tool_seconds_bucket", tool="memory_recall", le="30.0") == 3
@@ -81,16 +86,6 @@ async def test_results_are_counted_by_the_branch_that_found_them(server: HttpSer
     branches = {name: more("folklore_recall_results_total", branch=name) for name in ("both", "keyword", "dense")}
     assert branches == {"both": 1, "keyword": 1, "dense": 0}
     assert [more("folklore_recalls_total", found=found) for found in ("yes", "no")] == [2, 1]
-
-
-async def test_batches_are_counted_by_their_size(server: HttpServer, client: httpx.AsyncClient) -> None:
-    before = await scraped(client)
-    await asked(server, "memory_store", memories=[{"content": f"Batch of {number}."} for number in range(7)])
-    await asked(server, "memory_store", content=" ")
-    more = partial((await scraped(client)).since, before)
-
-    assert more("folklore_store_batch_memories_count") == 1
-    assert more("folklore_store_batch_memories_sum") == 7
 
 
 async def test_requests_are_counted_by_route_and_status_and_never_by_path(

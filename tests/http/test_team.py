@@ -133,16 +133,6 @@ async def test_author_and_default_namespace_are_those_of_the_token(team: Team, s
     assert (kept["author"], kept["agent"]) == ("walter", "claude-code")
 
 
-async def test_a_writer_of_several_namespaces_without_a_default_must_name_one(team: Team) -> None:
-    several = await team.token("walter", "payments:writer", "board:writer")
-    one = await team.token("walter", "payments:reader", "board:writer")
-
-    async with team.assistant(several.secret) as client:
-        assert "Pass namespace (board, payments)" in await refused(client, "memory_store", content="anything")
-    async with team.assistant(one.secret) as client:
-        assert (await called(client, "memory_store", content="Minutes are public."))["namespace"] == "board"
-
-
 async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_project(team: Team) -> None:
     made, bare = await team.token("ops", owner=True, namespace="ops"), await team.token("ops", owner=True)
 

@@ -39,22 +39,6 @@ async def test_a_memory_is_read_whole(client: Client) -> None:
     assert "ids" in await refusal(client, "memory_get", ids=[])
 
 
-async def test_memories_are_listed_page_by_page(client: Client) -> None:
-    for number in range(5):
-        await stored(client, f"number {number}", tags=["even" if number % 2 == 0 else "odd"])
-
-    first = await call(client, "memory_list", filters={"tags": ["even"]}, limit=2, sort="time_asc")
-    rest = await call(
-        client, "memory_list", filters={"tags": ["even"]}, limit=2, sort="time_asc", cursor=first["cursor"]
-    )
-
-    assert [memory["content"] for memory in first["memories"] + rest["memories"]] == [
-        "number 0",
-        "number 2",
-        "number 4",
-    ]
-
-
 async def test_status_says_what_there_is_and_what_works(client: Client) -> None:
     await stored(client, "one")
     await stored(client, "two", namespace="other")
