@@ -44,13 +44,16 @@ async def test_times_of_filters_are_in_the_zone_of_the_argument(client: Client, 
     assert await found(client, {"time": "2026-03-01T23:00Z..2026-03-01T23:45Z"} | tokyo, tool) == TEXTS
 
 
-@pytest.mark.parametrize("name", ["Mars/Phobos", "", "Europe", "../etc/passwd", "x" * 5_000, "UTC\0", "+02:00"])
-async def test_an_unknown_time_zone_is_an_error_that_names_the_field(client: Client, name: str) -> None:
-    error = await refusal(client, "memory_recall", query="build", filters={"time_zone": name})
+UNKNOWN: list[str] = ["Mars/Phobos", "", "Europe", "../etc/passwd", "x" * 5_000, "UTC\0", "+02:00"]
 
-    assert error.startswith("filters.time_zone: ")
-    assert "is not a time zone. Use a name such as Europe/Vienna or UTC." in error
-    assert len(error) < 200
+
+async def test_an_unknown_time_zone_is_an_error_that_names_the_field(client: Client) -> None:
+    for name in UNKNOWN:
+        error = await refusal(client, "memory_recall", query="build", filters={"time_zone": name})
+
+        assert error.startswith("filters.time_zone: "), name
+        assert "is not a time zone. Use a name such as Europe/Vienna or UTC." in error, name
+        assert len(error) < 200, name
 
 
 @pytest.mark.parametrize("sse", [False, True])

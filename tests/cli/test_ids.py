@@ -5,7 +5,6 @@ from pathlib import Path
 from uuid import UUID
 
 import asyncpg
-import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
@@ -64,16 +63,20 @@ async def test_a_number_means_the_entry_of_the_last_list(folklore: CommandLine) 
     assert (beyond.code, "has 2 entries" in beyond.err) == (2, True)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"1": 2}', "{"])
-async def test_a_damaged_file_of_lists_is_replaced(folklore: CommandLine, tmp_path: Path, content: str) -> None:
+DAMAGED: list[str] = ["", "[]", '{"1": 2}', "{"]
+
+
+async def test_a_damaged_file_of_lists_is_replaced(folklore: CommandLine, tmp_path: Path) -> None:
     await keep(folklore, "The gate is open.")
     lists = tmp_path / "home" / "last-lists.json"
     lists.parent.mkdir(exist_ok=True)
-    lists.write_text(content)
 
-    assert (await folklore("show", "1")).code == 2
-    await folklore.done("list")
-    assert "The gate is open." in await folklore.done("show", "1")
+    for content in DAMAGED:
+        lists.write_text(content)
+
+        assert (await folklore("show", "1")).code == 2, content
+        await folklore.done("list")
+        assert "The gate is open." in await folklore.done("show", "1"), content
 
 
 async def test_an_old_list_is_not_used(folklore: CommandLine, tmp_path: Path) -> None:
@@ -105,14 +108,19 @@ async def test_an_end_of_several_ids_lists_the_candidates(
     assert "The gate is open." in await folklore.done("show", gate.hex[-longer:])
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [("abc", 2, "is not an id"), ("0", 2, "is not an id"), ("xyz1", 2, "is not an id"), ("ffffffff", 4, "ends in")],
-)
-async def test_a_text_that_names_no_memory_is_refused(folklore: CommandLine, text: str, code: int, words: str) -> None:
+NO_MEMORY: list[tuple[str, int, str]] = [
+    ("abc", 2, "is not an id"),
+    ("0", 2, "is not an id"),
+    ("xyz1", 2, "is not an id"),
+    ("ffffffff", 4, "ends in"),
+]
+
+
+async def test_a_text_that_names_no_memory_is_refused(folklore: CommandLine) -> None:
     await keep(folklore, "The gate is open.")
 
-    ran = await folklore("show", text)
+    for text, code, words in NO_MEMORY:
+        ran = await folklore("show", text)
 
-    assert ran.code == code
-    assert words in ran.err
+        assert ran.code == code, text
+        assert words in ran.err, text

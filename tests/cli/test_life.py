@@ -97,16 +97,20 @@ async def test_a_memory_is_edited_with_its_fields(folklore: CommandLine, editor:
     assert "summary" not in memory
 
 
-@pytest.mark.parametrize("script", ["", "t = ''", "t = '  \\n'"])
+UNCHANGED: list[str] = ["", "t = ''", "t = '  \\n'"]
+
+
 async def test_a_file_saved_unchanged_or_empty_changes_nothing(
-    folklore: CommandLine, editor: Callable[[str], None], script: str
+    folklore: CommandLine, editor: Callable[[str], None]
 ) -> None:
     id_ = await folklore.keep("The gate is open.")
-    editor(script)
 
-    assert "Nothing was changed" in await folklore.done("edit", id_)
-    assert (await folklore.json("edit", id_))["content"] == "The gate is open."
-    assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
+    for script in UNCHANGED:
+        editor(script)
+
+        assert "Nothing was changed" in await folklore.done("edit", id_), script
+        assert (await folklore.json("edit", id_))["content"] == "The gate is open.", script
+        assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1, script
 
 
 async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_file(
@@ -135,27 +139,26 @@ async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_fi
     assert (await folklore.json("show", id_))["memories"][0]["content"] == "The gate is shut."
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("t = t.replace('kind: note', 'mood: good')", "mood"),
-        ("t = t.replace('kind: note', 'kind: [')", "not valid YAML"),
-        ("t = t.replace('kind: note', 'priority: high')", "priority: must be a whole number"),
-        ("t = t.replace('kind: note', 'tags: gate')", "tags: must be a list of texts, such as `[one, two]`"),
-        ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),
-    ],
-)
-async def test_invalid_fields_change_nothing(
-    folklore: CommandLine, editor: Callable[[str], None], script: str, words: str
-) -> None:
+INVALID: list[tuple[str, str]] = [
+    ("t = t.replace('kind: note', 'mood: good')", "mood"),
+    ("t = t.replace('kind: note', 'kind: [')", "not valid YAML"),
+    ("t = t.replace('kind: note', 'priority: high')", "priority: must be a whole number"),
+    ("t = t.replace('kind: note', 'tags: gate')", "tags: must be a list of texts, such as `[one, two]`"),
+    ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),
+]
+
+
+async def test_invalid_fields_change_nothing(folklore: CommandLine, editor: Callable[[str], None]) -> None:
     id_ = await folklore.keep("The gate is open.")
-    editor(script)
 
-    ran = await folklore("edit", id_)
+    for script, words in INVALID:
+        editor(script)
 
-    assert ran.code == 2
-    assert words in ran.err
-    assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
+        ran = await folklore("edit", id_)
+
+        assert ran.code == 2, script
+        assert words in ran.err, script
+        assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1, script
 
 
 async def test_forgetting_and_undoing(folklore: CommandLine) -> None:

@@ -65,23 +65,21 @@ async def test_the_status_fits_the_terminal(folklore: CommandLine, columns: int)
     assert line.endswith("…") == (columns == 80)
 
 
-@pytest.mark.parametrize(
-    ("words", "suggestion"),
-    [
-        (["shwo", "1"], "Did you mean show?"),
-        (["tokens", "creat"], "Did you mean 'create'?"),
-        (["list", "--limt", "3"], "'--limit'"),
-        (["--utz"], "'--utc'"),
-        (["zzz", "--json"], "\"No such command 'zzz'.\""),
-    ],
-)
-async def test_a_misspelt_command_or_option_is_refused_with_the_nearest_if_there_is_one(
-    folklore: CommandLine, words: list[str], suggestion: str
-) -> None:
-    ran = await folklore(*words)
+MISSPELT: list[tuple[list[str], str]] = [
+    (["shwo", "1"], "Did you mean show?"),
+    (["tokens", "creat"], "Did you mean 'create'?"),
+    (["list", "--limt", "3"], "'--limit'"),
+    (["--utz"], "'--utc'"),
+    (["zzz", "--json"], "\"No such command 'zzz'.\""),
+]
 
-    assert ran.code == 2
-    assert suggestion in ran.err
+
+async def test_a_misspelt_command_or_option_is_refused_with_the_nearest_if_there_is_one(folklore: CommandLine) -> None:
+    for words, suggestion in MISSPELT:
+        ran = await folklore(*words)
+
+        assert ran.code == 2, words
+        assert suggestion in ran.err, words
 
 
 async def test_the_help_lists_all_commands_in_groups(folklore: CommandLine) -> None:

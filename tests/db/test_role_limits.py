@@ -94,15 +94,13 @@ CHANGES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("change", CHANGES)
-async def test_the_role_changes_no_author_no_history_and_no_table(
-    ada: Holder, connection: asyncpg.Connection, change: str
-) -> None:
-    if change.startswith("select"):
-        async with as_role(connection, ada.secret) as role:
-            try:
-                assert await role.fetch(change) == []
-            except asyncpg.InsufficientPrivilegeError:
-                return
-    else:
-        assert await refused(connection, ada, change)
+async def test_the_role_changes_no_author_no_history_and_no_table(ada: Holder, connection: asyncpg.Connection) -> None:
+    for change in CHANGES:
+        if change.startswith("select"):
+            async with as_role(connection, ada.secret) as role:
+                try:
+                    assert await role.fetch(change) == [], change
+                except asyncpg.InsufficientPrivilegeError:
+                    continue
+        else:
+            assert await refused(connection, ada, change), change

@@ -215,24 +215,22 @@ SEVERAL: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("operation", "body"),
-    [
-        *((operation, {"name": "payments"} | ONE.get(operation, {}) | {field: "*"}) for operation, field in NAMES),
-        *((operation, body | {"namespaces": ["*"]}) for operation, body in SEVERAL.items()),
-    ],
-)
-async def test_a_star_is_no_name_of_a_namespace_and_changes_no_memory(
-    team: Team, operation: str, body: dict[str, Any]
-) -> None:
-    body = {name: value for name, value in body.items() if name in OPERATIONS[operation].model_fields}
+STARS = [
+    *((operation, {"name": "payments"} | ONE.get(operation, {}) | {field: "*"}) for operation, field in NAMES),
+    *((operation, body | {"namespaces": ["*"]}) for operation, body in SEVERAL.items()),
+]
+
+
+async def test_a_star_is_no_name_of_a_namespace_and_changes_no_memory(team: Team) -> None:
     root = bearer((await team.token("root", owner=True)).secret)
     async with httpx.AsyncClient(base_url=team.url, headers=root) as http:
-        answer = await http.post(f"/api/{operation}", json=body)
-        listed = (await http.post("/api/list_namespaces", json={})).json()["result"]
+        for operation, given in STARS:
+            body = {name: value for name, value in given.items() if name in OPERATIONS[operation].model_fields}
+            answer = await http.post(f"/api/{operation}", json=body)
+            listed = (await http.post("/api/list_namespaces", json={})).json()["result"]
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input")
-    assert {"board", "payments", "setting"} <= {item["name"] for item in listed}
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input"), (operation, body)
+            assert {"board", "payments", "setting"} <= {item["name"] for item in listed}, (operation, body)
 
 
 async def test_a_recall_by_a_token_asks_its_default_and_all_where_the_named_project_is_not_granted(team: Team) -> None:

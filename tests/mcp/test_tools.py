@@ -157,93 +157,89 @@ async def test_recall_accepts_filters_and_ranking_options(client: Client) -> Non
     assert [memory["content"] for memory in searched["memories"]] == ["Invoices are sent as PDF."]
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "named"),
-    [
-        ("memory_store", {"content": "x", "contents": "y"}, "contents: unknown field"),
-        ("memory_store", {"memories": [{"content": "y", "tag": []}]}, "memories[0].tag: unknown field"),
-        ("memory_store", {"content": "x", "author": "somebody else"}, "author: unknown field"),
-        ("memory_store", {"memories": [{"content": "x", "author": "somebody else"}]}, "memories[0].author"),
-        ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: unknown field"),
-        ("memory_recall", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
-        ("memory_recall", {"query": "x", "ranking": {"lambda": 1}}, "ranking.lambda: unknown field"),
-        ("search_keywords", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
-        ("search_keywords", {"query": "x", "ranking": {}}, "ranking: unknown field"),
-    ],
-)
-async def test_an_unknown_argument_is_rejected_by_name(
-    client: Client, connection: asyncpg.Connection, tool: str, arguments: dict[str, Any], named: str
-) -> None:
-    assert named in await refusal(client, tool, **arguments)
-    assert await memories(connection) == 0
+UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
+    ("memory_store", {"content": "x", "contents": "y"}, "contents: unknown field"),
+    ("memory_store", {"memories": [{"content": "y", "tag": []}]}, "memories[0].tag: unknown field"),
+    ("memory_store", {"content": "x", "author": "somebody else"}, "author: unknown field"),
+    ("memory_store", {"memories": [{"content": "x", "author": "somebody else"}]}, "memories[0].author"),
+    ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: unknown field"),
+    ("memory_recall", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
+    ("memory_recall", {"query": "x", "ranking": {"lambda": 1}}, "ranking.lambda: unknown field"),
+    ("search_keywords", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
+    ("search_keywords", {"query": "x", "ranking": {}}, "ranking: unknown field"),
+]
+
+
+async def test_an_unknown_argument_is_rejected_by_name(client: Client, connection: asyncpg.Connection) -> None:
+    for tool, arguments, named in UNKNOWN:
+        assert named in await refusal(client, tool, **arguments), arguments
+        assert await memories(connection) == 0, arguments
 
 
 async def test_an_overlong_name_is_shortened_in_the_error(client: Client) -> None:
     assert (await refusal(client, "memory_status", **{"n" * 5_000: 1})).startswith(f"{'n' * 60}: unknown field")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "named"),
-    [
-        ("memory_store", {}, "content: is missing"),
-        ("memory_store", {"content": ""}, "content: is empty"),
-        ("memory_store", {"content": 7}, "content: "),
-        ("memory_store", {"content": "x", "memories": [{"content": "y"}]}, "memories: excludes content"),
-        ("memory_store", {"memories": [{"content": "y"}], "tags": ["x"]}, "memories: excludes content"),
-        ("memory_store", {"memories": []}, "memories: "),
-        ("memory_store", {"memories": [{"content": f"{n}"} for n in range(501)]}, "at most 500 memories, got 501"),
-        ("memory_store", {"memories": [{"content": "x" * 32_001}]}, "memories[0].content: "),
-        ("memory_store", {"memories": [{}, {"content": "x", "tag": []}]}, "memories[0].content: is missing"),
-        ("memory_store", {"memories": ["x"]}, "memories[0]: "),
-        ("memory_store", {"content": "x", "importance": 1.5}, "importance: must be between 0 and 1"),
-        ("memory_store", {"content": "x", "occurred_at": "soon"}, "occurred_at: "),
-        ("memory_store", {"content": "x", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time such as"),
-        ("memory_store", {"content": "x", "occurred_at": 2024}, "occurred_at: must be an ISO 8601 time such as"),
-        ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: must be the id of a memory"),
-        ("memory_store", {"content": "x", "namespace": "{}"}, "namespace: a name"),
-        ("memory_store", {"content": "x", "kind": "two words"}, "kind: "),
-        ("memory_store", {"content": "x", "tags": ["x" * 101]}, "tags: "),
-        ("memory_store", {"content": "x", "namespace": "two words"}, "namespace: "),
-        ("memory_store", {"memories": [{"content": "x", "priority": 5}]}, "memories[0].priority: "),
-        ("memory_store", {"memories": [{"content": "x", "metadata": {"a": "x" * 9_000}}]}, "memories[0].metadata: "),
-        (
-            "memory_store",
-            {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]},
-            "memories[0].expires_at",
-        ),
-        ("memory_store", {"memories": [{"content": "x", "language": "klingon"}]}, "memories[0].language: "),
-        ("memory_recall", {}, "query: is missing"),
-        ("memory_recall", {"query": "x", "limit": 0}, "limit: "),
-        ("memory_recall", {"query": "x", "limit": 101}, "limit: "),
-        ("memory_recall", {"query": "x", "max_tokens": 10}, "max_tokens: "),
-        ("memory_recall", {"query": "x", "format": "prose"}, "format: "),
-        ("memory_recall", {"query": "x", "cursor": "nonsense"}, "cursor: "),
-        ("memory_recall", {"query": "x", "filters": {"time": "when pigs fly"}}, "filters.time: "),
-        ("memory_recall", {"query": "x", "filters": {"since": "soon"}}, "filters.since: "),
-        ("memory_recall", {"query": "x", "filters": {"since": "2024"}}, "filters.since: must be an ISO 8601 time"),
-        ("memory_recall", {"query": "x", "filters": "null"}, "filters: must be a JSON object"),
-        ("memory_recall", {"query": "x", "cursor": "null"}, "cursor: "),
-        ("memory_recall", {"query": "x", "filters": {"kinds": "bug"}}, "filters.kinds: must be a list"),
-        ("memory_recall", {"query": "x", "filters": {"tag_mode": "none"}}, "filters.tag_mode: "),
-        ("memory_recall", {"query": "x", "ranking": {"preset": "magic"}}, "ranking.preset: "),
-        ("memory_recall", {"query": "x", "ranking": {"weights": {"luck": 1}}}, "ranking.weights: "),
-        ("memory_recall", {"query": "x", "ranking": {"weights": {"dense": -1}}}, "ranking.weights.dense: "),
-        ("memory_recall", {"query": "x", "ranking": {"mmr_lambda": 2}}, "ranking.mmr_lambda: "),
-        ("memory_recall", {"query": "x", "namespaces": ["nots"]}, "no namespace 'nots'. Did you mean notes?"),
-        ("search_keywords", {"query": "x", "namespaces": ["two words"]}, "namespaces: "),
-        ("search_keywords", {"query": "x", "limit": "many"}, "limit: "),
-    ],
-)
-async def test_bad_input_names_the_field_and_writes_nothing(
-    client: Client, connection: asyncpg.Connection, tool: str, arguments: dict[str, Any], named: str
-) -> None:
+BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
+    ("memory_store", {}, "content: is missing"),
+    ("memory_store", {"content": ""}, "content: is empty"),
+    ("memory_store", {"content": 7}, "content: "),
+    ("memory_store", {"content": "x", "memories": [{"content": "y"}]}, "memories: excludes content"),
+    ("memory_store", {"memories": [{"content": "y"}], "tags": ["x"]}, "memories: excludes content"),
+    ("memory_store", {"memories": []}, "memories: "),
+    ("memory_store", {"memories": [{"content": f"{n}"} for n in range(501)]}, "at most 500 memories, got 501"),
+    ("memory_store", {"memories": [{"content": "x" * 32_001}]}, "memories[0].content: "),
+    ("memory_store", {"memories": [{}, {"content": "x", "tag": []}]}, "memories[0].content: is missing"),
+    ("memory_store", {"memories": ["x"]}, "memories[0]: "),
+    ("memory_store", {"content": "x", "importance": 1.5}, "importance: must be between 0 and 1"),
+    ("memory_store", {"content": "x", "occurred_at": "soon"}, "occurred_at: "),
+    ("memory_store", {"content": "x", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time such as"),
+    ("memory_store", {"content": "x", "occurred_at": 2024}, "occurred_at: must be an ISO 8601 time such as"),
+    ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: must be the id of a memory"),
+    ("memory_store", {"content": "x", "namespace": "{}"}, "namespace: a name"),
+    ("memory_store", {"content": "x", "kind": "two words"}, "kind: "),
+    ("memory_store", {"content": "x", "tags": ["x" * 101]}, "tags: "),
+    ("memory_store", {"content": "x", "namespace": "two words"}, "namespace: "),
+    ("memory_store", {"memories": [{"content": "x", "priority": 5}]}, "memories[0].priority: "),
+    ("memory_store", {"memories": [{"content": "x", "metadata": {"a": "x" * 9_000}}]}, "memories[0].metadata: "),
+    (
+        "memory_store",
+        {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]},
+        "memories[0].expires_at",
+    ),
+    ("memory_store", {"memories": [{"content": "x", "language": "klingon"}]}, "memories[0].language: "),
+    ("memory_recall", {}, "query: is missing"),
+    ("memory_recall", {"query": "x", "limit": 0}, "limit: "),
+    ("memory_recall", {"query": "x", "limit": 101}, "limit: "),
+    ("memory_recall", {"query": "x", "max_tokens": 10}, "max_tokens: "),
+    ("memory_recall", {"query": "x", "format": "prose"}, "format: "),
+    ("memory_recall", {"query": "x", "cursor": "nonsense"}, "cursor: "),
+    ("memory_recall", {"query": "x", "filters": {"time": "when pigs fly"}}, "filters.time: "),
+    ("memory_recall", {"query": "x", "filters": {"since": "soon"}}, "filters.since: "),
+    ("memory_recall", {"query": "x", "filters": {"since": "2024"}}, "filters.since: must be an ISO 8601 time"),
+    ("memory_recall", {"query": "x", "filters": "null"}, "filters: must be a JSON object"),
+    ("memory_recall", {"query": "x", "cursor": "null"}, "cursor: "),
+    ("memory_recall", {"query": "x", "filters": {"kinds": "bug"}}, "filters.kinds: must be a list"),
+    ("memory_recall", {"query": "x", "filters": {"tag_mode": "none"}}, "filters.tag_mode: "),
+    ("memory_recall", {"query": "x", "ranking": {"preset": "magic"}}, "ranking.preset: "),
+    ("memory_recall", {"query": "x", "ranking": {"weights": {"luck": 1}}}, "ranking.weights: "),
+    ("memory_recall", {"query": "x", "ranking": {"weights": {"dense": -1}}}, "ranking.weights.dense: "),
+    ("memory_recall", {"query": "x", "ranking": {"mmr_lambda": 2}}, "ranking.mmr_lambda: "),
+    ("memory_recall", {"query": "x", "namespaces": ["nots"]}, "no namespace 'nots'. Did you mean notes?"),
+    ("search_keywords", {"query": "x", "namespaces": ["two words"]}, "namespaces: "),
+    ("search_keywords", {"query": "x", "limit": "many"}, "limit: "),
+]
+
+
+async def test_bad_input_names_the_field_and_writes_nothing(client: Client, connection: asyncpg.Connection) -> None:
     await call(client, "memory_store", content="what is there already")
 
-    text = await refusal(client, tool, **arguments)
+    for tool, arguments, named in BAD_INPUT:
+        text = await refusal(client, tool, **arguments)
 
-    assert named in text
-    assert "Error executing tool" not in text
-    assert await memories(connection) == 1
+        assert named in text, arguments
+        assert "Error executing tool" not in text, arguments
+        assert await memories(connection) == 1, arguments
 
 
 async def test_memory_get_takes_the_end_of_an_id_as_notes_show_it(client: Client) -> None:

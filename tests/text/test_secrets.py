@@ -148,9 +148,9 @@ def test_a_password_of_ten_random_letters_and_digits_is_found_in_prose() -> None
     assert sum(bool(find(f"The password is {password}.")) for password in passwords) > 480
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_ordinary_technical_prose_has_no_secret(sentence: str) -> None:
-    assert find(sentence) == ()
+def test_ordinary_technical_prose_has_no_secret() -> None:
+    for sentence in SENTENCES:
+        assert find(sentence) == (), sentence
 
 
 def test_there_are_enough_keys_and_sentences() -> None:

@@ -62,16 +62,18 @@ async def test_weights_are_in_the_address_and_change_the_answer(ann: Visitor) ->
     assert "The owner of this deployment can save" in texts(words)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [({"dense": "x"}, "dense"), ({"dense": "-1"}, "dense"), ({"dense": "nan"}, "dense"), ({"preset": "none"}, "preset"),
-     ({"limit": "0"}, "limit"), ({"limit": "x"}, "limit"), ({"dense": "0", "keyword": "0"}, "weights")],
-)  # fmt: skip
-async def test_wrong_numbers_are_a_clear_error(ann: Visitor, wrong: dict[str, str], named: str) -> None:
-    answer = await ann.get("/why", q=QUESTION, **wrong)
+WRONG: list[tuple[dict[str, str], str]] = [
+    ({"dense": "x"}, "dense"), ({"dense": "-1"}, "dense"), ({"dense": "nan"}, "dense"), ({"preset": "none"}, "preset"),
+    ({"limit": "0"}, "limit"), ({"limit": "x"}, "limit"), ({"dense": "0", "keyword": "0"}, "weights"),
+]  # fmt: skip
 
-    assert answer.status_code == 400
-    assert named in texts(answer)
+
+async def test_wrong_numbers_are_a_clear_error(ann: Visitor) -> None:
+    for wrong, named in WRONG:
+        answer = await ann.get("/why", q=QUESTION, **wrong)
+
+        assert answer.status_code == 400, wrong
+        assert named in texts(answer), wrong
 
 
 async def test_the_owner_saves_and_deletes_a_preset(team: Team, ann: Visitor) -> None:
