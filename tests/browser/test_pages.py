@@ -82,16 +82,6 @@ async def test_nothing_shifts_after_the_first_layout(chromium: Browser, site: Si
         assert shift == 0
 
 
-@pytest.mark.parametrize("name", PAGES)
-async def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) -> None:
-    async with browsing(chromium, site, "root", java_script_enabled=False) as (page, watch):
-        answer = await page.goto(address(site, name))
-        assert answer is not None
-        assert answer.status == 200
-        assert not [url for url in watch.requests if url.endswith(".js")]
-        assert (await page.inner_text("h1")).strip()
-
-
 async def test_hostile_texts_are_shown_as_they_are(chromium: Browser, site: Site) -> None:
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto(f"/memories/{site.ids['hostile']}")

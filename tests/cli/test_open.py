@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.commands import Ran
-from tests.servers import Watched, free_port, on_http, own_servers_ended, watched
+from tests.servers import Watched, on_http, own_servers_ended, watched
 from tests.team import Team, library_at
 from tests.visitor import texts
 
@@ -129,9 +129,3 @@ async def test_a_team_server_signs_in_the_person_of_the_token(machine: Machine, 
     assert given.json["url"].startswith(f"{running.url}/open?code=")
     assert "ann" in texts(page)
     assert not (elsewhere / "home" / "run").exists()
-
-
-async def test_an_unreachable_team_server_is_an_error(machine: Machine) -> None:
-    ran = await machine.open("--server", f"http://127.0.0.1:{free_port()}")
-
-    assert ran.code == 3

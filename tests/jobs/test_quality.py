@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.db.rows import QUALITY_FLOOR
-from folklore.jobs.definitions import HALF_LIFE, base, protected, quality
+from folklore.jobs.definitions import HALF_LIFE, protected, quality
 
 DAY = timedelta(days=1)
 
@@ -21,32 +21,14 @@ def used(uses: int, age: timedelta) -> float:
     return value
 
 
-@given(st.integers(0, 1_000_000), ages, st.booleans())
-def test_quality_is_between_0_and_1_or_none_without_any_use(uses: int, age: timedelta, fades: bool) -> None:
-    value = quality(uses, age=age, fades=fades)
-
-    assert (value is None) == (uses == 0)
-    assert value is None or 0 <= value <= 1
-
-
 @given(some_uses, st.integers(1, 1_000), ages)
 def test_quality_never_falls_with_more_uses(uses: int, more: int, age: timedelta) -> None:
     assert used(uses + more, age) >= used(uses, age)
 
 
-@given(some_uses, ages, ages)
-def test_quality_never_grows_with_age(uses: int, age: timedelta, more: timedelta) -> None:
-    assert used(uses, age + more) <= used(uses, age)
-
-
 @given(some_uses, ages)
 def test_quality_halves_with_every_half_life(uses: int, age: timedelta) -> None:
     assert used(uses, age + HALF_LIFE) == pytest.approx(used(uses, age) / 2)
-
-
-@given(some_uses, ages)
-def test_a_memory_that_does_not_fade_keeps_its_base(uses: int, age: timedelta) -> None:
-    assert quality(uses, age=age, fades=False) == base(uses) >= 0.5 > QUALITY_FLOOR
 
 
 def test_a_use_in_the_future_counts_as_now() -> None:
