@@ -31,6 +31,10 @@ def test_quality_halves_with_every_half_life(uses: int, age: timedelta) -> None:
     assert used(uses, age + HALF_LIFE) == pytest.approx(used(uses, age) / 2)
 
 
+def test_without_any_use_there_is_no_quality() -> None:
+    assert quality(0, age=DAY) is None
+
+
 def test_a_use_in_the_future_counts_as_now() -> None:
     assert used(1, -DAY) == used(1, timedelta()) == 0.5
 
