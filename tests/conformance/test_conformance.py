@@ -74,9 +74,8 @@ def test_programs_are_pinned_and_no_registry_is_named(node: Path) -> None:
     assert all("integrity" in entry and "resolved" not in entry for name, entry in locked.items() if name)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_over_http_progress_arrives_while_a_call_runs_and_what_is_not_offered_is_not_declared(
-    database_url: str, tmp_path: Path, mode: str
+    database_url: str, tmp_path: Path
 ) -> None:
     heard: list[float] = []
 
@@ -84,18 +83,18 @@ async def test_over_http_progress_arrives_while_a_call_runs_and_what_is_not_offe
         heard.append(progress)
 
     settings = watched(tmp_path, database_url=database_url)
-    async with (
-        on_http(settings, module="tests.conformance.product") as server,
-        Client(f"{server.url}/mcp", mode=mode, read_timeout_seconds=30) as client,
-    ):
-        declared = client.server_capabilities
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        await client.call_tool("test_tool_with_progress", progress_callback=hear)
+    async with on_http(settings, module="tests.conformance.product") as server:
+        for mode in ("legacy", "auto"):
+            heard.clear()
+            async with Client(f"{server.url}/mcp", mode=mode, read_timeout_seconds=30) as client:
+                declared = client.server_capabilities
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                await client.call_tool("test_tool_with_progress", progress_callback=hear)
 
-    assert heard == [0, 50, 100]
-    assert tuple(names[:9]) == CORE + REST
-    assert declared.logging is None
-    assert declared.resources is not None
-    assert not declared.resources.subscribe
-    assert declared.tools is not None
-    assert not declared.tools.list_changed
+            assert heard == [0, 50, 100], mode
+            assert tuple(names[:9]) == CORE + REST
+            assert declared.logging is None
+            assert declared.resources is not None
+            assert not declared.resources.subscribe
+            assert declared.tools is not None
+            assert not declared.tools.list_changed

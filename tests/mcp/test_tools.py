@@ -10,10 +10,6 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from folklore.app import App
-from folklore.mcp.server import build_server
-from tests.conftest import connected
-
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """The structured answer, checked against the tool's schema and against its text twin."""
@@ -72,25 +68,6 @@ FULL = {
     "metadata": {"ticket": 7},
     "idempotency_key": "k1",
 }
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_memory_stored_in_one_session_is_recalled_in_another(app: App, mode: str) -> None:
-    async with connected(build_server(app.service), mode=mode) as first:
-        stored = await call(first, "memory_store", content="The staging database is reset every night.")
-    async with connected(build_server(app.service), mode=mode) as second:
-        recalled = await call(second, "memory_recall", query="when is staging reset?")
-        searched = await call(second, "search_keywords", query="staging")
-
-    assert stored["namespace"] == "notes"
-    assert [item["status"] for item in stored["stored"]] == ["stored"]
-    for answer in (recalled, searched):
-        assert answer["searched"] == ["notes"]
-        [memory] = answer["memories"]
-        assert memory["id"] == stored["stored"][0]["id"]
-        assert memory["content"] == "The staging database is reset every night."
-        assert (memory["namespace"], memory["author"]) == ("notes", "tester")
-        assert memory["when"].endswith("Z")
 
 
 async def test_results_of_a_batch_are_in_its_order(client: Client, connection: asyncpg.Connection) -> None:

@@ -1,7 +1,5 @@
 """Statements: which sentences say what holds from now on, in ten languages."""
 
-import pytest
-
 from folklore.text.hooks.statements import statements
 
 STATED = (
@@ -59,14 +57,14 @@ NOT_STATED = (
 )
 
 
-@pytest.mark.parametrize("sentence", STATED)
-def test_a_sentence_that_holds_from_now_on_is_a_statement(sentence: str) -> None:
-    assert statements(f"Thanks!\n{sentence}\nNow go on.") == (sentence,)
+def test_a_sentence_that_holds_from_now_on_is_a_statement() -> None:
+    for sentence in STATED:
+        assert statements(f"Thanks!\n{sentence}\nNow go on.") == (sentence,), sentence
 
 
-@pytest.mark.parametrize("sentence", NOT_STATED)
-def test_a_request_a_symptom_or_what_holds_for_now_is_none(sentence: str) -> None:
-    assert statements(sentence) == ()
+def test_a_request_a_symptom_or_what_holds_for_now_is_none() -> None:
+    for sentence in NOT_STATED:
+        assert statements(sentence) == (), sentence
 
 
 def test_code_and_quotations_state_nothing() -> None:
