@@ -209,6 +209,8 @@ def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.
     assert "not valid JSON" in cursor["error"]
     assert (codex["action"], codex["backup"]) == ("added", str(home / ".codex/config.toml.before-folklore"))
     assert codex["folder"] == str(home / ".codex/skills/folklore")
+    assert main.outcome(["install", "cursor", "codex"]) == 1
+    assert "nothing was changed" in capsys.readouterr().out
 
 
 def test_a_dry_run_shows_a_diff_without_a_former_token_and_writes_nothing(
