@@ -57,6 +57,15 @@ async def test_a_failed_line_makes_exit_code_1_and_the_rest_is_stored(folklore: 
     assert as_json.json["failures"][0]["line"] == 4
 
 
+async def test_a_conflict_ends_with_exit_code_1_under_the_policy_fail(folklore: CommandLine, file: Path) -> None:
+    await folklore.done("import", file)
+
+    ran = await folklore("import", file, "--on-conflict", "fail")
+
+    assert ran.code == 1
+    assert "Line 1 exists already" in ran.err
+
+
 async def test_a_file_of_another_format_gives_a_hint_to_the_option_format(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
