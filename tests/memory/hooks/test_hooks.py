@@ -28,6 +28,7 @@ from folklore.memory.requests import (
 from folklore.memory.results import InjectedText
 from folklore.ranking.injection import forms
 from folklore.text.hooks.injected import CLOSING, OPENING
+from folklore.text.hooks.prompts import is_remark
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import connected
@@ -113,6 +114,10 @@ async def test_a_prompt_gets_the_notes_that_fit(client: Client, facts: list[str]
 async def test_silence_when_nothing_fits(client: Client, facts: list[str]) -> None:
     for prompt in ("", "  \n", "*", "-- ?!", "Thanks, that looks good.", "continue", "Yes, do that.", "danke, weiter"):
         assert await hook(client, prompt) == ""
+    for prompt in ("2", "no, the second one", "yes, both", "option b", "1 and 3", "ship it", "stop, that is wrong"):
+        assert is_remark(prompt), prompt
+    for prompt in ("ok, add a retry to the purchase", "great, which port is free?", "wait, do we deploy?", "error 137"):
+        assert not is_remark(prompt), prompt
 
 
 async def test_an_old_note_says_its_age_and_to_verify_it(client: Client) -> None:

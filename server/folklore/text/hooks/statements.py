@@ -22,21 +22,24 @@ _TEXT = Path(__file__).with_name("statements.txt").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^== (.+)\n((?:.+\n)+)", _TEXT, re.MULTILINE))
 
 
-def _any(section: str) -> str:
+def alternatives(section: str) -> str:
     """Return the alternatives of a section as one."""
     rows = _SECTIONS[section].rstrip("\n").replace("\n", "|")
-    return re.sub(r"<<(\w+)>>", lambda match: _any(match[1]), rows)
+    return re.sub(r"<<(\w+)>>", lambda match: alternatives(match[1]), rows)
 
 
 def _joined(section: str) -> re.Pattern[str]:
-    spaced, unspaced = _any(section), _any(f"{section}_UNSPACED")
+    spaced, unspaced = alternatives(section), alternatives(f"{section}_UNSPACED")
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{spaced})|{unspaced}", re.IGNORECASE)
 
 
 _NOTES, _FINDINGS, _RULES, _NO_STATEMENTS = map(_joined, ("NOTE", "FOUND", "RULE", "NEVER"))
 # How a sentence about a thing begins that says what it is or does, and what is passing in such a sentence.
 _FACTS = [
-    (re.compile(_any(name), re.IGNORECASE), re.compile(_any(name.replace("FACT", "PASSING")), re.IGNORECASE))
+    (
+        re.compile(alternatives(name), re.IGNORECASE),
+        re.compile(alternatives(name.replace("FACT", "PASSING")), re.IGNORECASE),
+    )
     for name in _SECTIONS
     if name.startswith("FACT ")
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -99,7 +99,10 @@ class QuestionWords:
                 opening = german
             opening = german or piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
-        return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(_identifiers(pieces)), dates)
+        stripped = (piece.strip(_SIGNS) for piece in pieces[:_MAX_WORDS])
+        names = dict.fromkeys(piece.casefold() for piece in stripped if _IDENTIFIER.search(piece))
+        patterns = [re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}") for name in names]
+        return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(patterns), dates)
 
     @cached_property
     def weight(self) -> float:
@@ -172,12 +175,6 @@ def _folded(text: str) -> str:
     if folded.isascii():
         return folded
     return nfc(_ACCENTS.sub("", normal_form("NFKD", folded)))
-
-
-def _identifiers(pieces: Sequence[str]) -> Iterator[re.Pattern[str]]:
-    stripped = [piece.strip(_SIGNS) for piece in pieces[:_MAX_WORDS]]
-    for name in dict.fromkeys(piece.casefold() for piece in stripped if _IDENTIFIER.search(piece)):
-        yield re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
 
 
 def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[QuestionWord]:
