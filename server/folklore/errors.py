@@ -18,7 +18,7 @@ _NAME = 60
 _NAMES = 8
 # What we say in place of pydantic, by a pattern for its name of the problem.
 _MESSAGES: Mapping[str, str] = {
-    "uuid": "must be the id of a memory, as recall and list show it.",
+    "uuid": "must be the whole id of a memory, as memory_get shows it.",
     "string_type": "must be a text.",
     "string_too_short": "must have at least {min_length} characters.",
     "string_too_long": "must have at most {max_length} characters.",

@@ -172,7 +172,7 @@ BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
     ("memory_store", {"content": "x", "occurred_at": "soon"}, "occurred_at: "),
     ("memory_store", {"content": "x", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time such as"),
     ("memory_store", {"content": "x", "occurred_at": 2024}, "occurred_at: must be an ISO 8601 time such as"),
-    ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: must be the id of a memory"),
+    ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: 'the old one' is not an id"),
     ("memory_store", {"content": "x", "namespace": "{}"}, "namespace: a name"),
     ("memory_store", {"content": "x", "kind": "two words"}, "kind: "),
     ("memory_store", {"content": "x", "tags": ["x" * 101]}, "tags: "),
@@ -219,11 +219,15 @@ async def test_bad_input_names_the_field_and_writes_nothing(client: Client, conn
         assert await memories(connection) == 1, arguments
 
 
-async def test_memory_get_takes_the_end_of_an_id_as_notes_show_it(client: Client) -> None:
+async def test_tools_take_the_end_of_an_id_as_notes_show_it(client: Client) -> None:
     [stored] = (await call(client, "memory_store", content="The port is 8443."))["stored"]
 
     assert (await call(client, "memory_get", ids=[stored["id"][-8:]]))["memories"][0]["id"] == stored["id"]
     assert "no memory whose id ends in 0000" in await refusal(client, "memory_get", ids=["0000"])
+    assert (await call(client, "memory_update", id=stored["id"][-8:], tags=["x"]))["tags"] == ["x"]
+    [newer] = (await call(client, "memory_store", content="newer", supersedes=stored["id"][-8:]))["stored"]
+    forgotten = await call(client, "memory_forget", ids=[newer["id"][-8:]])
+    assert forgotten["restored"][0]["id"] == stored["id"]
     assert "is not an id" in await refusal(client, "memory_get", ids=["the port"])
 
 

@@ -33,7 +33,6 @@ Fields = dict[str, Any]
 Texts = tuple[str, ...]
 Limit = Annotated[int, Field(ge=1, le=100)]
 MaxTokens = Annotated[int | None, Field(ge=50, le=100_000)]
-Ids = Annotated[tuple[UUID, ...], Field(min_length=1, max_length=100)]
 
 
 def arguments_of(
@@ -64,22 +63,25 @@ StoreArguments = _arguments(
         "memories": (tuple[requests.NewMemory, ...] | None, Field(None, description="Instead of content: up to 500")),
         "namespace": (str | None, Field(None, description="default: the project's")),
         **{name: _one_memory(field) for name, field in FIELDS.items() if field.argument},
-        "supersedes": (UUID | None, Field(None, description="id of the memory it replaces")),
+        "supersedes": (str | None, Field(None, description="id of the memory it replaces")),
         "idempotency_key": (str | None, None),
     },
 )
 _TOKENS = (MaxTokens, Field(None, description="default: 2000 if concise"))
 RecallArguments = arguments_of(requests.RecallRequest, {"counted"}, _PAGE | {"max_tokens": _TOKENS})
 SearchArguments = arguments_of(requests.SearchRequest, {"counted"}, _PAGE)
-_IDS = (Texts, Field(min_length=1, max_length=100, description="whole, or the last 4 characters or more"))
+_ENDS = "whole, or the last 4 characters or more"
+_IDS = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
 GetArguments = arguments_of(requests.GetRequest, {"forgotten"}, {"ids": _IDS, "max_tokens": (MaxTokens, None)})
 ListArguments = arguments_of(requests.ListRequest, set(), _PAGE | {"limit": (Limit, 20), "sort": (_ORDER, "time_desc")})
 UpdateArguments = arguments_of(
     requests.UpdateRequest,
     {"changes", "namespaces"},
-    {name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None) for name in requests.CHANGEABLE},
+    {"id": (str, Field(description=_ENDS))}
+    | {name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None) for name in requests.CHANGEABLE},
 )
-ForgetArguments = arguments_of(requests.ForgetRequest, {"only", "undoes_store"}, {"ids": (Ids | None, None)})
+_SOME = (Texts | None, Field(None, min_length=1, max_length=100, description=_ENDS))
+ForgetArguments = arguments_of(requests.ForgetRequest, {"only", "undoes_store"}, {"ids": _SOME})
 RelateArguments = arguments_of(requests.RelateRequest, set())
 
 
@@ -92,6 +94,8 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
     if arguments.memories is None:
         if arguments.content is None:
             raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
+        if arguments.supersedes:
+            [single["supersedes"]] = await _whole(service, (arguments.supersedes,), "supersedes")
         drafts: tuple[requests.NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
@@ -120,19 +124,19 @@ async def memory_get(service: Operations, arguments: Any, _meta: Meta) -> JsonDi
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    result = await service.call(requests.GetRequest(ids=await _whole(service, arguments.ids)))
+    result = await service.call(requests.GetRequest(ids=await _whole(service, arguments.ids, "ids")))
     return serializers.fitted(serializers.got(result), arguments.max_tokens)
 
 
-async def _whole(service: Operations, texts: Texts) -> tuple[UUID, ...]:
-    """Return ids that are whole, or the ends that headlines show. Raises InvalidInput, NotFound."""
+async def _whole(service: Operations, texts: Texts, name: str) -> tuple[UUID, ...]:
+    """Return the ids of an argument: they are whole, or ends, which notes show. Raises InvalidInput, NotFound."""
     parsed: list[UUID | str] = []
     for text in texts:
         with suppress(ValueError):
             parsed.append(UUID(text))
             continue
         if (ending := ending_of(text)) is None:
-            raise InvalidInput("ids", f"{text[:60]!r} is not an id.", hint=_ID)
+            raise InvalidInput(name, f"{text[:60]!r} is not an id.", hint=_ID)
         parsed.append(ending)
     return await whole_ids(service, parsed, hint=_ID)
 
@@ -148,6 +152,7 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     its paths again.
     """
     fields = _given(arguments)
+    [fields["id"]] = await _whole(service, (arguments.id,), "id")
     changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
     return serializers.record(await service.call(requests.UpdateRequest(**fields, changes=changes)))
 
@@ -157,7 +162,10 @@ async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> Jso
     (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
     facts that changed, store with supersedes instead.
     """
-    result = await service.call(requests.ForgetRequest(**_given(arguments)))
+    fields = _given(arguments)
+    if arguments.ids:
+        fields["ids"] = await _whole(service, arguments.ids, "ids")
+    result = await service.call(requests.ForgetRequest(**fields))
     return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)
 
 
