@@ -116,8 +116,15 @@ def cosine_rank(pool: Pool) -> NDArray[np.float64]:
 
 
 def coverage(pool: Pool) -> NDArray[np.float64]:
-    """Return the share of the question's words that the text, a long one in its best passage, holds, by rarity."""
-    return _share(pool.matches @ pool.rarity, pool.rarity.sum())
+    """Return the share of the question's words that the text, a long one in its best passage, holds, by rarity.
+
+    A date of the question counts as its rarest word.
+    """
+    held, total = pool.matches @ pool.rarity, float(pool.rarity.sum())
+    if pool.dates is not None:
+        rarest = float(pool.rarity.max(initial=1.0))
+        held, total = held + rarest * pool.dates, total + rarest
+    return _share(held, total)
 
 
 def context(pool: Pool) -> NDArray[np.float64]:

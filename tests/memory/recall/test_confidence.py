@@ -202,6 +202,11 @@ async def test_confidence_is_greater_for_a_question_about_the_day_of_a_memory(pe
     right = await first_confidence(person, "What was Maria doing on 8 July 2025?")
 
     assert right > await first_confidence(person, "What was Maria doing on 20 October 2024?")
+    texts = (Draft("The relay lagged.", occurred_at=day), "A refund happens in two days.", "It happens.")
+    (relay, *_) = await person.keep(*texts, namespace="days")
+    for query in ("What happened on 8 July 2025?", "2025-07-08"):
+        answer = await person.recall(query, namespaces=("days",))
+        assert (ids(answer)[0], answer.memories[0].score != 0) == (relay, True)
 
 
 async def test_confidence_is_greater_for_a_reply_after_its_question(person: Person) -> None:

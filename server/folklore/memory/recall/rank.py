@@ -284,7 +284,7 @@ def _scores(
     if search.sorted_by_score:
         rows = candidates.rows_of(confidence)
         values = weights.scores_of(trained[rows], leads(trained)[rows], np.array(list(confidence.values())))
-        values *= len(search.words.words) > 0  # of what answers signs alone, nothing can be said
+        values *= bool(search.words.words or search.words.dates)  # of what answers signs alone, nothing can be said
         scores = dict(zip(confidence, values.round(3).tolist(), strict=True))
         if least is None and max(confidence.values(), default=0.0) < weights.floor:
             most = min(most, numbers.MOST_WEAK)
