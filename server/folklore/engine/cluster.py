@@ -23,6 +23,7 @@ REPLACED_FILE = "folklore.replaced"
 
 _INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
+_ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n"})
 
 # Bounds of the cache, in MB: the first serves 100,000 memories, the second a million. Pages are taken as data is read.
 _LEAST_CACHE, _MOST_CACHE = 256, 2048
@@ -153,7 +154,9 @@ def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account
         "lc_messages": "C",  # the probe reads them
     }
     fresh = paths.data / f"{_SETTINGS_FILE}.new"  # replaced atomically: half a file could open the server to others
-    fresh.write_bytes(b"".join(os.fsencode(f"{name} = {_quoted(value)}\n") for name, value in settings.items()))
+    fresh.write_bytes(
+        b"".join(os.fsencode(f"{name} = '{value.translate(_ESCAPES)}'\n") for name, value in settings.items())
+    )
     if account:
         account.chown(fresh)
     fresh.replace(paths.data / _SETTINGS_FILE)
@@ -200,11 +203,6 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         raise engine_failure(f"The data directory could not be created in {paths.engine}.", paths, outcome.output)
     with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
         file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "''").replace("\n", "\\n")
-    return f"'{escaped}'"
 
 
 def _dynamic_shared_memory() -> str:

@@ -405,33 +405,6 @@ async def test_the_streams_of_a_session_are_bounded(ann: Visitor) -> None:
         assert stream.status == 200
 
 
-async def test_nothing_looks_for_events_without_a_visitor(team: Team, ann: Visitor) -> None:
-    async def looked() -> set[tuple[Any, ...]]:
-        """Return the connections whose last statement looked for new events, each with its time."""
-        async with team.library.database.session() as session:
-            rows = await session.connection.fetch(
-                "select pid, query_start from pg_stat_activity where query like '%from audit a%a.at >= %' "
-                "and pid <> pg_backend_pid() and datname = current_database()"
-            )
-        return {tuple(row) for row in rows}
-
-    assert await looked() == set()
-    async with live(ann) as stream:
-        assert stream.status == 200
-        async with asyncio.timeout(STUCK):
-            while not (first := await looked()):
-                await asyncio.sleep(0.05)
-            while await looked() == first:  # looks again
-                await asyncio.sleep(0.05)
-    await asyncio.sleep(0.5)
-    last = await looked()
-    await asyncio.sleep(4.5)
-    assert await looked() <= last
-
-
-# The uses of a memory
-
-
 async def test_the_page_of_a_memory_shows_where_it_was_recalled(team: Team, ann: Visitor, harbour: str) -> None:
     [id_] = await team.keep("The crane is red.", namespace=harbour)
     before = texts(await ann.get(f"/memories/{id_}"))

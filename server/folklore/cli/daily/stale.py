@@ -37,7 +37,11 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
         _confirm(ctx, copy, confirmed)
         return
     items = with_operations(ctx, lambda operations: stale_items(operations, copy))
-    value = {"namespace": copy.namespace, "stale": [_row(item) for item in items]}
+    rows = [
+        serializers.recalled(item, "concise") | {"files": [serializers.stale([file]) for file in item.stale]}
+        for item in items
+    ]
+    value = {"namespace": copy.namespace, "stale": rows}
     print_either(value, lambda: _print(ctx, items, copy.namespace))
 
 
@@ -60,11 +64,6 @@ async def stale_items(operations: Operations, copy: WorkingCopy) -> tuple[Recall
         return await stale_memories(copy, operations.call)
     except NotFound:  # nothing was stored in this project
         return ()
-
-
-def _row(item: Recalled) -> serializers.JsonDict:
-    files = [serializers.stale([file]) for file in item.stale]
-    return serializers.recalled(item, "concise") | {"files": files}
 
 
 def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str]) -> None:

@@ -50,7 +50,8 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: opt.Values, enti
     content = _stdin() if text == ("-",) else " ".join(text) or _written()
     stated = opt.fields_from(fields)
     tags = stated.pop("tags", ())
-    names = _entity_tags(content, tags)
+    names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
+    names = names[: max(MAX_TAGS - len(tags), 0)]
 
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
         all_tags, former = (*tags, *(names if entities else ())), next(iter(old), None)
@@ -60,12 +61,6 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: opt.Values, enti
     with nullcontext() if text else _keeping("memory", content):
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     print_either(serializers.stored(result), lambda: _print_stored(result, () if entities else names))
-
-
-def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
-    """Return the tags of the entities in a text that it does not have yet, as many as it may have."""
-    names = [entity.tag for entity in find_entities(text) if entity.tag not in tags]
-    return names[: max(MAX_TAGS - len(tags), 0)]
 
 
 def _print_stored(result: StoreResult, names: Sequence[str]) -> None:

@@ -110,7 +110,9 @@ def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes
 
     with _closing(targets, report):
         with_operations(ctx, work)
-    value = {"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets)
+    figures = asdict(report) | {"seconds": round(report.seconds, 3), "rate": round(report.rate)}
+    del figures["bytes"]
+    value = {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
     print_either(value, lambda: _print_report(report, dry_run=request.dry_run, form=form))
     if report.failed:
         ctx.exit(1)
@@ -198,12 +200,6 @@ def _ask(namespaces: Sequence[str], shared: Sequence[str]) -> None:
         raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
 
 
-def _values(report: Report) -> dict[str, Any]:
-    values = asdict(report) | {"seconds": round(report.seconds, 3), "rate": round(report.rate)}
-    del values["bytes"]
-    return values
-
-
 def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
     if not targets:
         return {}
@@ -258,12 +254,8 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
     for what, count in unshown.items():
         if count > 0:
             click.echo(f"  and {count:,} more lines {what}", err=True)
-    if _is_foreign(report, form):
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
         click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
-
-
-def _is_foreign(report: Report, form: str) -> bool:
-    return form == "jsonl" and bool(report.failed or report.skipped) and not (report.settled or report.refused)
 
 
 def _remarks(report: Report) -> Iterator[str]:
