@@ -43,7 +43,6 @@ async def test_an_edit_gets_the_memory_that_its_text_concerns_once_a_session(cli
 async def test_an_edit_gets_the_memories_that_are_tied_to_its_file(client: Client) -> None:
     await kept(client, LABELS, paths=["web/labels.json"])
     await kept(client, "The team likes tea.", paths=["web/other.json"])
-
     await kept(client, "Long. " * 500, paths=["web/labels.json"])
 
     text = await edited(client, "/work/shop/web/labels.json", "{}", cwd="/work/shop")

@@ -181,15 +181,14 @@ async def test_a_note_cannot_end_its_block(client: Client) -> None:
     assert text.count(CLOSING) == 1
 
 
-async def test_a_long_prompt_is_asked_by_its_beginning_and_end(client: Client, facts: list[str]) -> None:
+async def test_a_long_prompt_is_asked_by_its_ends_and_marks_are_no_operators(client: Client, facts: list[str]) -> None:
     log = "\n".join(f"12:00:{second:02} worker {second} finished task {second * 7}" for second in range(60)) * 5
 
     assert FACTS[1] in await hook(client, f"{PORT}\n```\n{log}\n```\n")
+    assert FACTS[0] in await hook(client, 'I saw "exit code 7" -deploy: where do we deploy the shop from?')
 
 
-async def test_words_alone_decide_while_the_model_takes_too_long(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_words_alone_decide_while_the_model_is_slow(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Waiting()
     person = Person(MemoryContext.of(database, model), project="notes")
     model.go.set()
@@ -198,10 +197,6 @@ async def test_words_alone_decide_while_the_model_takes_too_long(
     monkeypatch.setattr(matches, "_SLOW", 0.0)
 
     assert FACTS[0][:30] in (await person.call(HookRequest(prompt=DEPLOY, session="s1"))).text
-
-
-async def test_quotation_marks_and_dashes_in_a_prompt_are_no_operators(client: Client, facts: list[str]) -> None:
-    assert FACTS[0] in await hook(client, 'I saw "exit code 7" -deploy: where do we deploy the shop from?')
 
 
 async def test_notes_of_other_projects_are_injected_if_their_namespace_is_shared(client: Client, app: App) -> None:
@@ -285,29 +280,41 @@ async def test_the_nearest_memory_stands_beside_a_statement(client: Client, fact
     assert f"[{facts[0][-8:]}, today, by tester] {FACTS[0]}" in await stop(client, "Done.", session="s2")
 
 
-async def test_nothing_is_asked_for_that_was_stored(client: Client) -> None:
-    await hook(client, "Let's use NATS for the queue.")
-    await kept(client, "The queue is NATS.")
-
-    assert await stop(client, "Done: we decided to use NATS.") == ""
+async def proposed(app: App, *drop: str) -> list[str]:
+    return [one.sentence for one in await app.service.call(StatementsRequest(drop=drop))]
 
 
 async def test_what_was_not_stored_is_proposed_until_it_is_stored_or_dropped(client: Client, app: App) -> None:
-    async def proposed(**arguments: Any) -> list[str]:
-        return [one.sentence for one in await app.service.call(StatementsRequest(**arguments))]
-
     await hook(client, "Never push to main. The key is ghp_" + "a1B2" * 9 + ", remember that.")
     await hook(client, "Bitte merke dir: freitags wird nicht deployt.", session="s2")
     await hook(client, "Remember: the red crane is Ana's.", session="s2")
     await kept(client, "The red crane belongs to Ana.")
 
-    assert await proposed() == ["Never push to main.", "Bitte merke dir: freitags wird nicht deployt."]
+    assert await proposed(app) == ["Never push to main.", "Bitte merke dir: freitags wird nicht deployt."]
 
     await stop(client, "Done.", session="s2")
-    await kept(client, "No deployments on Fridays.")  # in another language, after it was asked for
+    await kept(client, "No deployments on Fridays.")  # in another language, in the turn in which it was asked for
+    assert await stop(client, "Done: we decided to use NATS.", session="s2") == ""
 
-    assert await proposed() == ["Never push to main."]
-    assert await proposed(drop=("Never push to main.",)) == []
+    assert await proposed(app) == ["Never push to main."]
+    assert await proposed(app, "Never push to main.") == []
+
+
+async def test_a_memory_settles_at_most_one_statement_and_reading_loses_none(client: Client, app: App) -> None:
+    ada, ida = "From now on all release notes are written by Ada.", "From now on all release notes are read by Ida."
+    lamps, key = "We agreed that lamps are replaced by LEDs only.", "Remember that the garage code changes each month."
+    await hook(client, f"{ada} {ida} {lamps}")
+    await stop(client, "Done.")
+    await kept(client, "All release notes are read by Ida.", "The canteen closes at noon.")
+
+    for _ in range(3):
+        assert await proposed(app) == [ada, lamps]
+        await stop(client, "Done.")
+    await hook(client, key)
+    assert key in await stop(client, "Done.")
+    await kept(client, "Zugang zum Parkhaus rotiert.", "Das Parkhaus hat zwei Etagen.")
+    assert await stop(client, "Done.") == ""
+    assert await proposed(app) == [ada, lamps]
 
 
 async def test_what_is_private_in_a_prompt_is_neither_searched_nor_kept(client: Client, app: App) -> None:
@@ -375,9 +382,7 @@ async def test_a_session_of_a_larger_store_starts_with_what_there_is_and_what_co
     assert estimate(text) <= 350
 
 
-async def test_a_session_of_a_larger_store_without_decisions_starts_with_the_newest_notes(
-    client: Client, app: App
-) -> None:
+async def test_a_session_of_a_larger_store_may_start_with_the_newest_notes(client: Client, app: App) -> None:
     await kept(client, *(f"Chapter {number} describes a harbour." for number in range(20)))
 
     assert (await started(app)).count("\n- [") == 8
@@ -399,9 +404,7 @@ async def test_the_start_of_a_session_is_the_same_until_something_changes(client
     assert "ninth" in await started(app, "s5")
 
 
-async def test_changes_since_the_last_session_before_today_are_shown(
-    client: Client, app: App, connection: asyncpg.Connection
-) -> None:
+async def test_changes_since_a_past_session_are_shown(client: Client, app: App, connection: asyncpg.Connection) -> None:
     await kept(client, "The harbour crane is red.", *(f"Crane {number} is grey." for number in range(12)))
     await started(app, "yesterday")
     await connection.execute("update assistant_sessions set started_at = $1", datetime.now(UTC) - timedelta(days=2))
@@ -432,9 +435,7 @@ async def test_after_a_compaction_the_session_may_get_its_notes_again(client: Cl
 # What was injected, stored again
 
 
-async def test_an_injected_note_is_not_stored_again_and_removed_from_a_new_memory(
-    client: Client, facts: list[str]
-) -> None:
+async def test_an_injected_note_is_not_stored_again_nor_in_a_new_memory(client: Client, facts: list[str]) -> None:
     injected = await hook(client, DEPLOY)
     assert await hook(client, f"{injected}\nThanks, that looks good.", session="s2") == "", "it is no part of a prompt"
     assert FACTS[1] in await hook(client, f"{injected}\n{PORT}", session="s3")

@@ -1,6 +1,6 @@
 """Statements of a person, recorded until a memory that says the same is written, and notes that a text repeats."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -16,8 +16,8 @@ from folklore.memory.results import Paused, Statement
 from folklore.text.hooks.injected import Quoting, without_blocks
 from folklore.text.secrets.finder import find
 
-# Of a statement and a memory that say the same, one holds this share of the other's words, by weight.
-_SAME = 0.5
+# Of two texts that say the same, one holds this share of the other's words, by weight.
+SAME = 0.5
 # The time in which a turn of an assistant stores what it then speaks of.
 MEANWHILE = timedelta(hours=1)
 _MOST = 100
@@ -32,41 +32,41 @@ async def record_statements(context: RequestContext, scope: HookScope, sentences
 
 
 async def not_stored(
-    ledger: Injections, place: Place, caller: str, stated: Sequence[OpenStatement]
+    context: RequestContext, place: Place, stated: Sequence[OpenStatement], session: str = "", drop: Sequence[str] = ()
 ) -> list[OpenStatement]:
-    """Return the statements that no memory of the caller says yet, and forget the others. Up to four statements."""
+    """Return which of a project's statements no memory of the caller says yet; forget `drop` and the others.
+
+    A text is compared once and settles one. At the end of a turn of `session`, as many texts in other words as it was
+    asked for in that turn settle those. Up to three statements.
+    """
     if not stated:
         return []
-    writings = await ledger.written(
-        namespaces=[place.namespace], caller=caller, since=min(one.said_at for one in stated)
-    )
-    settled = _stored(stated, writings[::-1])
-    await ledger.settle(place, caller, [one.sentence for one in settled])
-    return [one for one in stated if one not in settled]
+    ledger, since = Injections(context.memory.root.database), min(one.since for one in stated)
+    found = await ledger.written(namespaces=[place.namespace], caller=context.caller.author, since=since)
+    writings = list({text.content: text for text in reversed(found) if text.at <= context.now}.values())
+    said = _said(stated, writings)
+    asked = [one for one in stated if one.session == session and one.asked_at == one.since]
+    left = {one.sentence for one in asked} - set(said)
+    others = [text for text in writings if text not in said.values() and any(text.at >= one.since for one in asked)]
+    settled = {*drop, *said, *(left if len(others) >= len(left) else ())}
+    if writings or asked or drop:
+        await ledger.settle(place, context.caller.author, sorted(settled), context.now)
+    return [one for one in stated if one.sentence not in settled]
 
 
-def _stored(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> list[OpenStatement]:
-    """Return the statements that were written down: in their words, or by the next text after they were asked for."""
-    settled: list[OpenStatement] = []
-    others = list(writings)
-    for one in stated:
-        if same := [text for text in _since(one.said_at, writings) if say_the_same(text.content, one.sentence)]:
-            settled.append(one)
-            others = [text for text in others if text not in same]
-    for one in stated:
-        if one not in settled and (answer := next(_since(one.asked_at, others), None)) is not None:
-            settled.append(one)
-            others.remove(answer)
-    return settled
+def _said(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> dict[str, Writing]:
+    """Return the statements that were written down in their words, each with a text of its own, the most alike."""
+    said: dict[str, Writing] = {}
+    pairs = [(alike(new.content, one.sentence), one, new) for one in stated for new in writings if new.at >= one.since]
+    for share, one, text in sorted(pairs, key=lambda pair: -pair[0]):
+        if share >= SAME and one.sentence not in said and text not in said.values():
+            said[one.sentence] = text
+    return said
 
 
-def _since(at: datetime | None, writings: Sequence[Writing]) -> Iterator[Writing]:
-    return (text for text in writings if at is not None and text.at >= at)
-
-
-def say_the_same(text: str, other: str) -> bool:
-    """Return whether one of two texts holds most of the other's words."""
-    return max(Quoting.of(text).share(other), Quoting.of(other).share(text)) >= _SAME
+def alike(text: str, other: str) -> float:
+    """Return the larger share of one text's words, by weight, that the other holds."""
+    return max(Quoting.of(text).share(other), Quoting.of(other).share(text))
 
 
 async def list_statements(context: RequestContext, request: StatementsRequest) -> tuple[Statement, ...]:
@@ -86,8 +86,8 @@ async def list_statements(context: RequestContext, request: StatementsRequest) -
         each = [request.model_copy(update={"namespace": project, "everywhere": False}) for project in projects]
         return tuple([statement for one in each for statement in await list_statements(context, one)])
     place = await place_of(context, request.namespace or context.namespace())
-    await ledger.settle(place, caller, request.drop)
-    pending = await not_stored(ledger, place, caller, await ledger.stated(**place.columns, caller=caller))
+    stated = await ledger.stated(**place.columns, caller=caller)
+    pending = await not_stored(context, place, stated, drop=request.drop)
     return tuple(Statement(one.sentence, one.said_at, one.session, place.project) for one in pending[:_MOST])
 
 
@@ -119,15 +119,11 @@ async def record_quotations(
 
     One statement, a second if notes are unused, a third if any is quoted.
     """
-    since = now - USED_WITHIN
-    unused = (
-        await ledger.unused(namespaces=namespaces, **session.columns, since=since, before=now) if namespaces else []
-    )
+    unused = await ledger.unused(namespaces=namespaces, **session.columns, since=now - USED_WITHIN, before=now)
     if not unused:
         return
-    writings = await ledger.written(
-        namespaces=namespaces, caller=session.caller, since=min(note.injected_at for note in unused)
-    )
+    since = min(note.injected_at for note in unused)
+    writings = await ledger.written(namespaces=namespaces, caller=session.caller, since=since)
     quoting = without_blocks("\n".join([text[:_COMPARED], *(one.content for one in writings)]))
     read = Quoting.of(quoting)
     quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]

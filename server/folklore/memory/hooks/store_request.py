@@ -6,7 +6,7 @@ from folklore.db.stores.events.injections import OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.hooks.stated import MEANWHILE, not_stored, record_quotations, record_statements, say_the_same
+from folklore.memory.hooks.stated import MEANWHILE, SAME, alike, not_stored, record_quotations, record_statements
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
@@ -31,25 +31,22 @@ async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRe
     """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
         return HookAnswer()
-    caller = context.caller.author
+    ledger, place, caller, name = scope.ledger, scope.place, context.caller.author, scope.session.name
     # An assistant that has just stored something says so, and is not asked for that.
-    writings = await scope.ledger.written(
-        namespaces=[scope.place.namespace], caller=caller, since=context.now - MEANWHILE
-    )
+    writings = await ledger.written(namespaces=[place.namespace], caller=caller, since=context.now - MEANWHILE)
     decided = () if writings else statements(request.message, of_person=False)
     await record_statements(context, scope, (*statements(request.prompt), *decided))
-    await record_quotations(scope.ledger, scope.ids, scope.session, request.message, context.now)
-    stated = await scope.ledger.stated(**scope.place.columns, caller=caller, session=scope.session.name)
-    new = _new(stated, await not_stored(scope.ledger, scope.place, caller, stated))
-    if not new or sum({one.namespace: one.asks for one in stated}.values()) >= _TIMES:
-        return HookAnswer()
-    if not await scope.ledger.ask(new, caller, context.now):
+    await record_quotations(ledger, scope.ids, scope.session, request.message, context.now)
+    stated = await ledger.stated(**place.columns, caller=caller)
+    left = await not_stored(context, place, stated, name)
+    own = [one for one in stated if one.session == name]
+    new, asks = _new(own, [one for one in own if one in left]), sum({one.namespace: one.asks for one in own}.values())
+    if not new or asks >= _TIMES or not await ledger.ask(new, caller, context.now):
         return HookAnswer()
     quoted = "\n".join(f'{number}. "{one.sentence}"' for number, one in enumerate(new, start=1))
     nearest = await _nearest(context, scope, new)
-    return HookAnswer(
-        "\n".join([_ASKS, quoted, _HOW, *([block("Nearest notes:", nearest)] if nearest else ())]), asks=True
-    )
+    notes = [block("Nearest notes:", nearest)] if nearest else []
+    return HookAnswer("\n".join([_ASKS, quoted, _HOW, *notes]), asks=True)
 
 
 def _new(stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]) -> list[OpenStatement]:
@@ -57,7 +54,7 @@ def _new(stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]) ->
     sentences = [one.sentence for one in stated if one.asked_at is not None]
     new: list[OpenStatement] = []
     for one in remaining:
-        if one.asked_at is None and not any(say_the_same(one.sentence, sentence) for sentence in sentences):
+        if one.asked_at is None and all(alike(one.sentence, sentence) < SAME for sentence in sentences):
             new.append(one)
             sentences.append(one.sentence)
     return new

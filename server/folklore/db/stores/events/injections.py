@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class OpenStatement:
-    """Sentence that a person said in a session and that was not stored, with the number of requests in the session."""
+    """Sentence said in a session of so many requests, and in no text that was written before `since`."""
 
     namespace: UUID
     session: str
@@ -57,6 +57,7 @@ class OpenStatement:
     sentence: str
     said_at: datetime
     asked_at: datetime | None
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class Injections(Store):
 
     unused = many(UnusedNote)
     written = many(Writing, writes=_WRITES)
-    stated = many(OpenStatement, session=None)
+    stated = many(OpenStatement)
     stated_in = many(Place)
     last_session = one(PastSession)
     pause = affected(namespace=NOWHERE)
@@ -221,10 +222,11 @@ class Injections(Store):
             values = {"memories": [note.memory for note in group], **session.columns, "used": used, "now": now}
             await self._database.rows("injections/use", namespace=namespace, **values)
 
-    async def settle(self, place: Place, caller: str, sentences: Sequence[str]) -> None:
-        """Remove statements that were stored or dropped. One statement for each namespace."""
-        for namespace in place.both if sentences else ():
-            await self._database.rows("injections/settle", namespace=namespace, caller=caller, sentences=sentences)
+    async def settle(self, place: Place, caller: str, sentences: Sequence[str], now: datetime) -> None:
+        """Remove statements that were stored or dropped; the others were compared now. One statement per namespace."""
+        values = {"project": place.project, "caller": caller, "sentences": sentences, "now": now}
+        for namespace in place.both:
+            await self._database.rows("injections/settle", namespace=namespace, **values)
 
     async def ask(self, stated: Sequence[OpenStatement], caller: str, now: datetime) -> bool:
         """Record that a session is asked to store statements; False if another process asked meanwhile."""

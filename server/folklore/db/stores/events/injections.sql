@@ -132,21 +132,26 @@ update assistant_sessions s set paused_until = null
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.paused_until is not null
 returning s.session
 
--- name: settle. Remove statements of a caller that were stored, or that a person dropped.
-update assistant_sessions s set stated = s.stated - :sentences::text[]
-where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.stated ?| :sentences::text[]
+-- name: settle. Remove statements of a caller that were stored, or that a person dropped, and record that the others
+-- of the project were compared with what was written until :now.
+update assistant_sessions s set stated = coalesce((
+    select jsonb_object_agg(said.key, said.value || jsonb_build_object('since', :now::timestamptz))
+    from jsonb_each(s.stated - :sentences::text[]) said
+), '{}')
+where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.stated <> '{}'
+    and (s.project = :project::text or s.namespace_id <> '00000000-0000-0000-0000-000000000000')
 returning s.session
 
--- name: stated. The statements of a caller in a project that were not stored, oldest first; with :session of this
--- session alone. `asks` counts the requests of the session so far. A project without memories has its sessions under
--- the id of zeros.
+-- name: stated. The statements of a caller in a project that were not stored, oldest first. `asks` counts the requests
+-- of the session so far. A project without memories has its sessions under the id of zeros.
 select s.namespace_id as namespace, s.session, s.asks, said.key as sentence,
-    (said.value ->> 'said_at')::timestamptz as said_at, (said.value ->> 'asked_at')::timestamptz as asked_at
+    (said.value ->> 'said_at')::timestamptz as said_at, (said.value ->> 'asked_at')::timestamptz as asked_at,
+    greatest((said.value ->> 'said_at')::timestamptz, (said.value ->> 'asked_at')::timestamptz,
+        (said.value ->> 'since')::timestamptz) as since
 from assistant_sessions s
 cross join lateral jsonb_each(s.stated) said
 where s.namespace_id = any(:namespaces::uuid[])
     and (s.project = :project::text or s.namespace_id <> '00000000-0000-0000-0000-000000000000') and s.caller = :caller::text
-    and (:session::text is null or s.session = :session::text)
 order by said_at, sentence
 
 -- name: stated_in. Where a caller said what was not stored, in :namespaces and by the id of zeros in projects without any.
@@ -188,7 +193,7 @@ from audit a
 cross join lateral unnest(a.ids) as named (id)
 cross join lateral (
     select m.id, m.content from memories m
-    where m.namespace_id = a.namespace_id and m.id = named.id and m.forgotten_at is null
+    where m.namespace_id = a.namespace_id and m.id = named.id and m.forgotten_at is null and m.superseded_at is null
     limit 1  -- keeps the planner from joining all of memories
 ) m
 where a.namespace_id = any(:namespaces::uuid[]) and a.at >= :since::timestamptz and a.principal = :caller::text
