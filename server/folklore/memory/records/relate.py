@@ -123,7 +123,7 @@ async def _supersede(transaction: NamespaceTransaction, relations: Sequence[Rela
     replacements: dict[UUID, Replacement] = {}
     new = {relation.from_id for relation in relations}
     for relation in relations:
-        item = Replacement(old=relation.to_id, new=relation.from_id, field="to")
+        item = Replacement(old=relation.to_id, new=relation.from_id, field="to", new_field="from")
         if error := refusal(item, states):
             _fail(result, relation, error)
         elif is_done(item, states):

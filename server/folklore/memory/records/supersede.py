@@ -15,12 +15,13 @@ SUPERSEDES = "supersedes"
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The memory `new` supersedes `old`; `field` is the name in errors."""
+    """The memory `new` supersedes `old`; `field` is the name in errors, `new_field` that of the new memory."""
 
     old: UUID
     new: UUID
     field: str
     reason: str | None = None
+    new_field: str = "id"
 
 
 def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreError | None:
@@ -40,7 +41,7 @@ def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreE
         by = old.superseded_by or "another memory"
         return Conflict(f"{field}: the memory {old.id} was superseded by {by} already.", hint="Supersede that one.")
     if new.forgotten_at is not None or new.superseded_at is not None:
-        return Conflict(f"{field}: the memory {new.id} was itself forgotten or superseded.")
+        return Conflict(f"{replacement.new_field}: the memory {new.id} was itself forgotten or superseded.")
     return None
 
 
