@@ -90,7 +90,7 @@ async def test_names_of_namespaces_ignore_case(person: Person, connection: async
     await person.keep("first", namespace="Team-A")
     stored = await person.store("second", namespace=" team-a ")
 
-    assert stored.namespace == "team-a"
+    assert stored.namespace == "Team-A"
     assert await count(connection, "namespaces") == 1
 
 

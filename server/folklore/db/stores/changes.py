@@ -103,10 +103,10 @@ class NamespaceTransaction(Transaction):
     retagged = many(Retagged)
 
     def __init__(
-        self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
+        self, session: Session, id_: UUID, caller: Caller, now: datetime, language: str | None = None, name: str = ""
     ) -> None:
-        super().__init__(session, namespace=namespace, now=now, author=caller.author, agent=caller.agent)
-        self.namespace = namespace
+        super().__init__(session, namespace=id_, now=now, author=caller.author, agent=caller.agent)
+        self.namespace, self.name = id_, name
         self.now = now
         self._caller = caller
         self._language = language
@@ -306,8 +306,8 @@ class Changes(Store):
         async with self._database.transaction() as session:
             if exclusive:
                 await session.row("namespaces/lock_by_name", name=namespace.name)
-            id_, language = await ensure_namespace(session, namespace, author=caller.author, now=now)
-            yield NamespaceTransaction(session, id_, caller, now, language)
+            id_, language, name = await ensure_namespace(session, namespace, author=caller.author, now=now)
+            yield NamespaceTransaction(session, id_, caller, now, language, name)
 
     async def places(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], *, unforgotten: bool = False

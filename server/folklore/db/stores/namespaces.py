@@ -166,10 +166,10 @@ def stored_language(detected: str | None, default: str | None) -> str | None:
 
 async def ensure_namespace(
     session: Session, namespace: NewNamespace, *, author: str, now: datetime
-) -> tuple[UUID, str]:
-    """Return the id and default language of a namespace, created if it is new, within the caller's transaction."""
+) -> tuple[UUID, str, str]:
+    """Return a namespace's id, default language and name, created if it is new, within the caller's transaction."""
     for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
         row = await session.row("namespaces/ensure", **asdict(namespace), author=author, now=now)
         if row is not None:
-            return row["id"], row["language"]
+            return row["id"], row["language"], row["name"]
     raise Conflict(f"The namespace {namespace.name} was changed at the same time.", hint="Try again.")

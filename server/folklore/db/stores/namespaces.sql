@@ -20,8 +20,9 @@ update namespaces set description = :description::text where id = :namespace::uu
 -- :detected are not added to a namespace without a language ('simple'). Returns the row; none if it was deleted
 -- meanwhile. The namespace is locked in shared mode, which excludes changes of memories (namespaces/lock) and nothing
 -- else. It is an advisory lock: on a cluster, a lock on a row of a small table excludes those on all other rows.
-select made.id, made.language from folklore_ensure(:id::uuid, :name::text, :language::text, :languages::text[],
-    :detected::text[], :now::timestamptz, :author::text) as made
+select made.id, made.language, coalesce((select n.name from namespaces n where n.id = made.id), :name::text) as name
+from folklore_ensure(:id::uuid, :name::text, :language::text, :languages::text[], :detected::text[], :now::timestamptz,
+    :author::text) as made
 
 -- name: hold. Lock the row of a namespace until the transaction ends, so that none restores it meanwhile.
 select deleted_at from namespaces where id = :namespace::uuid for update

@@ -317,7 +317,7 @@ class Transfers(Store):
         async with self._database.transaction() as session:
             if batch.replaced:
                 await session.row("namespaces/lock_by_name", name=batch.namespace.name)
-            namespace, language = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
+            namespace, language, _ = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
             await lock_sessions(session, namespace, (memory.draft for memory in memories))
             change = ImportTransaction(session, namespace, caller, now, language)
             # Replaced first, so that their former texts are free for new memories.

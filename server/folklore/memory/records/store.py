@@ -121,7 +121,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     with stage("store.embed", memories=len(items)):
         batch.vectors, making = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
-        namespace, outcome = await _write_batch(context, name, batch)
+        namespace, name, outcome = await _write_batch(context, name, batch)
     memory.changed()
     new = [item.id for item in outcome.values() if item.new]
     if making is not None:
@@ -164,16 +164,16 @@ def _request_digest(draft: Draft, text: bytes) -> bytes:
     return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
 
 
-async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, dict[int, Inserted]]:
+async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, str, dict[int, Inserted]]:
     """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
     memories that the database shows to be faulty.
 
-    Returns the namespace, and the outcome for each memory by its place.
+    Returns the namespace, its name as it is called, and the outcome for each memory by its place.
     """
     retried = False
     while True:
         try:
-            namespace, outcome = await _write(context, name, batch)
+            namespace, called, outcome = await _write(context, name, batch)
         except _RefusedItems as refused:
             batch.refuse(refused.errors)
         except ConcurrentChange:
@@ -182,10 +182,10 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
             retried = True
         else:
             context.memory.changes.statistics.stored(sum(item.new for item in outcome.values()))
-            return namespace, outcome
+            return namespace, called, outcome
 
 
-async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, dict[int, Inserted]]:
+async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, str, dict[int, Inserted]]:
     drafts = [item.draft for item in batch.memories.values()]
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
     async with context.memory.changes.storing(
@@ -201,7 +201,7 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
         outcome |= inserted_items
         ids = {item.id for item in outcome.values()}
         await change.audit("store", [item.id for item in inserted_items.values() if item.new], len(ids))
-    return change.namespace, {place: outcome[place] for place in batch.memories}
+    return change.namespace, change.name, {place: outcome[place] for place in batch.memories}
 
 
 def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemory]) -> NewNamespace:
@@ -347,13 +347,11 @@ async def find_similar(
         reason = "the embeddings are made after this answer" if later else "the embedding model is unavailable"
         return {}, [f"{_UNKNOWN} {reason}."]
     try:
-        neighbours = await memory.embeddings.similar(
-            namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now
-        )
+        near = await memory.embeddings.similar(namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now)
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
         return {}, [f"{_UNKNOWN} {error.message}"]
-    return _shown(neighbours)
+    return _shown(near)
 
 
 def _shown(neighbours: Mapping[UUID, Sequence[Similar]]) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
