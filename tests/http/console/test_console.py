@@ -192,12 +192,13 @@ async def test_a_server_without_tokens_is_opened_by_a_button(database_url: str, 
 
 async def test_an_address_without_a_page_is_a_page_that_says_so(team: Team, stranger: httpx.AsyncClient) -> None:
     async with team.visitor("ann", "harbour:reader") as ann:
-        found = await ann.get("/nowhere/at/all")
-    machine = await stranger.get("/api/nowhere")
+        pages = [await ann.http.get("/memory/0197", headers={"Accept": kind}) for kind in ("text/html", "*/*")]
+    machines = [await stranger.get(path, headers={"Accept": "*/*"}) for path in ("/api/nowhere", "/memory/0197")]
 
-    assert (found.status_code, "There is no such page." in texts(found)) == (404, True)
+    assert all((page.status_code, "There is no such page." in texts(page)) == (404, True) for page in pages)
+    assert all('<a href="../">Home</a>' in page.text for page in pages)
     assert (await stranger.get("/nowhere")).headers["location"] == "./sign-in?next=nowhere"
-    assert (machine.status_code, machine.headers["content-type"]) == (401, "application/json")
+    assert {(answer.status_code, answer.headers["content-type"]) for answer in machines} == {(401, "application/json")}
 
 
 async def test_scripts_without_a_session_get_an_error_in_json(stranger: httpx.AsyncClient) -> None:

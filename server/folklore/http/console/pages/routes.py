@@ -7,14 +7,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import ValidationError
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused, field_errors
-from folklore.http.console.guard import Visitor
+from folklore.http.console.guard import Visitor, cookie_name
 from folklore.http.console.pages import (
     home,
     injected,
@@ -137,12 +136,12 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
 
 
 def is_console(scope: Scope) -> bool:
-    """Return True for a path of the console: one that begins as a page of it does, or a browser's of no machine."""
-    beginning = _beginning(scope["path"])
+    """Return True for a path of the console: that of a page, or what a browser or a session gets of no machine."""
+    beginning, request = _beginning(scope["path"]), Request(scope)
     return beginning in _BEGINNINGS or (
         scope["method"] == "GET"
         and beginning not in _MACHINES
-        and "text/html" in Headers(scope=scope).get("accept", "")
+        and ("text/html" in request.headers.get("accept", "") or cookie_name(request) in request.cookies)
     )
 
 
