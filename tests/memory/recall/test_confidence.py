@@ -209,6 +209,15 @@ async def test_confidence_is_greater_for_a_question_about_the_day_of_a_memory(pe
         assert (ids(answer)[0], answer.memories[0].score != 0) == (relay, True)
 
 
+async def test_a_memory_about_the_file_in_a_question_comes_first(person: Person) -> None:
+    tied = Draft("A refund is sent once: the terminal repeats the id.", paths=("crates/pay/src/sale.rs",))
+    await person.keep("Crates need two reviews; src files of pay are read by Marlene.", tied, "The sale begins at nine.")
+
+    answer = await asked(person, "change the timeout in crates/pay/src/sale.rs")
+
+    assert answer.memories[0].memory.paths == tied.paths
+
+
 async def test_confidence_is_greater_for_a_reply_after_its_question(person: Person) -> None:
     said = ("Which submarine did you visit?", "The one in Lagos, with my uncle.")
     fillers = [f"Somebody repaired boat number {number}." for number in range(12)]

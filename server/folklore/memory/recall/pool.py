@@ -168,10 +168,10 @@ class Candidates:
 def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:
     """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
-    Summary, tags and author count as text.
+    Summary, tags, paths and author count as text.
     """
     row, content = candidate.row, candidate.content
-    others = " ".join((_END, row["summary"] or "", *row["tags"], row["author"]))
+    others = " ".join((_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"]))
     if candidate.passages is None:
         text = plain(with_parts(content) + others)
         held, sequence = _held(words, text)
