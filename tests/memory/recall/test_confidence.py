@@ -211,7 +211,7 @@ async def test_confidence_is_greater_for_a_question_about_the_day_of_a_memory(pe
 
 async def test_a_memory_about_the_file_in_a_question_comes_first(person: Person) -> None:
     tied = Draft("A refund is sent once: the terminal repeats the id.", paths=("crates/pay/src/sale.rs",))
-    await person.keep("Crates need two reviews; src files of pay are read by Marlene.", tied, "The sale begins at nine.")
+    await person.keep("Crates need two reviews; src files of pay are read by Jo.", tied, "The sale begins at nine.")
 
     answer = await asked(person, "change the timeout in crates/pay/src/sale.rs")
 
