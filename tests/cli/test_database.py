@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from unittest.mock import AsyncMock
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
@@ -25,11 +26,18 @@ async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connec
         assert await connection.fetchval(f"select count(*) from {table}") == 0
 
 
-async def test_doctor_warns_where_tokens_would_fail(folklore: CommandLine, connection: asyncpg.Connection) -> None:
+async def test_doctor_and_commands_that_make_tokens_warn_where_these_would_fail(
+    folklore: CommandLine, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.db.migrate.ensure_role", AsyncMock())  # as by a user who may grant nothing
     await connection.execute("revoke insert on relations from folklore_app")
 
     [schema] = [check for check in (await folklore.json("doctor"))["checks"] if check["name"] == "schema"]
     assert (schema["status"], "`folklore db role`" in schema["hint"]) == ("warning", True)
+    ways = ["tokens create --name ann --grant notes:reader", "invite ben --grant notes:reader --url https://a.example"]
+    for ran in [await folklore(*way.split(), *more) for way in ways for more in ((), ("--json",))]:
+        assert (ran.code, "`folklore db role | psql" in ran.err) == (0, True)
+    assert "cannot be used" not in (await folklore("tokens", "create", "--name", "root", "--owner")).err
 
 
 async def test_doctor_names_the_next_step_for_an_unreachable_database(folklore: CommandLine) -> None:

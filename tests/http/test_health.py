@@ -17,8 +17,8 @@ from folklore.config import EmbeddingSettings, Settings
 from folklore.db.migrate import migrations
 from folklore.http.server import health
 from folklore.http.server.app import build_app
-from folklore.memory.requests import StoreRequest
-from folklore.model import Draft
+from folklore.memory.requests import CreateTokenRequest, StoreRequest
+from folklore.model import Demand, Draft
 from tests.servers import free_port
 
 
@@ -84,6 +84,26 @@ async def test_a_database_newer_than_the_server_is_reported_at_the_start(
         answer = await client.get("/readyz")
 
     assert (answer.status_code, answer.json()["missing"]) == (503, "schema_ahead")
+
+
+@pytest.mark.parametrize("authentication", ["auto", "never", "always"])
+async def test_a_role_for_tokens_that_is_not_complete_is_reported_where_there_may_be_tokens(
+    settings: Settings, connection: asyncpg.Connection, authentication: Demand
+) -> None:
+    http = settings.http.model_copy(update={"authentication": authentication})
+    app = App(settings.model_copy(update={"http": http}))
+    async with served(app) as client:
+        await app.service.call(CreateTokenRequest(name="owner", owner=True))
+        complete = await client.get("/readyz")
+        await connection.execute("revoke insert on relations from folklore_app")
+        before = await client.get("/readyz")
+        made = await app.service.call(CreateTokenRequest(name="ann", grants=("notes:reader",)))
+        after = await client.get("/readyz")
+
+    assert (complete.status_code, before.status_code) == (200, 503 if authentication == "always" else 200)
+    assert (after.status_code, after.json()["missing"]) == (503, "role_not_complete")
+    assert "folklore_app" in after.json()["message"]
+    assert not made.usable
 
 
 async def test_a_model_that_is_down_degrades_until_it_is_back(

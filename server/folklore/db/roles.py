@@ -40,7 +40,7 @@ async def ensure_role(connection: asyncpg.Connection) -> None:
                 async with connection.transaction():
                     await connection.execute(command)
             except (asyncpg.InsufficientPrivilegeError, asyncpg.ReadOnlySQLTransactionError) as error:
-                log.info("role_not_complete", command=command, reason=str(error))
+                log.warning("role_not_complete", command=command, reason=str(error))
             except (asyncpg.UndefinedObjectError, asyncpg.DuplicateObjectError):
                 pass  # the role could not be created, or another process was faster
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):

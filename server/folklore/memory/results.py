@@ -291,6 +291,7 @@ class CreatedToken:
     secret: str
     expires_at: datetime | None
     created: tuple[str, ...] = ()
+    usable: bool = True  # once the database has the role for requests with a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,7 @@ class Invitation:
     valid_until: datetime
     expires_at: datetime | None
     created: tuple[str, ...] = ()
+    usable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

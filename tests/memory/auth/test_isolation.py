@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+import structlog
 
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
@@ -731,7 +732,8 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
             await admin.execute(f"alter schema public owner to {name}")
             await admin.close()
             theirs = as_user(dsn, name)
-            assert await migrate(theirs)
+            with structlog.testing.capture_logs() as logged:
+                assert await migrate(theirs)
             database = Database(theirs, PoolLimits(minimum=0, maximum=2))
             await database.open()
             person = Person(MemoryContext.of(database, embedder), name="root")
@@ -743,10 +745,13 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
                 with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
                     await alice.recall("works")
             assert "folklore db role" in str(told.value)
+            assert [line["log_level"] for line in logged if line["event"] == "role_not_complete"] == ["warning"]
+            assert not await Principals(database).has_role()
             # A login role of its own needs no such grant.
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {TOKEN_ROLE}")
             separate = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
             await separate.open()
+            assert await Principals(separate).has_role()
             alice = replace(alice, library=MemoryContext.of(separate, embedder).view_of(alice.caller.access))
             assert await recalled(alice, "works") == ["all else works"]
             await separate.close()

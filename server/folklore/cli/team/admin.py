@@ -12,7 +12,7 @@ from folklore.cli.screen import confirm
 from folklore.memory import requests
 from folklore.memory.ids import id_of
 from folklore.memory.requests import without_nulls
-from folklore.memory.results import ErasedNamespaces, MergedNamespaces
+from folklore.memory.results import CreatedToken, ErasedNamespaces, Invitation, MergedNamespaces
 from folklore.model import Role
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
@@ -219,11 +219,19 @@ def create_token(ctx: click.Context, /, **options: object) -> None:
     ends = {"expires_at": token.expires_at.isoformat()} if token.expires_at else {}
     value = {"id": str(token.id), "name": token.principal, "token": token.secret, "created": list(token.created)}
     print_either(value | ends, token.secret)
+    warn_unusable(token)
     if not wants_json():
         until = f"until {absolute_time(token.expires_at, zone_of(ctx))}" if token.expires_at else "without an end"
         click.echo(f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.", err=True)
         if token.created:
             click.echo(f"Created for it: {', '.join(token.created)}.", err=True)
+
+
+def warn_unusable(made: CreatedToken | Invitation) -> None:
+    """Warn about a token that requests cannot use yet."""
+    if not made.usable:
+        step = "an administrator of the database has run `folklore db role | psql …`"
+        click.echo(f"Tokens cannot be used until {step}.", err=True)
 
 
 @tokens.command("list")

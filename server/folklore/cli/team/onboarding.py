@@ -19,6 +19,7 @@ from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json, expiry_options
 from folklore.cli.output import print_checks, print_either, print_line, wants_json
+from folklore.cli.team.admin import warn_unusable
 from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
 from folklore.config import Settings, is_loopback
@@ -68,6 +69,7 @@ def invite(
     value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
     value |= {"code": result.code, "valid_until": result.valid_until, "created": list(result.created)}
     print_either(value | ({"expires_at": result.expires_at} if result.expires_at else {}), line)
+    warn_unusable(result)
     for text in () if wants_json() else _instructions(result, full_grants, address, zone):
         click.echo(text, err=True)
 

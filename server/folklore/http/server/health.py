@@ -15,6 +15,7 @@ from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
 from folklore.db.migrate import check_schema
+from folklore.db.stores.callers.principals import Principals
 from folklore.engine.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
 from folklore.log import get_logger
@@ -35,6 +36,7 @@ _MESSAGES = {
     "schema_behind": "The database lacks migrations, and this server's role may not apply them.",
     "schema_ahead": "The database was migrated by a newer Folklore.",
     "database_unavailable": "The database does not answer.",
+    "role_not_complete": "Calls with a token fail: the role folklore_app is not complete (`folklore db role`).",
     "engine_failed": "The embedded Postgres does not start.",
     "data_missing": "The data directory of the embedded Postgres was removed.",
     "disk_full": "The disk of the embedded Postgres is full, and it does not start.",
@@ -91,6 +93,8 @@ class Health:
                     part = "database"
                     await running.database.confirm_data()
                     await check_schema(running.database)
+                    if not await self._serves_tokens(Principals(running.database)):
+                        return self._missing("role_not_complete")
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
@@ -105,6 +109,12 @@ class Health:
             self._checked_at = monotonic()
         self._logged = None
         return Report(running.where, degraded=tuple(degraded))
+
+    async def _serves_tokens(self, principals: Principals) -> bool:
+        """Return False if there may be requests with a token, and the database has no complete role for them."""
+        settings = self._app.settings
+        demanded = settings.http.authentication == "always" or settings.oauth.issuer is not None
+        return not (demanded or await principals.any_limited()) or await principals.has_role()
 
     def _missing(self, code: str, **reason: object) -> Report:
         """Log the reason once; the client gets the code."""

@@ -84,7 +84,8 @@ async def create_token(context: RequestContext, request: requests.CreateTokenReq
     token, created = await prepare_token(context, request, digest=digest_of(key_of(secret)), owner=request.owner)
     principals = Principals(context.memory.database)
     principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
-    return CreatedToken(token.id, principal, secret, token.expires_at, tuple(created))
+    usable = request.owner or await principals.has_role()
+    return CreatedToken(token.id, principal, secret, token.expires_at, tuple(created), usable)
 
 
 async def prepare_token(

@@ -1,8 +1,10 @@
 """Principals, their tokens and grants. Only the role that owns the tables can read them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from secrets import token_hex
 from typing import Literal
 from uuid import UUID
 
@@ -10,7 +12,7 @@ from folklore.db.database import Session
 from folklore.db.rows import made
 from folklore.db.store import Store, affected, column, many, value
 from folklore.db.stores.events.audit import Write, log_entry
-from folklore.errors import Conflict
+from folklore.errors import Conflict, DatabaseUnavailable
 from folklore.model import Caller, Grant, PatternGrant, Role, Token
 
 
@@ -71,10 +73,18 @@ class Principals(Store):
     """The tables principals, tokens, grants, pattern_grants and invitations."""
 
     any_token = value(bool)
+    any_limited = value(bool)
     list_tokens = many(Token, principal=None, every=False)
     valid_tokens = column(UUID)
     touch_token = affected()
     delete_expired = affected()
+
+    async def has_role(self) -> bool:
+        """Return True if the database lets requests with a token assume their role, which has all privileges."""
+        with suppress(DatabaseUnavailable):
+            async with self._database.for_token(token_hex(32)).session() as session:
+                return not await session.rows("roles/missing")
+        return False
 
     async def find(self, digest: bytes) -> TokenRecord | None:
         """Return the token of this digest, valid or not. One statement."""
