@@ -51,6 +51,7 @@ class FolkloreError(Exception):
 
     code = "failed"
     exit_code = 1
+    namespace: str | None = None  # that a denied access was to, if the caller may read there: for the audit log
 
     def __init_subclass__(cls, *, has_code: bool = True) -> None:
         if has_code and "code" not in vars(cls):

@@ -16,7 +16,7 @@ from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.http.auth import FailedTokens
 from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import ListTokensRequest
+from folklore.memory.requests import AuditRequest, ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import free_port, on_http, serving, watched
 from tests.team import Team, bearer, called, library_at, refused, root
@@ -251,6 +251,29 @@ async def test_denied_accesses_are_counted_in_the_audit_log_without_tokens(team:
             counts = sum((Counter({(item.action, item.outcome): item.amount}) for item in log), Counter())
     assert counts == {("http /mcp", "unauthenticated"): 1, ("recall", "not_found"): 3}
     assert not any("fk_" in (item.detail or "") for item in log)
+
+
+async def test_admins_see_the_denied_accesses_of_those_who_may_read_their_namespace(team: Team) -> None:
+    dan = await team.token("dan", "payments:reader", "repo:acme/*:reader")
+    ada = await team.token("ada", "payments:admin", "board:admin")
+    (kept,) = await team.keep("the crane is inspected in May", namespace="payments")
+    drafts = [{"content": "The crane is blue."}]
+    tried: list[tuple[str, dict[str, Any]]] = [("forget", {"ids": [str(kept)]})]
+    tried += [("store", {"memories": drafts, "namespace": at}) for at in ("payments", "board", "repo:acme/none")]
+    asked = {"namespaces": ["payments", "board"], "denied": True, "principal": "dan"}
+
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        answers = [await client.post(f"/api/{name}", json=body, headers=bearer(dan.secret)) for name, body in tried]
+        async with asyncio.timeout(120):
+            while len(entries := await team.owner.call(AuditRequest(denied=True, principal="dan"))) < len(tried):
+                await asyncio.sleep(0.2)
+        seen = (await client.post("/api/audit", json=asked, headers=bearer(ada.secret))).json()["result"]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 404, 403]
+    assert sorted((entry["namespace"], entry["action"]) for entry in seen) == [
+        ("payments", "forget"), ("payments", "store"),
+    ]  # fmt: skip
+    assert Counter(entry.namespace for entry in entries) == {"payments": 2, None: 2}
 
 
 async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(team: Team) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from folklore.app import App
-from folklore.db.stores.events.audit import Audit
+from folklore.db.stores.events.audit import NOWHERE, log_entry
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
@@ -39,10 +40,14 @@ class Team:
             return await app.context(_identified(), namespace, project, requested_zone() or zone)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
-            if not app.settings.read_only:
-                audit = Audit((await app.memory()).database)
-                reason = {"outcome": denial.outcome, "detail": denial.detail}
-                await audit.refused(denial.action, caller=denial.caller, now=at, amount=count, **reason)
+            if app.settings.read_only:
+                return
+            memory, name = await app.memory(), denial.namespace
+            found = [] if name is None else await memory.namespaces.find([name])
+            place = found[0].id if found else NOWHERE
+            values: dict[str, Any] = {"outcome": denial.outcome, "detail": denial.detail, "now": at, "amount": count}
+            async with memory.database.session() as session:
+                await log_entry(session, denial.action, caller=denial.caller, namespace=place, **values)
 
         def denied(operation: str, error: FolkloreError) -> None:
             denials.note(current_caller(), operation, error, now=app.now())
@@ -50,12 +55,11 @@ class Team:
         def namespace() -> str:
             return current_namespace(_identified(), app.settings.namespace)
 
-        # Without the setting UTC: the machine's zone is not that of the callers.
-        zone = UTC if app.settings.time_zone is None else app.zone
-
         def project() -> str | None:
             return named_namespace(_identified(), app.settings.namespace)
 
+        # Without the setting UTC: the machine's zone is not that of the callers.
+        zone = UTC if app.settings.time_zone is None else app.zone
         denials = DenialLog(record)
         service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
         authenticator = TokenAuthenticator(

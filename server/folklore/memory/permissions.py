@@ -43,7 +43,9 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
         raise NotFound(f"There is no namespace {namespace!r} that you may {_ACTION[role]}.", hint=hint)
     if stronger(role, granted):
         hint = "Ask the owner of the server for another token (`folklore tokens create`)."
-        raise Refused(f"Your token has the role {granted} in {namespace}; this needs {role}.", hint=hint)
+        error = Refused(f"Your token has the role {granted} in {namespace}; this needs {role}.", hint=hint)
+        error.namespace = namespace
+        raise error
 
 
 def opens(caller: Caller, namespace: str) -> bool:

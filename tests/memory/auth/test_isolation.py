@@ -20,7 +20,7 @@ from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
 from folklore.db.roles import TOKEN_ROLE
 from folklore.db.stores.callers.principals import Principals
-from folklore.db.stores.events.audit import NOWHERE, Audit
+from folklore.db.stores.events.audit import NOWHERE, Audit, log_entry
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import TokenAuthenticator
@@ -353,12 +353,11 @@ async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -
     assert [entry.at for entry in await audited(reader, limit=1)] == [NOON]
     assert [entry.action for entry in await audited(reader, action="token_create")] == ["token_create"]
     assert await audited(reader, limit=1_000) == entries
-    await Audit(owner.library.database).refused(
-        "recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
-    )
+    async with owner.library.database.session() as session:
+        await log_entry(session, "recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="gone")
     [entry] = await audited(reader, denied=True)
     assert (entry.principal, entry.action, entry.outcome, entry.amount) == ("ada", "recall", "not_found", 3)
-    assert (entry.token, entry.detail) == (ada.token, "no namespace")
+    assert (entry.token, entry.detail) == (ada.token, "gone")
     for limit in (0, 1_001):
         with pytest.raises(InvalidInput, match=f"between 1 and 1000, got {limit:,}"):
             await audited(reader, limit=limit)

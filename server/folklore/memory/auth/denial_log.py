@@ -22,12 +22,13 @@ _DETAIL = 200
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """Kind of denial: the caller, the operation, and the reason."""
+    """Kind of denial: the caller, the operation, the reason, and a namespace in which the caller may read."""
 
     caller: Caller
     action: str
     outcome: str
     detail: str
+    namespace: str | None = None
 
 
 Record = Callable[[Denial, int, datetime], Awaitable[None]]
@@ -52,14 +53,14 @@ class DenialLog:
         # The message may quote the request, which may hold a secret.
         values, _ = guard_fields({"content": error.message}, "redact")
         detail = reason or str(values.get("content", error.message))[:_DETAIL]
-        self._count(Denial(caller, action, error.code, detail), now)
+        self._count(Denial(caller, action, error.code, detail, error.namespace), now)
         if self._writing is None or self._writing.done():
             self._writing = in_background(self._write(), "folklore-denials")
 
     def _count(self, denial: Denial, now: datetime) -> None:
         if denial not in self._counted and len(self._counted) >= _ROOM:
             # Too many kinds: count them by caller and operation alone.
-            denial = replace(denial, detail="and others")
+            denial = replace(denial, detail="and others", namespace=None)
             if denial not in self._counted and len(self._counted) >= 2 * _ROOM:
                 self.dropped += 1
                 return

@@ -59,7 +59,9 @@ def _record_store(service: Service, context: RequestContext, request: of.StoreRe
         _record_use(service, context, use, [(result.namespace, id_) for id_ in ids])
     service.usage().metrics.stored(len(result.stored))
     for item in result.refused:
-        service.on_denial(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
+        error = error_from_code(item.code, f"{item.field}: {item.reason}")
+        error.namespace = result.namespace
+        service.on_denial(request.operation, error)
 
 
 def _record_use(service: Service, context: RequestContext, use: str, memories: Sequence[tuple[str, UUID]]) -> None:

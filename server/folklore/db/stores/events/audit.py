@@ -9,7 +9,7 @@ from folklore.db.database import Session
 from folklore.db.store import Store, affected, many, value
 from folklore.model import AuditEntry, Caller
 
-# For entries that concern no namespace: denied accesses, tokens.
+# For entries that concern no namespace, or none in which the caller may read: tokens, denied accesses.
 NOWHERE = UUID(int=0)
 
 Write = Literal[
@@ -54,10 +54,3 @@ class Audit(Store):
     )
     time = value(datetime, "fresh")
     delete = affected("fresh")
-
-    async def refused(
-        self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
-    ) -> None:
-        """Log denied accesses. One statement."""
-        async with self._database.session() as session:
-            await log_entry(session, action, caller=caller, now=now, amount=amount, detail=detail, outcome=outcome)
