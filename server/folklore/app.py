@@ -50,13 +50,7 @@ class App:
     failed start is repeated by the next request, so that a database that returns is found again.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        log_query: QueryLogger | None = None,
-        brief: bool = False,
-    ) -> None:
+    def __init__(self, settings: Settings, *, log_query: QueryLogger | None = None, brief: bool = False) -> None:
         self.settings = settings
         self._brief = brief  # runs one command: nothing is prepared for others
         self._log_query = log_query

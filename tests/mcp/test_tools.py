@@ -179,11 +179,7 @@ BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
     ("memory_store", {"content": "x", "namespace": "two words"}, "namespace: "),
     ("memory_store", {"memories": [{"content": "x", "priority": 5}]}, "memories[0].priority: "),
     ("memory_store", {"memories": [{"content": "x", "metadata": {"a": "x" * 9_000}}]}, "memories[0].metadata: "),
-    (
-        "memory_store",
-        {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]},
-        "memories[0].expires_at",
-    ),
+    ("memory_store", {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]}, "memories[0].expires_at"),
     ("memory_store", {"memories": [{"content": "x", "language": "klingon"}]}, "memories[0].language: "),
     ("memory_recall", {}, "query: is missing"),
     ("memory_recall", {"query": "x", "limit": 0}, "limit: "),

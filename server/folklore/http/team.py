@@ -52,11 +52,14 @@ class Team:
         def denied(operation: str, error: FolkloreError) -> None:
             denials.note(current_caller(), operation, error, now=app.now())
 
-        def namespace() -> str:
-            return current_namespace(_identified(), app.settings.namespace)
-
         def project() -> str | None:
             return named_namespace(_identified(), app.settings.namespace)
+
+        def namespace() -> str:
+            if (named := project()) is None:
+                missing = "is missing, and neither the request nor the token names one."
+                raise InvalidInput("namespace", missing, hint=_ways(current_caller()))
+            return named
 
         # Without the setting UTC: the machine's zone is not that of the callers.
         zone = UTC if app.settings.time_zone is None else app.zone
@@ -86,13 +89,6 @@ def _identified() -> Caller:
             "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."
         )
     return caller
-
-
-def current_namespace(caller: Caller, setting: str | None) -> str:
-    """Return the namespace of a request whose arguments name none. Raises InvalidInput that names the ways."""
-    if (namespace := named_namespace(caller, setting)) is not None:
-        return namespace
-    raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
 
 
 def named_namespace(caller: Caller, setting: str | None) -> str | None:

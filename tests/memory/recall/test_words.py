@@ -69,10 +69,7 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("Bağlantılar her testten sonra kapatılır.", "kapatılır", "bağlantı"),
         ("Anahtarları ekibin kasasında saklıyoruz.", "saklıyoruz", "anahtarlar"),
     ],
-    "chinese": [
-        ("数据库连接在每次测试后关闭。", "连接", ""),
-        ("我们把密钥保存在团队的保险箱里。", "保险箱", ""),
-    ],
+    "chinese": [("数据库连接在每次测试后关闭。", "连接", ""), ("我们把密钥保存在团队的保险箱里。", "保险箱", "")],
     "japanese": [
         ("データベースの接続は各テストの後に閉じる。", "接続", "データベースが"),
         ("鍵はチームの金庫に保管している。", "金庫", "保管する"),

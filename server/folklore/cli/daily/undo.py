@@ -194,9 +194,7 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _
     return write
 
 
-async def _undos(
-    writes: AsyncIterator[tuple[Event, list[History]]],
-) -> AsyncIterator[tuple[Event, History, Revision]]:
+async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIterator[tuple[Event, History, Revision]]:
     """Yield the undos among the caller's writes, by memory, until another change of the caller."""
     redone_at: datetime | None = None
     async for entry, history, change in _changes(writes):

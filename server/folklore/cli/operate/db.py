@@ -97,12 +97,8 @@ def migrate_(ctx: click.Context) -> None:
 @context_and_json
 def role(ctx: click.Context) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
-
-    async def work() -> list[str]:
-        return await missing_role_commands((await _migrated(settings))[0])
-
-    settings = local_settings(ctx)
-    commands = asyncio.run(work())
+    address, _ = asyncio.run(_migrated(local_settings(ctx)))
+    commands = asyncio.run(missing_role_commands(address))
     text = "\n".join(f"{command};" for command in commands) or "The role folklore_app is complete."
     print_either({"lacks": commands}, text)
 

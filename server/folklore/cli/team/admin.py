@@ -230,8 +230,9 @@ def create_token(ctx: click.Context, /, **options: object) -> None:
 def warn_unusable(made: CreatedToken | Invitation) -> None:
     """Warn about a token that requests cannot use yet."""
     if not made.usable:
-        step = "an administrator of the database has run `folklore db role | psql …`"
-        click.echo(f"Tokens cannot be used until {step}.", err=True)
+        click.echo(
+            "Tokens cannot be used until the database's administrator ran `folklore db role | psql …`.", err=True
+        )
 
 
 @tokens.command("list")

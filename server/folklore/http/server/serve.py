@@ -44,14 +44,7 @@ _OTHER_FILES = 128
 _UNRESPONSIVE_SECONDS = 30
 
 
-def run(
-    settings: Settings,
-    host: str,
-    port: int,
-    *,
-    insecure: bool = False,
-    public_url: str | None = None,
-) -> None:
+def run(settings: Settings, host: str, port: int, *, insecure: bool = False, public_url: str | None = None) -> None:
     """Serve until SIGTERM or SIGINT, then end in time; `public_url` is the address of a proxy before it.
 
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed

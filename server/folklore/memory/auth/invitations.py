@@ -41,14 +41,12 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
         raise InvalidInput("within", f"must be at most {_LONGEST.days} days.", hint="Default: 3d.")
     code = INVITATION + secrets.token_urlsafe(16)
     # No secret has the digest of random bytes: the token opens nothing before the exchange.
-    token, created = await prepare_token(context, request, digest=secrets.token_bytes(32))
+    token, created, usable = await prepare_token(context, request, digest=secrets.token_bytes(32))
     invitation = NewInvitation(digest_of(key_of(code)), context.now + within)
-    principals = Principals(context.memory.database)
-    principal = await principals.create(
+    principal = await Principals(context.memory.database).create(
         token, principal_id=new_id(), caller=context.caller, now=context.now, invitation=invitation
     )
-    times, usable = (invitation.expires_at, token.expires_at), await principals.has_role()
-    return Invitation(token.id, principal, code, *times, tuple(created), usable)
+    return Invitation(token.id, principal, code, invitation.expires_at, token.expires_at, tuple(created), usable)
 
 
 async def join(context: RequestContext, request: JoinRequest) -> Membership:

@@ -81,10 +81,10 @@ async def create_token(context: RequestContext, request: requests.CreateTokenReq
     Raises InvalidInput, Refused.
     """
     secret = new_secret()
-    token, created = await prepare_token(context, request, digest=digest_of(key_of(secret)), owner=request.owner)
+    digest = digest_of(key_of(secret))
+    token, created, usable = await prepare_token(context, request, digest=digest, owner=request.owner)
     principals = Principals(context.memory.database)
     principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
-    usable = request.owner or await principals.has_role()
     return CreatedToken(token.id, principal, secret, token.expires_at, tuple(created), usable)
 
 
@@ -94,10 +94,11 @@ async def prepare_token(
     *,
     digest: bytes,
     owner: bool = False,
-) -> tuple[NewToken, list[str]]:
+) -> tuple[NewToken, list[str], bool]:
     """Check what a token is to be, and create the namespaces of its grants that do not exist.
 
-    Returns the token, which is not stored yet, and the names of these namespaces. Raises InvalidInput, Refused.
+    Returns the token, which is not stored yet, the names of these namespaces, and whether requests can use the token.
+    Raises InvalidInput, Refused.
     """
     require_owner(context.caller)
     name = _line(request.name, "name")
@@ -116,7 +117,7 @@ async def prepare_token(
     home_id = None if home is None else ids[names.key(home)]
     grants = [(ids[key], role) for key, (_, role) in by_name.items()]
     token = NewToken(new_id(), name, digest, grants, patterns, owner, home_id, agent, expires_at=expires_at)
-    return token, created
+    return token, created, owner or await Principals(context.memory.database).has_role()
 
 
 def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]], patterns: Sequence[PatternGrant]) -> None:
@@ -266,14 +267,8 @@ def _parse_grants(
         raise InvalidInput("owner", "has every grant already.", hint="Leave out --grant.")
     if not owner and not parsed:
         raise InvalidInput("grant", "is missing: the token could read nothing.", hint="--grant payments:writer")
-    return _separated(parsed)
-
-
-def _separated(grants: Mapping[str, tuple[str, Role]]) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
-    """Separate grants by name, by the keys of these, from grants by pattern."""
-    by_name = {key: grant for key, grant in grants.items() if not key.endswith("*")}
-    patterns = [PatternGrant(key[:-1], role) for key, (_, role) in grants.items() if key.endswith("*")]
-    return by_name, patterns
+    patterns = [PatternGrant(key[:-1], role) for key, (_, role) in parsed.items() if key.endswith("*")]
+    return {key: grant for key, grant in parsed.items() if not key.endswith("*")}, patterns
 
 
 async def _ensure_namespaces(

@@ -42,30 +42,16 @@ async def show(visit: Visit) -> Response:
 
 async def create(visit: Visit) -> Response:
     """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
-    form = visit.form
-    created = await visit.call(
-        requests.CreateTokenRequest(
-            name=form.get("name", ""),
-            grants=_lines(form.get("grants", "")),
-            owner=form.get("owner") == "1",
-            namespace=_given(visit, "home"),
-            agent=_given(visit, "agent"),
-            expires=_given(visit, "expires") or requests.TOKEN_PERIOD,
-        )
-    )
+    owner, home, agent = visit.form.get("owner") == "1", _given(visit, "home"), _given(visit, "agent")
+    request = requests.CreateTokenRequest(**_asked(visit), owner=owner, namespace=home, agent=agent)
+    created = await visit.call(request)
     return await visit.render("team_secret.html", created=created, invitation=None, line="")
 
 
 async def invite(visit: Visit) -> Response:
     """Create an invitation, and show its code once."""
-    invitation = await visit.call(
-        requests.InviteRequest(
-            name=visit.form.get("name", ""),
-            grants=_lines(visit.form.get("grants", "")),
-            expires=_given(visit, "expires") or requests.TOKEN_PERIOD,
-            within=_given(visit, "within") or "3d",
-        )
-    )
+    within = _given(visit, "within") or "3d"
+    invitation = await visit.call(requests.InviteRequest(**_asked(visit), within=within))
     line = f"folklore join {_own_address(visit)} {invitation.code}"
     values: dict[str, Any] = {"invitation": invitation, "line": line, "install": pip_install()}
     return await visit.render("team_secret.html", created=None, **values)
@@ -154,8 +140,11 @@ def _given(visit: Visit, name: str) -> str | None:
     return visit.form.get(name, "").strip() or None
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
+def _asked(visit: Visit) -> dict[str, Any]:
+    """Return what the forms of a token and of an invitation have in common."""
+    lines = map(str.strip, visit.form.get("grants", "").splitlines())
+    expires = _given(visit, "expires") or requests.TOKEN_PERIOD
+    return {"name": visit.form.get("name", ""), "grants": tuple(filter(None, lines)), "expires": expires}
 
 
 def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
