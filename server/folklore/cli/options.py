@@ -9,13 +9,14 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, FiltersRequest, RankingRequest
+from folklore.memory.serializers import Format
 from folklore.model import FIELDS, Field
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -61,16 +62,25 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(click.pass_context(command))
 
 
+def repeatable(flag: str, name: str, metavar: str, about: str, **attributes: Any) -> Option:
+    """Return an option that may be given several times."""
+    return click.option(flag, name, multiple=True, metavar=metavar, help=f"{about}; repeatable.", **attributes)
+
+
+def one_of(flag: str, values: Sequence[str], default: str, about: str | None = None) -> Option:
+    """Return an option with a default among its values."""
+    return click.option(flag, type=click.Choice(values), default=default, show_default=True, help=about)
+
+
+def period_option(flag: str, default: str, about: str) -> Option:
+    """Return an option for a length of time."""
+    return click.option(flag, default=default, show_default=True, metavar="PERIOD", help=about)
+
+
 def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--expires` and `--no-expiry`: the end of a new token."""
     never = click.option("--no-expiry", "expires", flag_value=NO_END, help="The token has no end.")
-    period = click.option(
-        "--expires",
-        default=TOKEN_PERIOD,
-        show_default=True,
-        metavar="PERIOD",
-        help="End of the token, from now: 12h, 90d, 8w, 1y.",
-    )
+    period = period_option("--expires", TOKEN_PERIOD, "End of the token, from now: 12h, 90d, 8w, 1y.")
     return period(never(command))
 
 
@@ -191,7 +201,7 @@ max_tokens_option = click.option(
     "--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens."
 )
 format_option = click.option(
-    "--format", "form", type=click.Choice(["concise", "detailed", "ids"]), default="concise", show_default=True
+    "--format", "form", type=click.Choice(get_args(Format)), default="concise", show_default=True
 )
 
 

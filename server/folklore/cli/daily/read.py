@@ -1,7 +1,7 @@
 """Commands that read: recall, search, list, show, history."""
 
 from datetime import tzinfo
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -14,22 +14,17 @@ from folklore.memory import requests, serializers
 from folklore.memory.requests import Returns
 from folklore.memory.results import History
 from folklore.memory.serializers import Format
-from folklore.model import Answer
+from folklore.model import Answer, Sort
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--also", multiple=True, metavar="QUERY", help="Another question for the same answer; repeatable.")
+@opt.repeatable("--also", "also", "QUERY", "Another question for the same answer")
 @opt.project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @opt.filter_options
 @opt.ranking_options
-@click.option(
-    "--sort",
-    type=click.Choice(["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]),
-    default="score",
-    show_default=True,
-)
+@opt.one_of("--sort", get_args(Sort), "score")
 @opt.format_option
 @opt.max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
@@ -72,12 +67,7 @@ def search(ctx: click.Context, /, query: tuple[str, ...], filters: opt.Values, f
 @opt.namespaces_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @opt.filter_options
-@click.option(
-    "--sort",
-    type=click.Choice(["time_desc", "time_asc", "updated_desc", "updated_asc"]),
-    default="time_desc",
-    show_default=True,
-)
+@opt.one_of("--sort", [sort for sort in get_args(requests.ListSort) if sort != "score"], "time_desc")
 @opt.format_option
 @opt.max_tokens_option
 @click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")

@@ -8,7 +8,7 @@ import click
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list, with_ids
-from folklore.cli.options import context_and_json
+from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import one_line, print_either, print_line, print_stale
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory import serializers
@@ -20,9 +20,7 @@ from folklore.model import Memory, Recalled
 
 
 @click.command()
-@click.option(
-    "--confirm", "confirmed", multiple=True, metavar="ID", help="Declare a memory true of the present code; repeatable."
-)
+@repeatable("--confirm", "confirmed", "ID", "Declare a memory true of the present code")
 @context_and_json
 def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
     """List the memories of this project whose files changed or vanished since they were stored or confirmed.

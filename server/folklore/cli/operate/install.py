@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from folklore.cli.context import settings_of
-from folklore.cli.options import context_and_json
+from folklore.cli.options import context_and_json, one_of
 from folklore.cli.output import print_either, print_line, wants_json
 from folklore.clients import changes, plugin
 from folklore.clients.credentials import normalised, read_token, save_token
@@ -44,13 +44,8 @@ _SAYS_OF_FOLDER = {
 _CHANGING = ("added", "updated", "removed", "restored", "deleted", "foreign")
 
 _names = click.argument("clients", nargs=-1, type=click.Choice([*CLIENTS, "all"]))
-_scope = click.option(
-    "--scope",
-    type=click.Choice(["user", "project"]),
-    default="user",
-    show_default=True,
-    help="Settings of the user, for every repository, or of the repository around this directory.",
-)
+_scope_help = "Settings of the user, for every repository, or of the repository around this directory."
+_scope = one_of("--scope", ["user", "project"], "user", _scope_help)
 _dry_run = click.option("--dry-run", is_flag=True, help="Show the files that would change, and how; write nothing.")
 
 

@@ -12,7 +12,7 @@ import click
 
 from folklore.background import in_thread
 from folklore.cli.context import Client, settings_of, with_operations
-from folklore.cli.options import context_and_json
+from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
 from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
@@ -47,20 +47,15 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
     type=click.Choice([*FILE_FORMATS, *PATH_FORMATS]),
     help="The format of FILE. Default: found by its name and content, else jsonl.",
 )
-@click.option(
+@repeatable(
     "--map",
     "mapping",
-    multiple=True,
-    metavar="FOLDER=NAMESPACE",
+    "FOLDER=NAMESPACE",
+    "The namespace for a project of Claude Code whose folder is not found on this machine",
     callback=_mapping,
-    help="The namespace for a project of Claude Code whose folder is not found on this machine; repeatable.",
 )
-@click.option(
-    "--private-host",
-    "private_hosts",
-    multiple=True,
-    metavar="HOST",
-    help="A host of pages that may have a private or local address, and http; repeatable.",
+@repeatable(
+    "--private-host", "private_hosts", "HOST", "A host of pages that may have a private or local address, and http"
 )
 @click.option(
     "--on-conflict",

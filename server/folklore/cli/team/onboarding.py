@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 import click
@@ -17,7 +17,7 @@ from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
-from folklore.cli.options import context_and_json, expiry_options
+from folklore.cli.options import context_and_json, expiry_options, one_of, period_option, repeatable
 from folklore.cli.output import print_checks, print_either, print_line, wants_json
 from folklore.cli.team.admin import warn_unusable
 from folklore.clients.authorities import drop_authority, keep_authority
@@ -27,6 +27,7 @@ from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Una
 from folklore.memory.auth.tokens import digest_of, key_of, new_secret
 from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Invitation, Membership
+from folklore.model import Role
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
@@ -35,19 +36,13 @@ _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is rep
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--repo", "repos", multiple=True, metavar="OWNER/NAME", help="A repository, or acme/* for all of acme; repeatable."
-)
-@click.option(
-    "--role", type=click.Choice(["reader", "writer", "admin"]), default="writer", show_default=True, help="There."
-)
+@repeatable("--repo", "repos", "OWNER/NAME", "A repository, or acme/* for all of acme")
+@one_of("--role", get_args(Role), "writer", "There.")
 @click.option(
     "--grant", "grants", multiple=True, metavar="NAMESPACE:ROLE", help="A further grant, as for `tokens create`."
 )
 @expiry_options
-@click.option(
-    "--within", default="3d", show_default=True, metavar="PERIOD", help="How long the invitation can be used."
-)
+@period_option("--within", "3d", "How long the invitation can be used.")
 @click.option(
     "--url", help="Address of the server for the other machine. Default: --server, or the first of http.allowed_hosts."
 )
