@@ -77,7 +77,7 @@ def period_option(flag: str, default: str, about: str) -> Option:
     return click.option(flag, default=default, show_default=True, metavar="PERIOD", help=about)
 
 
-def expiry_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def expiry_options(command: Any) -> Any:
     """Add `--expires` and `--no-expiry`: the end of a new token."""
     never = click.option("--no-expiry", "expires", flag_value=NO_END, help="The token has no end.")
     period = period_option("--expires", TOKEN_PERIOD, "End of the token, from now: 12h, 90d, 8w, 1y.")

@@ -70,9 +70,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     print_either({"memories": restored.memories, "restore_points": points}, "\n".join(lines))
 
 
-@click.group()
-def backups() -> None:
-    """Backups in the folder of backups."""
+backups = click.Group("backups", help="Backups in the folder of backups.")
 
 
 @backups.command("list")

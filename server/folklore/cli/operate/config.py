@@ -19,10 +19,9 @@ _MASK = "********"
 # Parameters of an address that hold no secret.
 _HARMLESS = frozenset({"host", "port", "dbname", "database", "sslmode", "application_name", "target_session_attrs"})
 
-
-@click.group()
-def config() -> None:
-    """Show the settings in use: flags override the environment, which overrides the file."""
+config = click.Group(
+    "config", help="Show the settings in use: flags override the environment, which overrides the file."
+)
 
 
 @click.command()

@@ -20,10 +20,7 @@ from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput
 from folklore.runtime import database_address, start_engine
 
-
-@click.group()
-def db() -> None:
-    """Manage the database: the embedded engine, or the Postgres that database_url names."""
+db = click.Group("db", help="Manage the database: the embedded engine, or the Postgres that database_url names.")
 
 
 @db.command()

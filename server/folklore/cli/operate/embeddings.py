@@ -21,10 +21,7 @@ rate_option = click.option(
     "--rate", type=click.FloatRange(min=0, min_open=True), help="Most memories to embed in a second."
 )
 
-
-@click.group()
-def embeddings() -> None:
-    """Embedding models: show them, and switch between them while servers run."""
+embeddings = click.Group("embeddings", help="Embedding models: show them, and switch between them while servers run.")
 
 
 @embeddings.command()

@@ -19,10 +19,7 @@ from folklore.project import project_namespace
 
 log = get_logger(__name__)
 
-
-@click.group()
-def hook() -> None:
-    """Answer hooks of assistants. The files that `folklore install` writes call it."""
+hook = click.Group("hook", help="Answer hooks of assistants. The files that `folklore install` writes call it.")
 
 
 @hook.command("session-start")

@@ -22,10 +22,7 @@ else:
 # Of the last run.
 _RUN = "holder started_at last_run=finished_at outcome seconds done next_due error"
 
-
-@click.group()
-def jobs() -> None:
-    """Background jobs, which a server runs by itself."""
+jobs = click.Group("jobs", help="Background jobs, which a server runs by itself.")
 
 
 @jobs.command()

@@ -14,10 +14,9 @@ from folklore.errors import Unavailable
 _STOP_SECONDS = 30.0
 _LOG_LINES = 50
 
-
-@click.group()
-def server() -> None:
-    """Your own server, which the sessions of assistants and commands share. It starts when it is needed."""
+server = click.Group(
+    "server", help="Your own server, which the sessions of assistants and commands share. It starts when it is needed."
+)
 
 
 @server.command()

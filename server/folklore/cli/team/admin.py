@@ -24,10 +24,7 @@ _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "
 _ENTRY = "at name=principal agent action outcome namespace amount memories token detail"
 _COUNTS = "memories forgotten superseded without_vector sessions characters injected injected_tokens injected_used"
 
-
-@click.group()
-def namespaces() -> None:
-    """Manage namespaces, the shared sets of memories."""
+namespaces = click.Group("namespaces", help="Manage namespaces, the shared sets of memories.")
 
 
 @namespaces.command("list")
@@ -168,9 +165,7 @@ def _summary(erased: ErasedNamespaces) -> str:
     return f"{erased.name}{several} with {amount(erased.memories, 'memory')}"
 
 
-@click.group()
-def tags() -> None:
-    """Manage the tags of a namespace."""
+tags = click.Group("tags", help="Manage the tags of a namespace.")
 
 
 @tags.command("rename")
@@ -193,9 +188,9 @@ def rename_tag(ctx: click.Context, /, **options: Any) -> None:
     print_either(value, text)
 
 
-@click.group()
-def tokens() -> None:
-    """Manage the tokens of people and agents. As soon as one exists, every request over HTTP needs one."""
+tokens = click.Group(
+    "tokens", help="Manage the tokens of people and agents. As soon as one exists, every request over HTTP needs one."
+)
 
 
 @tokens.command("create")
