@@ -22,65 +22,60 @@ if TYPE_CHECKING:
 else:  # a command that fails early needs none
     pydantic = Lazy("pydantic")
 
-# Name -> (module below folklore.cli, attribute, one line for the overview), in groups. Imported when called: `serve`
-# must answer at once.
-_GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+# Name -> (module below folklore.cli, one line for the overview), in groups. Imported when called: `serve` must answer
+# at once. In its module, a command whose name is one of Python's has an underscore after it.
+_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Daily": {
-        "status": ("daily.status", "status", "The memory of this project; also without a command."),
-        "open": ("daily.open", "open_", "Open the console in the browser."),
-        "store": ("daily.write", "store", "Store a memory."),
-        "recall": ("daily.read", "recall", "Find memories by meaning and by word, best first."),
-        "search": ("daily.read", "search", "Find memories by exact words."),
-        "list": ("daily.read", "list_", "List memories in order of time."),
-        "show": ("daily.read", "show", "Show memories whole, by id."),
-        "stale": ("daily.stale", "stale", "List memories whose files changed since; confirm them."),
-        "log": ("daily.status", "log", "Show who stored, changed and forgot what, by day."),
-        "injected": ("daily.injected", "injected", "Show what hooks gave to your assistants."),
-        "pause": ("daily.injected", "pause", "Silence hooks for a while."),
-        "history": ("daily.read", "history", "Show the changes of a memory."),
+        "status": ("daily.status", "The memory of this project; also without a command."),
+        "open": ("daily.open", "Open the console in the browser."),
+        "store": ("daily.write", "Store a memory."),
+        "recall": ("daily.read", "Find memories by meaning and by word, best first."),
+        "search": ("daily.read", "Find memories by exact words."),
+        "list": ("daily.read", "List memories in order of time."),
+        "show": ("daily.read", "Show memories whole, by id."),
+        "stale": ("daily.stale", "List memories whose files changed since; confirm them."),
+        "log": ("daily.status", "Show who stored, changed and forgot what, by day."),
+        "injected": ("daily.injected", "Show what hooks gave to your assistants."),
+        "pause": ("daily.injected", "Silence hooks for a while."),
+        "history": ("daily.read", "Show the changes of a memory."),
         "review": (
             "daily.review",
-            "review",
             "Decide on what was said and not stored, near-duplicates, contradictions, unused memories.",
         ),
-        "edit": ("daily.write", "edit", "Change a memory in your editor."),
-        "forget": ("daily.write", "forget", "Forget memories; `undo` restores them for a while."),
-        "undo": ("daily.undo", "undo", "Take back the last change of a memory, or your last one."),
-        "redo": ("daily.undo", "redo", "Repeat what the last undo took back."),
-        "merge": ("daily.write", "merge", "Merge memories into one."),
-        "pin": ("daily.write", "pin", "Keep memories from expiring, and first."),
-        "relate": ("daily.write", "relate", "Relate one memory to another."),
+        "edit": ("daily.write", "Change a memory in your editor."),
+        "forget": ("daily.write", "Forget memories; `undo` restores them for a while."),
+        "undo": ("daily.undo", "Take back the last change of a memory, or your last one."),
+        "redo": ("daily.undo", "Repeat what the last undo took back."),
+        "merge": ("daily.write", "Merge memories into one."),
+        "pin": ("daily.write", "Keep memories from expiring, and first."),
+        "relate": ("daily.write", "Relate one memory to another."),
     },
     "Team": {
-        "invite": ("team.onboarding", "invite", "Invite a person: print a line to send."),
-        "join": ("team.onboarding", "join", "Join a team's server by the line of an invitation."),
-        "namespaces": ("team.admin", "namespaces", "Namespaces: list, create, rename, merge, delete, restore."),
-        "tags": ("team.admin", "tags", "Tags of a namespace: rename."),
-        "tokens": ("team.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
-        "audit": ("team.admin", "audit", "Show writes and denied accesses."),
-        "stats": ("team.admin", "stats", "Count what is stored."),
-        "export": ("team.transfer", "export", "Write memories as JSON Lines."),
-        "import": ("team.importing", "import_", "Read memories from exports, pages, notes and conversations."),
+        "invite": ("team.onboarding", "Invite a person: print a line to send."),
+        "join": ("team.onboarding", "Join a team's server by the line of an invitation."),
+        "namespaces": ("team.admin", "Namespaces: list, create, rename, merge, delete, restore."),
+        "tags": ("team.admin", "Tags of a namespace: rename."),
+        "tokens": ("team.admin", "Tokens for people and agents: create, list, revoke."),
+        "audit": ("team.admin", "Show writes and denied accesses."),
+        "stats": ("team.admin", "Count what is stored."),
+        "export": ("team.transfer", "Write memories as JSON Lines."),
+        "import": ("team.importing", "Read memories from exports, pages, notes and conversations."),
     },
     "Operate": {
-        "install": ("operate.install", "install", "Install Folklore into assistants."),
-        "uninstall": ("operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
-        "serve": ("operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
-        "server": ("operate.server", "server", "The server of your sessions and commands: status, log, restart, stop."),
-        "backup": ("operate.backup", "backup", "Back up the whole database to a file, and verify it."),
-        "restore": ("operate.backup", "restore", "Replace the whole database by a backup."),
-        "backups": ("operate.backup", "backups", "Backups: list, prune."),
-        "hook": ("operate.hook", "hook", "Answer hooks of assistants, which call it."),
-        "jobs": ("operate.jobs", "jobs", "Background jobs: run, status."),
-        "embeddings": (
-            "operate.embeddings",
-            "embeddings",
-            "The embedding model: status, backfill, switch, rollback, drop, fetch.",
-        ),
-        "db": ("operate.db", "db", "The database: start, stop, status, migrate, role."),
-        "doctor": ("operate.doctor", "doctor", "Check that everything works, and show the next step if not."),
-        "config": ("operate.config", "config", "The settings in use."),
-        "completion": ("operate.config", "completion", "Print what completes commands in bash, zsh or fish."),
+        "install": ("operate.install", "Install Folklore into assistants."),
+        "uninstall": ("operate.install", "Remove Folklore from assistants; memories stay."),
+        "serve": ("operate.serve", "Serve MCP over stdio, or over HTTP with --http."),
+        "server": ("operate.server", "The server of your sessions and commands: status, log, restart, stop."),
+        "backup": ("operate.backup", "Back up the whole database to a file, and verify it."),
+        "restore": ("operate.backup", "Replace the whole database by a backup."),
+        "backups": ("operate.backup", "Backups: list, prune."),
+        "hook": ("operate.hook", "Answer hooks of assistants, which call it."),
+        "jobs": ("operate.jobs", "Background jobs: run, status."),
+        "embeddings": ("operate.embeddings", "The embedding model: status, backfill, switch, rollback, drop, fetch."),
+        "db": ("operate.db", "The database: start, stop, status, migrate, role."),
+        "doctor": ("operate.doctor", "Check that everything works, and show the next step if not."),
+        "config": ("operate.config", "The settings in use."),
+        "completion": ("operate.config", "Print what completes commands in bash, zsh or fish."),
     },
 }
 _OBJECTS = 50_000
@@ -99,7 +94,8 @@ class _Lazy(click.Group):
             return None
         if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
             gc.set_threshold(_OBJECTS)
-        command = getattr(import_module(f"folklore.cli.{location[0]}"), location[1])
+        module = import_module(f"folklore.cli.{location[0]}")
+        command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)
         return command
 
@@ -115,13 +111,13 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in _GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(name, summary) for name, (_, _, summary) in commands.items()])
+                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names without the import of every command."""
         items = [
             CompletionItem(name, help=summary)
-            for name, (_, _, summary) in _COMMANDS.items()
+            for name, (_, summary) in _COMMANDS.items()
             if name.startswith(incomplete)
         ]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
