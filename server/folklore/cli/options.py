@@ -35,21 +35,14 @@ _IN_YAML = {
 }
 
 
-class NameValue(click.ParamType[tuple[str, str]]):
-    """`NAME=VALUE`."""
-
-    name = "NAME=VALUE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the first equals sign."""
-        if isinstance(value, tuple):
-            return value
-        name, separator, text = value.partition("=")
-        if not separator or not name.strip():
-            self.fail(f"{value!r} is not of the form NAME=VALUE.", param, ctx)
-        if name.startswith(_METADATA):  # a key of metadata may have a dash
-            return name.strip(), text
-        return name.strip().replace("-", "_"), text
+def _pair(text: str) -> tuple[str, str]:
+    """Split `NAME=VALUE` at the first equals sign."""
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE.")
+    if name.startswith(_METADATA):  # a key of metadata may have a dash
+        return name.strip(), value
+    return name.strip().replace("-", "_"), value
 
 
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +148,7 @@ def _option(name: str, flag: str, **attributes: Any) -> tuple[str, Option]:
 
 def _pairs_option(flag: str, about: str) -> tuple[str, Option]:
     """Return the option that gives, as NAME=VALUE, what has no option of its own."""
-    return _option(f"{flag[2:]}_values", flag, type=NameValue(), multiple=True, help=about)
+    return _option(f"{flag[2:]}_values", flag, type=_pair, multiple=True, metavar="NAME=VALUE", help=about)
 
 
 _OTHER_FIELDS = [name for name in CHANGEABLE if name != "content" and FIELDS[name].stated and not FIELDS[name].option]
