@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,7 @@ from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.results import Event, History, Undone
 from folklore.memory.service import Operations
-from folklore.model import Memory, Revision
+from folklore.model import Revision
 
 # Of one moment, the write that the others follow from: a store may supersede, a forget restores.
 _ORDER = ("store", "merge", "forget", "update", "retag", "supersede", "undo")
@@ -96,16 +96,6 @@ def _as_json(item: Undone) -> dict[str, Any]:
     return value | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """A write of the caller, and the memories that it concerned, as they are now."""
-
-    namespace: str
-    at: datetime
-    action: str
-    memories: list[Memory]
-
-
 def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) -> None:
     """Take back the last write of the caller that was not taken back, or the last undo. Raises NotFound, Conflict."""
     names = {} if namespaces is None else {"namespaces": namespaces}
@@ -126,7 +116,7 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) ->
     with_operations(ctx, lambda operations: _undo_all(operations, undos))
 
 
-def _ask(write: _Write, verb: str, zone: tzinfo) -> None:
+def _ask(write: Event, verb: str, zone: tzinfo) -> None:
     noun = "this memory" if len(write.memories) == 1 else f"these {len(write.memories):,} memories"
     forgets = verb == "Undo" and write.action == "store"
     question = f"Forget {noun}, stored" if forgets else f"{verb} the {write.action} of {noun}, done"
@@ -148,10 +138,11 @@ async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIte
         yield entry, histories
 
 
-async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) -> _Write:
+async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
+    """Return the last write that was not taken back, with its memories as they are now. Raises NotFound, Conflict."""
     async for entry, histories in writes:
-        if current := [item.memory for item in histories if _in_force(item, entry)]:
-            return _Write(entry.namespace, entry.at, entry.action, current)
+        if current := tuple(item.memory for item in histories if _in_force(item, entry)):
+            return replace(entry, memories=current)
     raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
 
 
@@ -175,9 +166,9 @@ def _lasting_changes(history: History) -> list[Revision]:
     return [item for item in history.revisions if item.action not in ("undo", "move") and item.revision not in undone]
 
 
-async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _Write:
+async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
     """Return what the last undo took back, unless another change of the caller followed it. Raises NotFound."""
-    write: _Write | None = None
+    write: Event | None = None
     async for entry, history, change in _undos(writes):
         action, at = _taken_back(history, change)
         if action not in _ORDER:
@@ -185,9 +176,9 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> _
         if write is not None and at != write.at:
             break
         if write is None or _ORDER.index(action) < _ORDER.index(write.action):
-            write = _Write(entry.namespace, at, action, [history.memory])
+            write = replace(entry, at=at, action=action, memories=(history.memory,))
         elif action == write.action:
-            write.memories.append(history.memory)
+            write = replace(write, memories=(*write.memories, history.memory))
     if write is None:
         hint = "A change after an undo ends what can be redone."
         raise NotFound("There is no undo of yours that could be redone.", hint=hint)
