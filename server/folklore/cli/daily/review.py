@@ -66,7 +66,6 @@ class _Session:
 
     operations: Operations
     namespace: str
-    zone: tzinfo
     copy: WorkingCopy
     decided: int = 0
     undo: list[tuple[str, Any]] = field(default_factory=list)
@@ -80,13 +79,11 @@ class _Session:
             return None
         decided = decide(item, decision, datetime.now(UTC).date())
         await self._call(decided.request)
-        id_ = short(decided.changed.id)
         if not decided.is_relation:
-            return self._done(f"{_DONE[decision]} {id_}", f"folklore undo {id_}", decided.undo)
-        other, type_ = short(item.memories[0].id), "contradicts" if decision == "contradicts" else DISTINCT
-        return self._done(
-            _ON_BOTH.get(decision, _DONE[decision]), f"folklore relate {id_} {type_} {other} --remove", decided.undo
-        )
+            return self._changed(_DONE[decision], decided.changed)
+        newer, older = short(decided.changed.id), short(item.memories[0].id)
+        how = f"folklore relate {newer} {'contradicts' if decision == 'contradicts' else DISTINCT} {older} --remove"
+        return self._done(_ON_BOTH.get(decision, _DONE[decision]), how, decided.undo)
 
     async def _decide_stale(self, key: str, memory: Memory) -> str | None:
         if key not in ("k", "f"):
@@ -160,7 +157,7 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: An
     zone, reasons, copy = zone_of(ctx), only or _REASONS, working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
-        items = _items(operations, copy, reasons, limit, options)
+        items = _items(operations, copy, [reason for reason in reasons if reason != _STATED], limit, options)
         stated = StatementsRequest(namespace=options["namespace"])
         statements = await operations.call(stated) if _STATED in reasons else ()
         if wants_json():
@@ -190,11 +187,12 @@ async def _items(
 async def _items_of(
     reason: str, operations: Operations, copy: WorkingCopy, limit: int, options: Mapping[str, Any]
 ) -> AsyncIterator[ReviewItem]:
-    if reason == _STATED:
-        return
     if reason == _STALE:
-        for item in await _stale(operations, copy, options["namespace"]):
-            yield item
+        if copy.found and copy.holds(options["namespace"]):  # else this is no working copy of the namespace to review
+            with phase("Looking for memories: stale"):
+                found = await stale_items(operations, copy)
+            for one in found:
+                yield ReviewItem(_STALE, (one.memory,), stale=one.stale)
         return
     request: ReviewRequest | None = ReviewRequest(reason=reason, limit=limit, **options)
     while request is not None:
@@ -203,15 +201,6 @@ async def _items_of(
         for item in page.items:
             yield item
         request = None if page.after is None else request.model_copy(update={"after": page.after})
-
-
-async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | None) -> list[ReviewItem]:
-    """Return the stale memories of the project, if this is a working copy of the namespace to review."""
-    if not copy.found or not copy.holds(namespace):
-        return []
-    with phase("Looking for memories: stale"):
-        items = await stale_items(operations, copy)
-    return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in items]
 
 
 async def _store(operations: Operations, stated: StatementsRequest, items: Sequence[Statement], zone: tzinfo) -> bool:
@@ -239,7 +228,7 @@ async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[
     """Show the items one after the other and write what is decided, until the end or `q`."""
     session: _Session | None = None
     async for row in items:
-        session = session or _Session(operations, row.memories[0].namespace, zone, copy)
+        session = session or _Session(operations, row.memories[0].namespace, copy)
         item: ReviewItem | None = await session.current(row)
         while item is not None:
             _show(item, zone)
@@ -302,10 +291,6 @@ def _summary(session: _Session | None) -> None:
 
 
 def _as_json(item: ReviewItem) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "reason": item.reason,
-        "memories": [serializers.record(memory) for memory in item.memories],
-    }
-    if item.stale:
-        value["stale"] = serializers.stale(item.stale)
-    return value if item.similarity is None else value | {"similarity": item.similarity}
+    value: dict[str, Any] = {"reason": item.reason, "memories": list(map(serializers.record, item.memories))}
+    value |= {"stale": serializers.stale(item.stale), "similarity": item.similarity}
+    return {name: entry for name, entry in value.items() if entry is not None}
