@@ -73,8 +73,7 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
     """Keep a printed list of this terminal, for the numbers in the next commands; a home without room keeps none."""
     path = _path(ctx)
-    lists = {name: entry for name, entry in _lists(path).items() if _is_recent(entry)}
-    lists[_terminal()] = {"at": time.time(), "ids": [str(id_) for id_ in ids]}
+    lists = _lists(path) | {_terminal(): {"at": time.time(), "ids": [str(id_) for id_ in ids]}}
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}")
@@ -84,18 +83,16 @@ def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
 
 def last_list(ctx: click.Context) -> list[UUID]:
     """Return the ids of the last list that was printed on this terminal."""
-    entry = _lists(_path(ctx)).get(_terminal())
-    if entry is None or not _is_recent(entry):
-        return []
     with suppress(ValueError, TypeError, KeyError):
-        return [UUID(text) for text in entry["ids"]]
+        return [UUID(text) for text in _lists(_path(ctx))[_terminal()]["ids"]]
     return []
 
 
 def _lists(path: Path) -> dict[str, Any]:
+    """Return the lists by terminal, without those of long ago."""
     with suppress(OSError, ValueError):
         read = json.loads(path.read_text(encoding="utf-8"))
-        return read if isinstance(read, dict) else {}
+        return {name: entry for name, entry in read.items() if _is_recent(entry)} if isinstance(read, dict) else {}
     return {}
 
 

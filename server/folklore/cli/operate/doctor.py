@@ -207,8 +207,7 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    storing = requests.StoreRequest(memories=(Draft(text),), namespace=namespace)
-    await _call(context, storing)
+    await _call(context, requests.StoreRequest(memories=(Draft(text),), namespace=namespace))
     request = requests.RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
     answer: Answer = await _call(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
