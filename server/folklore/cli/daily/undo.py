@@ -103,22 +103,20 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) ->
     write = with_operations(ctx, lambda operations: find(_own_writes(operations, names)))
     forgets = write.action == "store" and not redo
     if ask:
-        _ask(write, "Redo" if redo else "Undo", zone_of(ctx))
+        _ask(write, "Redo" if redo else "Undo", zone_of(ctx), forgets=forgets)
     only: dict[str, Any] = {"namespaces": (write.namespace,)}
     if forgets:
         ids = tuple(memory.id for memory in write.memories)
         result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))
-        print_either(
-            serializers.forgotten(result, erase=False, dry_run=False), lambda: print_forgotten(result, "forgotten")
-        )
+        value = serializers.forgotten(result, erase=False, dry_run=False)
+        print_either(value, lambda: print_forgotten(result, "forgotten"))
         return
     undos = [requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only) for item in write.memories]
     with_operations(ctx, lambda operations: _undo_all(operations, undos))
 
 
-def _ask(write: Event, verb: str, zone: tzinfo) -> None:
+def _ask(write: Event, verb: str, zone: tzinfo, *, forgets: bool) -> None:
     noun = "this memory" if len(write.memories) == 1 else f"these {len(write.memories):,} memories"
-    forgets = verb == "Undo" and write.action == "store"
     question = f"Forget {noun}, stored" if forgets else f"{verb} the {write.action} of {noun}, done"
     for memory in write.memories:
         click.echo(f"{memory.id}  {in_one_line(memory.content)}", err=True)
@@ -188,25 +186,21 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> E
 async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIterator[tuple[Event, History, Revision]]:
     """Yield the undos among the caller's writes, by memory, until another change of the caller."""
     redone_at: datetime | None = None
-    async for entry, history, change in _changes(writes):
-        if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
-            continue
-        if change is None or change.undoes is None:
-            return
-        if change.action == "undo" or not change.undoes:
-            yield entry, history, change
-        else:
-            redone_at = entry.at  # what a redo superseded or restored belongs to it
-
-
-async def _changes(
-    writes: AsyncIterator[tuple[Event, list[History]]],
-) -> AsyncIterator[tuple[Event, History, Revision | None]]:
-    """Yield each memory of the writes, with the change that a write made to it; a store changed no former memory."""
     async for entry, histories in writes:
         for history in histories:
-            change = next((item for item in history.revisions if item.changed_at == entry.at), None)
-            yield entry, history, change
+            change = _change_by(entry, history)  # a store changed no former memory
+            if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
+                continue
+            if change is None or change.undoes is None:
+                return
+            if change.action == "undo" or not change.undoes:
+                yield entry, history, change
+            else:
+                redone_at = entry.at  # what a redo superseded or restored belongs to it
+
+
+def _change_by(entry: Event, history: History) -> Revision | None:
+    return next((item for item in history.revisions if item.changed_at == entry.at), None)
 
 
 def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
