@@ -116,11 +116,9 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
 def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     """Show the changes of a memory, their authors and what differs; the last change first."""
     result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
-    now = result.memory
     revisions = [serializers.revision(item) for item in result.revisions]
-    output.print_either(
-        {"memory": serializers.record(now), "revisions": revisions}, lambda: _print_history(result, zone_of(ctx))
-    )
+    value = {"memory": serializers.record(result.memory), "revisions": revisions}
+    output.print_either(value, lambda: _print_history(result, zone_of(ctx)))
 
 
 def _print_history(result: History, zone: tzinfo) -> None:
