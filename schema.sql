@@ -667,7 +667,7 @@ alter table injections alter column note set statistics 0;
 
 -- 4. Row-level security -----------------------------------------------------------------------------------------------
 
--- Requests with a token run in the role folklore_app, which owns nothing (sql/roles/missing.sql creates it and grants its
+-- Requests with a token run in the role folklore_app, which owns nothing (db/roles.sql creates it and grants its
 -- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
 -- of the tables is the owner of the deployment, and is not limited (docs/how-to/team.md).
 

@@ -10,11 +10,10 @@ import asyncpg
 import pytest
 
 from folklore.db.migrate import migrations
-from folklore.db.sql_loader import sections, statement
+from folklore.db.sql_loader import families, sections, statement
 from tests.db.test_schema import SMALL
 
-DB = Path(str(files("folklore.db")))
-FAMILIES = sorted({path.stem for path in [*DB.glob("*.sql"), *DB.rglob("stores/**/*.sql"), *DB.glob("sql/*")]})
+FAMILIES = sorted(families())
 FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
 TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
 # Those that read tables of Citus or call its functions.

@@ -373,7 +373,7 @@ class Database:
         )
 
     async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
-        """Return all rows of the statement `sql/<name>.sql`, in a session of its own."""
+        """Return all rows of the statement of that name, in a session of its own."""
         async with self.session(plans) as session:
             return await session.rows(name, **values)
 

@@ -49,7 +49,7 @@ def _plain(value: object) -> object:
 
 
 def memory_of(row: Record, namespace: str) -> Memory:
-    """Return the memory of one row of `record.sql`'s columns."""
+    """Return the memory of one row of the columns of `record`."""
     return Memory(  # not by `made`: a recall makes dozens, and 0.4 ms is 5 % of it
         id=row["id"],
         namespace=namespace,
@@ -133,7 +133,7 @@ def filtered(
 
 
 def visibility(filters: Filters, now: datetime) -> dict[str, object]:
-    """Return the parameters of `visible.sql`; an unset filter is null, which the planner folds away."""
+    """Return the parameters of `visible`; an unset filter is null, which the planner folds away."""
     return {
         "now": now,
         "as_of": filters.as_of,

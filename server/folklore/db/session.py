@@ -53,7 +53,7 @@ class Session:
     spare: Callable[[], "AbstractAsyncContextManager[Session] | None"] | None = None
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """Return all rows of the statement `sql/<name>.sql`."""
+        """Return all rows of the statement of that name."""
         if self.shards.distributed:
             fetching = self.shards.rows(self, name, values)
         else:

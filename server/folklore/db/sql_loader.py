@@ -1,10 +1,10 @@
 """SQL statements, read from the files next to the stores: one file for each store, a section for each statement.
 
 `statement("memories/get")` is the section of `stores/memories.sql` that begins with `-- name: get`, and ends where the
-next one begins; a few families have a folder of files yet, as `sql/recall/dense.sql`. A section may contain:
+next one begins. A section may contain:
 
 - Parameters by name: `:ids::uuid[]` becomes `$1::uuid[]`. Each has its type at least once.
-- `-- include visible`, replaced by `sql/fragments/visible.sql`, so that each condition is written once. Whole
+- `-- include visible`, replaced by that section of `fragments.sql`, so each condition is written once. Whole
   statements are included by their name, as `-- include transfer/memories`.
 - Lists of the declared fields of a memory (model.FIELDS); `{m.fields}` names the columns of the row m:
 
@@ -180,7 +180,7 @@ def template(name: str) -> str:
 
 
 @cache
-def _files() -> Mapping[str, Path]:
+def families() -> Mapping[str, Path]:
     """Return the SQL files of stores, and those next to this module, by name."""
     return {file.stem: file for file in (*_FOLDER.glob("*.sql"), *(_FOLDER / "stores").rglob("*.sql"))}
 
@@ -188,10 +188,8 @@ def _files() -> Mapping[str, Path]:
 @cache
 def sections(family: str) -> Mapping[str, str]:
     """Return the statements of a store by name."""
-    if (file := _files().get(family)) is not None:
-        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
-        return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
-    return {path.stem: path.read_text(encoding="utf-8") for path in (_FOLDER / "sql" / family).glob("*.sql")}
+    _, *parts = _NAME.split(families()[family].read_text(encoding="utf-8"))
+    return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _read(name: str) -> str:

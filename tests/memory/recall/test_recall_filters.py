@@ -257,7 +257,7 @@ async def test_a_cursor_is_refused_with_another_time_expression_or_other_bounds(
 async def test_a_question_without_filters_sees_what_one_with_all_of_them_open_sees(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    """Two texts say what nobody may see, one of them without the filters (db/sql/alive.sql): they must agree."""
+    """Two texts say what nobody may see, one of them without the filters (alive): they must agree."""
     hour = timedelta(hours=1)
     kept = await person.keep(*(Draft(f"harbour number {n}", kind="note") for n in range(12)))
     await person.keep(Draft("harbour that expires", expires_at=NOON + hour))

@@ -123,7 +123,7 @@ class Bm25:
 class TermForm:
     """Form of a term of an expression: its lexemes in order, and their positions.
 
-    `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms.sql returns them.
+    `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms returns them.
     """
 
     term: int
@@ -142,7 +142,7 @@ class Passages(NamedTuple):
 
     @classmethod
     def of(cls, passages: Sequence[tuple[int, int, int]], cosines: Sequence[float]) -> Passages:
-        """Make them from columns of recall/pool.sql."""
+        """Make them from columns of recall/pool."""
         return cls([(begin, end) for begin, end, _ in passages], [length for _, _, length in passages], cosines)
 
 
@@ -167,7 +167,7 @@ class Candidate(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
-        """Make it from a row of recall/pool.sql."""
+        """Make it from a row of recall/pool."""
         session, position, ids, vector = row["session"], row["position"], row["sources"], row["vector"]
         return cls(
             row["id"],

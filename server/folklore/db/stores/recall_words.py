@@ -62,7 +62,7 @@ class ScopeWords:
 
     @classmethod
     def of(cls, row: Row, pieces: int, lexemes: Iterable[str]) -> ScopeWords:
-        """Make them from the row of recall/words.sql; `lexemes` are those that it was given."""
+        """Make them from the row of recall/words; `lexemes` are those that it was given."""
         analysed: list[list[Analysed]] = [[] for _ in range(pieces)]
         columns = (row[name] or () for name in ("places", "kinds", "positions", "languages", "lexemes"))
         for place, *item in zip(*columns, strict=True):
@@ -120,7 +120,7 @@ class ScopeWords:
         return memories[order], scores[order], mass[order]
 
     def located(self, memories: NDArray[np.int64]) -> dict[str, list[object]]:
-        """Return where memories are, as recall/keyword.sql takes it: namespaces, numbers of packed, ids of fresh."""
+        """Return where memories are, as recall/keyword takes it: namespaces, numbers of packed, ids of fresh."""
         spaces, numbers, ids = list[object](), list[object](), list[object]()
         for memory in memories.tolist():
             if memory >= _FRESH:

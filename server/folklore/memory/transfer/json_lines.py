@@ -38,7 +38,7 @@ from folklore.text.clean import clean
 from folklore.text.languages import language
 
 VERSION = 1
-# As many as transfer/memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
+# As many as transfer/memories returns: with a memory of any size they fit into a line and a search for secrets.
 MAX_KEYS = 300
 # Types of lines that are counted and skipped. Of relations and revisions these are the ones in another system's form.
 _SKIPPED = frozenset({"question", "relation", "revision"})

@@ -8,7 +8,7 @@ select count(*) as count from memories m
 where m.namespace_id = :namespace::uuid and m.forgotten_at < :before::timestamptz
 
 -- name: forget_expired. Forget up to :batch expired memories, each with a revision. Recall has hidden them since they
--- expired (visible.sql).
+-- expired (visible).
 with expired as materialized (
     select m.namespace_id, m.id, m.revision from memories m
     where m.namespace_id = :namespace::uuid and m.expires_at <= :now::timestamptz

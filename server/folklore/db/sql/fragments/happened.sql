@@ -1,2 +1,0 @@
--- What orders equal scores, where the results of several nodes are merged.
-    , happened

@@ -1,1 +1,0 @@
-    o.search @@ :expression::tsquery

@@ -1,1 +1,0 @@
-            where o.namespace_id = n.id

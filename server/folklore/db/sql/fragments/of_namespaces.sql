@@ -1,1 +1,0 @@
-            where o.namespace_id = any(:namespaces::uuid[])

@@ -1,2 +1,0 @@
--- The namespace of new rows.
-    :namespace::uuid

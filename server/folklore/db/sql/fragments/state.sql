@@ -1,2 +1,0 @@
--- The memories o, each as it is now.
-    select o.* from memories o
