@@ -22,7 +22,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def run(self, name: str, plans: Plans, values: dict[str, object]) -> list[Row]:
+    async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
         """Return the rows of a statement."""
         return await self._database.rows(name, plans, **values)
 
@@ -34,14 +34,10 @@ class Transaction(Store):
         self._session = session
         self._bound = bound
 
-    async def run(self, name: str, plans: Plans, values: dict[str, object]) -> list[Row]:
+    async def rows(self, name: str, _plans: Plans = "kept", /, **values: object) -> list[Row]:
         """Return the rows of a statement."""
         bound = {key: self._bound[key] for key in statement(name).parameters if key in self._bound}
         return await self._session.rows(name, **bound | values)
-
-    async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """Return the rows of a statement."""
-        return await self.run(name, "kept", values)
 
 
 class Statement(Generic[T]):
@@ -62,7 +58,7 @@ class Statement(Generic[T]):
         return partial(self._run, store)
 
     async def _run(self, store: Store, /, **values: object) -> T:
-        return self._read(await store.run(self._name, self._plans, self._defaults | values))
+        return self._read(await store.rows(self._name, self._plans, **self._defaults | values))
 
 
 def each(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -> Statement[list[T]]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from folklore.app import App
-from folklore.db.stores.events.audit import NOWHERE, log_entry
+from folklore.db.stores.events.audit import NOWHERE, audit_entry
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
@@ -46,8 +46,8 @@ class Team:
             found = [] if name is None else await memory.namespaces.find([name])
             place = found[0].id if found else NOWHERE
             values: dict[str, Any] = {"outcome": denial.outcome, "detail": denial.detail, "now": at, "amount": count}
-            async with memory.database.session() as session:
-                await log_entry(session, denial.action, caller=denial.caller, namespace=place, **values)
+            entry = audit_entry(denial.action, caller=denial.caller, namespace=place, **values)
+            await memory.database.rows("audit/insert", **entry)
 
         def denied(operation: str, error: FolkloreError) -> None:
             denials.note(current_caller(), operation, error, now=app.now())

@@ -20,7 +20,7 @@ from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
 from folklore.db.roles import TOKEN_ROLE
 from folklore.db.stores.callers.principals import Principals
-from folklore.db.stores.events.audit import NOWHERE, Audit, log_entry
+from folklore.db.stores.events.audit import NOWHERE, Audit, audit_entry
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import TokenAuthenticator
@@ -354,7 +354,8 @@ async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -
     assert [entry.action for entry in await audited(reader, action="token_create")] == ["token_create"]
     assert await audited(reader, limit=1_000) == entries
     async with owner.library.database.session() as session:
-        await log_entry(session, "recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="gone")
+        logged = audit_entry("recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="gone")
+        await session.rows("audit/insert", **logged)
     [entry] = await audited(reader, denied=True)
     assert (entry.principal, entry.action, entry.outcome, entry.amount) == ("ada", "recall", "not_found", 3)
     assert (entry.token, entry.detail) == (ada.token, "gone")

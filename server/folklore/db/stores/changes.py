@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.store import Store, Transaction, affected, column, each, first, many, pairs, value
-from folklore.db.stores.events.audit import Write, log_entry
+from folklore.db.stores.events.audit import Write, audit_entry
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
 from folklore.db.stores.upkeep.maintenance import erase
@@ -19,7 +19,7 @@ from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
 from folklore.model import FIELDS, Caller, Filters, JsonObject, Memory, Relation, Revision
 
-# The columns that a revision can hold, as changeable.sql lists them.
+# The columns that a revision can hold, as the fragment `changeable` lists them.
 CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
 
 
@@ -120,7 +120,12 @@ class NamespaceTransaction(Transaction):
             return []
         first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
         places = sorted(first.values())
-        ids, new = await self._insert_rows([batch[place] for place in places])
+        distinct = [batch[place] for place in places]
+        await lock_sessions(self._session, self.namespace, (item.draft for item in distinct))
+        rows = await self.rows("changes/insert", drafts=self._drafts(distinct))
+        if derived := [row["id"] for row in rows if row["is_derived"]]:
+            await self.rows("reflections/adopt", ids=derived)
+        ids, new = {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
         fresh = [place for place in places if batch[place].digest in new]
         new_vectors = None if vectors is None else vectors.select(fresh)
         await index(self._session, self.namespace, [ids[batch[place].digest] for place in fresh], new_vectors, self.now)
@@ -128,14 +133,6 @@ class NamespaceTransaction(Transaction):
             Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
             for place, item in enumerate(batch)
         ]
-
-    async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
-        """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
-        await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
-        rows = await self.rows("changes/insert", drafts=self._drafts(batch))
-        if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self.rows("reflections/adopt", ids=derived)
-        return {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
         rows = [
@@ -271,10 +268,11 @@ class NamespaceTransaction(Transaction):
     ) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount or detail:
-            await log_entry(
-                self._session, action, caller=self._caller, now=self.now, namespace=self.namespace, memories=ids,
-                amount=amount, detail=detail,
+            entry = audit_entry(
+                action, caller=self._caller, now=self.now, namespace=self.namespace, memories=ids, amount=amount,
+                detail=detail,
             )  # fmt: skip
+            await self.rows("audit/insert", **entry)
 
 
 class Changes(Store):

@@ -109,7 +109,7 @@ class Embeddings(Store):
     async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int) -> list[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
         values = {"namespace": namespace, "model": model, "query": HalfVector(vector), "most": most}
-        return [row["memory_id"] for row in await self.run("embeddings/nearest", "fresh", values)]
+        return [row["memory_id"] for row in await self.rows("embeddings/nearest", "fresh", **values)]
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
         """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""

@@ -45,7 +45,7 @@ class Embedded:
     passages: Sequence[NDArray[np.float32]] = ()
 
     def rows(self, memory: UUID) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
-        """Yield rows as embeddings/insert.sql takes them.
+        """Yield rows as embeddings/insert takes them.
 
         Each is memory, passage, number of passages, begin, end, share of the text, vector.
         """

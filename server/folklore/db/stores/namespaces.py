@@ -12,7 +12,7 @@ from cachetools import TTLCache
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import made
 from folklore.db.store import Store, Transaction, column, many, number
-from folklore.db.stores.events.audit import log_entry
+from folklore.db.stores.events.audit import audit_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, NamespaceStatus
 
@@ -125,7 +125,8 @@ class Namespaces(Store):
             values = {"id": id_, "name": name, "language": language, "description": description, "shared": "never"}
             rows = await session.rows("namespaces/insert", created_at=now, created_by=caller.author, **values)
             if rows:
-                await log_entry(session, "namespace_create", caller=caller, now=now, namespace=id_)
+                entry = audit_entry("namespace_create", caller=caller, now=now, namespace=id_)
+                await session.rows("audit/insert", **entry)
         return bool(rows)
 
     async def change(self, action: Change, namespace: UUID, /, *, caller: Caller, now: datetime, **new: object) -> bool:
@@ -134,7 +135,7 @@ class Namespaces(Store):
             async with self._database.transaction() as session:
                 statements = Transaction(session, namespace=namespace, author=caller.author, now=now)
                 await statements.rows(f"namespaces/{action.removeprefix('namespace_')}", **new)
-                await log_entry(session, action, caller=caller, now=now, namespace=namespace)
+                await session.rows("audit/insert", **audit_entry(action, caller=caller, now=now, namespace=namespace))
         except ConcurrentChange:
             return False
         return True
@@ -155,7 +156,8 @@ class Namespaces(Store):
             for part in ("postings", "memories", "sessions", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
-            await log_entry(session, "namespace_erase", caller=caller, now=now, detail=str(namespace))
+            entry = audit_entry("namespace_erase", caller=caller, now=now, detail=str(namespace))
+            await session.rows("audit/insert", **entry)
         return True
 
 
@@ -169,7 +171,6 @@ async def ensure_namespace(
 ) -> tuple[UUID, str, str]:
     """Return a namespace's id, default language and name, created if it is new, within the caller's transaction."""
     for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
-        row = await session.row("namespaces/ensure", **asdict(namespace), author=author, now=now)
-        if row is not None:
+        for row in await session.rows("namespaces/ensure", **asdict(namespace), author=author, now=now):
             return row["id"], row["language"], row["name"]
     raise Conflict(f"The namespace {namespace.name} was changed at the same time.", hint="Try again.")

@@ -19,7 +19,7 @@ class PostingStore(Store):
 
     async def due(self) -> tuple[list[UUID], dict[UUID, int]]:
         """Return the namespaces to pack, and those to clean with how many memories were removed. One statement."""
-        rows = await self.run("postings/due", "fresh", {"most": PACKED_AT_ONCE})
+        rows = await self.rows("postings/due", "fresh", most=PACKED_AT_ONCE)
         remaining, namespaces = sum(row["fresh"] for row in rows), list[UUID]()
         crowded = remaining > _MOST_FRESH
         for row in rows:

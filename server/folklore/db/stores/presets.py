@@ -7,7 +7,7 @@ from datetime import datetime
 
 from folklore.db.rows import made
 from folklore.db.store import Store, each
-from folklore.db.stores.events.audit import log_entry
+from folklore.db.stores.events.audit import audit_entry
 from folklore.model import Caller
 
 
@@ -33,12 +33,12 @@ class Presets(Store):
         async with self._database.transaction() as session:
             values = {"name": name, "base": base, "numbers": numbers, "author": caller.author, "now": now}
             await session.rows("presets/save", **values)
-            await log_entry(session, "preset_save", caller=caller, now=now, detail=name)
+            await session.rows("audit/insert", **audit_entry("preset_save", caller=caller, now=now, detail=name))
 
     async def delete(self, name: str, *, caller: Caller, now: datetime) -> bool:
         """Delete a preset; return False without one."""
         async with self._database.transaction() as session:
             if not await session.rows("presets/delete", name=name):
                 return False
-            await log_entry(session, "preset_delete", caller=caller, now=now, detail=name)
+            await session.rows("audit/insert", **audit_entry("preset_delete", caller=caller, now=now, detail=name))
             return True

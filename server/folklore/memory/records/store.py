@@ -53,6 +53,12 @@ class _RefusedItems(Exception):
         super().__init__()
         self.errors = errors
 
+    @classmethod
+    def require_none(cls, errors: Mapping[int, FolkloreError]) -> None:
+        """Raise it for any errors."""
+        if errors:
+            raise cls(errors)
+
 
 @dataclass(slots=True)
 class _Batch:
@@ -170,10 +176,27 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
 
     Returns the namespace, its name as it is called, and the outcome for each memory by its place.
     """
-    retried = False
+    changes, retried = context.memory.changes, False
     while True:
+        items = batch.memories
+        drafts = [item.draft for item in items.values()]
+        target = namespace_for(name, items.values())
+        changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
         try:
-            namespace, called, outcome = await _write(context, name, batch)
+            async with changes.storing(
+                target, caller=context.caller, now=context.now, exclusive=changes_others
+            ) as change:
+                answers = await change.key_answers([draft.idempotency_key for draft in drafts])
+                outcome = _answered(batch, dict(zip(items, answers, strict=True)))
+                rows = {place: row for row, place in enumerate(items) if place not in outcome}
+                vectors = batch.vectors and batch.vectors.select(rows.values())
+                inserted = dict(zip(rows, await change.insert([items[place] for place in rows], vectors), strict=True))
+                await change.remember_keys(_keys(batch, inserted))
+                errors = await supersede(change, _replacements(batch, inserted))
+                _RefusedItems.require_none(errors | await _relate(change, batch, inserted))
+                outcome |= inserted
+                ids = {item.id for item in outcome.values()}
+                await change.audit("store", [item.id for item in inserted.values() if item.new], len(ids))
         except _RefusedItems as refused:
             batch.refuse(refused.errors)
         except ConcurrentChange:
@@ -181,27 +204,8 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
                 raise
             retried = True
         else:
-            context.memory.changes.statistics.stored(sum(item.new for item in outcome.values()))
-            return namespace, called, outcome
-
-
-async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, str, dict[int, Inserted]]:
-    drafts = [item.draft for item in batch.memories.values()]
-    changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
-    async with context.memory.changes.storing(
-        namespace_for(name, batch.memories.values()), caller=context.caller, now=context.now, exclusive=changes_others
-    ) as change:
-        keys = [draft.idempotency_key for draft in drafts]
-        answers = dict(zip(batch.memories, await change.key_answers(keys), strict=True))
-        outcome = _answered(batch, answers)
-        inserted_items = await _insert(change, batch, outcome)
-        errors = await supersede(change, _replacements(batch, inserted_items))
-        if errors := errors | await _relate(change, batch, inserted_items):
-            raise _RefusedItems(errors)
-        outcome |= inserted_items
-        ids = {item.id for item in outcome.values()}
-        await change.audit("store", [item.id for item in inserted_items.values() if item.new], len(ids))
-    return change.namespace, change.name, {place: outcome[place] for place in batch.memories}
+            changes.statistics.stored(sum(item.new for item in outcome.values()))
+            return change.namespace, change.name, {place: outcome[place] for place in items}
 
 
 def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemory]) -> NewNamespace:
@@ -211,30 +215,24 @@ def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemor
     return NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
 
 
-async def _insert(change: NamespaceTransaction, batch: _Batch, answers: Mapping[int, Inserted]) -> dict[int, Inserted]:
-    """Store the memories of requests that were not answered before, and record their keys."""
-    new = {place: row for row, place in enumerate(batch.memories) if place not in answers}
-    vectors = batch.vectors and batch.vectors.select(new.values())
-    items = dict(zip(new, await change.insert([batch.memories[place] for place in new], vectors), strict=True))
-    await change.remember_keys(
-        {
-            key: KeyAnswer(item.id, batch.memories[place].request)
-            for place, item in items.items()
-            if (key := batch.memories[place].draft.idempotency_key) is not None
-        }
-    )
-    return items
+def _keys(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[str, KeyAnswer]:
+    """Return what answers the idempotency keys of these memories from now on."""
+    return {
+        key: KeyAnswer(item.id, batch.memories[place].request)
+        for place, item in inserted.items()
+        if (key := batch.memories[place].draft.idempotency_key) is not None
+    }
 
 
 def _answered(batch: _Batch, answers: Mapping[int, KeyAnswer | None]) -> dict[int, Inserted]:
     """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
     repeats = {place: answer for place, answer in answers.items() if answer is not None}
-    if errors := {
+    errors = {
         place: batch.used_key(place, f"was used before for another request, which the memory {answer.id} answered.")
         for place, answer in repeats.items()
         if answer.request != batch.memories[place].request
-    }:
-        raise _RefusedItems(errors)
+    }
+    _RefusedItems.require_none(errors)
     return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from folklore.db.store import Store, affected, one
-from folklore.db.stores.events.audit import log_entry
+from folklore.db.stores.events.audit import audit_entry
 from folklore.model import Caller
 
 
@@ -47,7 +47,7 @@ class ConsoleSessionStore(Store):
             await transaction.rows(
                 "console_sessions/insert", now=now, begun_at=now if action == "sign_in" else None, **asdict(session)
             )
-            await log_entry(transaction, action, caller=caller, now=now)
+            await transaction.rows("audit/insert", **audit_entry(action, caller=caller, now=now))
 
     async def exchange(
         self,
@@ -71,5 +71,5 @@ class ConsoleSessionStore(Store):
             values = {"new_digest": digest, "sealed_key": sealed_key, "now": now, "expires_at": expires_at}
             await session.rows("console_sessions/begin", digest=link, **values)
             caller = local if row["principal"] is None else Caller(row["principal"], token=row["token_id"])
-            await log_entry(session, "sign_in", caller=caller, now=now)
+            await session.rows("audit/insert", **audit_entry("sign_in", caller=caller, now=now))
         return True

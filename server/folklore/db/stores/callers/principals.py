@@ -11,7 +11,7 @@ from uuid import UUID
 from folklore.db.database import Session
 from folklore.db.rows import made
 from folklore.db.store import Store, affected, column, many, value
-from folklore.db.stores.events.audit import Write, log_entry
+from folklore.db.stores.events.audit import Write, audit_entry
 from folklore.errors import Conflict, DatabaseUnavailable
 from folklore.model import Caller, Grant, PatternGrant, Role, Token
 
@@ -131,7 +131,7 @@ class Principals(Store):
                     await session.rows("principals/insert_invitation", token=token.id, **asdict(invitation))
                 action: Write = "token_create" if invitation is None else "invite"
                 detail = f"{principal['name']} {token.id}"
-                await log_entry(session, action, caller=caller, now=now, detail=detail)
+                await session.rows("audit/insert", **audit_entry(action, caller=caller, now=now, detail=detail))
             return str(principal["name"])
 
     async def redeem(self, invitation: bytes, *, digest: bytes, now: datetime) -> Redemption:
@@ -153,7 +153,7 @@ class Principals(Store):
             await session.rows("principals/redeem_invitation", token=row["token_id"], now=now)
             await session.rows("principals/set_digest", token=row["token_id"], digest=digest)
             caller, detail = Caller(principal, token=row["token_id"]), f"{principal} {row['token_id']}"
-            await log_entry(session, "join", caller=caller, now=now, detail=detail)
+            await session.rows("audit/insert", **audit_entry("join", caller=caller, now=now, detail=detail))
         return Redemption("redeemed", principal)
 
     async def revoke(
@@ -164,7 +164,7 @@ class Principals(Store):
             rows = await session.rows("principals/revoke_tokens", ids=ids, principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                await log_entry(session, "token_revoke", caller=caller, now=now, detail=detail)
+                await session.rows("audit/insert", **audit_entry("token_revoke", caller=caller, now=now, detail=detail))
         return [(row["id"], row["principal"]) for row in rows]
 
 

@@ -83,5 +83,5 @@ class ActivityStatements(Store):
         """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
         name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
         values = asdict(rules) | vectors
-        rows = await self.run(f"activity/{name}", "kept", {"namespaces": namespaces, "now": now, **values})
+        rows = await self.rows(f"activity/{name}", namespaces=namespaces, now=now, **values)
         return [made(counts, row) for row in rows]

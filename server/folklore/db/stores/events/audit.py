@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal, get_args
 from uuid import UUID, uuid4
 
-from folklore.db.database import Session
 from folklore.db.store import Store, affected, many, value
 from folklore.model import AuditEntry, Caller
 
@@ -24,8 +23,7 @@ WRITES: tuple[Write, ...] = get_args(Write)
 _MOST_IDS = 1_000
 
 
-async def log_entry(
-    session: Session,
+def audit_entry(
     action: str,
     *,
     caller: Caller,
@@ -35,15 +33,15 @@ async def log_entry(
     amount: int | None = None,
     detail: str | None = None,
     outcome: str = "done",
-) -> None:
-    """Log a write within its transaction, or denied accesses. One statement.
+) -> dict[str, object]:
+    """Return the parameters of audit/insert, which logs a write within its transaction, or denied accesses.
 
     `amount` counts memories, or anything else if there are none.
     """
-    values = {"namespace": namespace, "action": action, "outcome": outcome, "detail": detail, "now": now}
-    who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
+    what = {"id": uuid4(), "action": action, "outcome": outcome, "detail": detail, "namespace": namespace, "now": now}
     count = len(memories) or 1 if amount is None else amount
-    await session.rows("audit/insert", id=uuid4(), **who, **values, amount=count, ids=memories[:_MOST_IDS])
+    who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
+    return {**what, **who, "amount": count, "ids": memories[:_MOST_IDS]}
 
 
 class Audit(Store):

@@ -37,7 +37,7 @@ class Maintenance(Store):
 
     async def sizes(self, table: type[Value]) -> tuple[int, list[Value]]:
         """Return the bytes of the database, and each table with its sizes. One statement."""
-        rows = await self.run("maintenance/sizes", "fresh", {})
+        rows = await self.rows("maintenance/sizes", "fresh")
         return rows[0]["database_bytes"], [made(table, row) for row in rows]
 
     async def erase_forgotten(self, namespace: UUID, until: datetime, batch: int) -> int:
