@@ -83,7 +83,7 @@ def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
 
 def last_list(ctx: click.Context) -> list[UUID]:
     """Return the ids of the last list that was printed on this terminal."""
-    with suppress(ValueError, TypeError, KeyError):
+    with suppress(ValueError, TypeError, KeyError, AttributeError):
         return [UUID(text) for text in _lists(_path(ctx))[_terminal()]["ids"]]
     return []
 

@@ -24,18 +24,21 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                other = f"http://127.0.0.1:{site.port}/page"
+                other = f"http://127.0.0.1:{site.port}/page" if self.path == "/moved" else "http://[x"
                 status, form, body = {
                     "/page": (200, "text/html; charset=utf-8", site.page),
                     "/notes.md": (200, "text/markdown", "# Notes\n\nKept as they are.\n"),
-                    "/moved": (302, "text/html", ""),
+                    **dict.fromkeys(("/moved", "/astray"), (302, "text/html", "")),
+                    "/unmoved": (304, "", ""),
+                    "/letters": (200, "text/plain; charset=none", "x"),
                     "/large": (200, "text/html", "x" * 2_100_000),
                     "/deep": (200, "text/html", "<div>" * 5_000 + "x"),
                     "/image": (200, "image/png", "x"),
                 }.get(self.path, (404, "text/plain", "no"))
                 self.send_response(status)
                 self.send_header("content-type", form)
-                self.send_header("location", other)
+                if status == 302:
+                    self.send_header("location", other)
                 self.end_headers()
                 self.wfile.write(body.encode())
 
@@ -84,6 +87,8 @@ async def test_pages_become_memories_by_section_and_a_repeated_import_changes_wh
         ("/deep", ["localhost"], "nested too deep"),
         ("/image", ["localhost"], "image/png, not a page"),
         ("/none", ["localhost"], "answers with the status 404"),
+        *((path, ["localhost"], "cannot be read") for path in ("/astray", "/letters")),
+        ("/unmoved", ["localhost"], "answers with the status 304"),
     ],
 )
 def test_pages_that_may_not_or_cannot_be_read_are_named(site: Site, path: str, hosts: list[str], message: str) -> None:
@@ -91,9 +96,7 @@ def test_pages_that_may_not_or_cannot_be_read_are_named(site: Site, path: str, h
         web_pages([f"{site.address}{path}"], hosts)
 
 
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "169.254.169.254", "0.0.0.0", "2130706433"]
-)
+@pytest.mark.parametrize("host", "127.0.0.1 localhost 10.0.0.1 [::1] 169.254.169.254 0.0.0.0 2130706433".split())
 def test_private_and_local_addresses_are_refused(host: str) -> None:
     with pytest.raises(InvalidInput, match="private or local address"):
         web_pages([f"https://{host}/"], [])

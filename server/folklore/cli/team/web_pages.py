@@ -60,7 +60,7 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
             )
             response = client.send(request, stream=True)
             try:
-                if response.is_redirect:
+                if response.has_redirect_location:
                     url = urljoin(url, response.headers["location"])
                     continue
                 if response.status_code != httpx.codes.OK:
@@ -68,7 +68,7 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
                 return _markdown(url, response, _body(url, response, deadline))
             finally:
                 response.close()
-    except (httpx.HTTPError, OSError) as error:
+    except (httpx.HTTPError, OSError, ValueError, LookupError) as error:  # an address or a charset that is none
         raise InvalidInput("FILE", f"{url} cannot be read ({str(error) or type(error).__name__}).") from None
     raise InvalidInput("FILE", f"{url} is behind more than {_REDIRECTS} redirects.")
 
