@@ -41,17 +41,30 @@ async def not_stored(
     """
     if not stated:
         return []
-    ledger, since = Injections(context.memory.root.database), min(one.since for one in stated)
-    found = await ledger.written(namespaces=[place.namespace], caller=context.caller.author, since=since)
-    writings = list({text.content: text for text in reversed(found) if text.at <= context.now}.values())
-    said = _said(stated, writings)
+    ledger = Injections(context.memory.root.database)
+    writings = await _written(context, ledger, place, stated)
     asked = [one for one in stated if one.session == session and one.asked_at == one.since]
-    left = {one.sentence for one in asked} - set(said)
-    others = [text for text in writings if text not in said.values() and any(text.at >= one.since for one in asked)]
-    settled = {*drop, *said, *(left if len(others) >= len(left) else ())}
+    settled = {*drop, *_settled(stated, asked, writings)}
     if writings or asked or drop:
         await ledger.settle(place, context.caller.author, sorted(settled), context.now)
     return [one for one in stated if one.sentence not in settled]
+
+
+async def _written(
+    context: RequestContext, ledger: Injections, place: Place, stated: Sequence[OpenStatement]
+) -> list[Writing]:
+    """Return what the caller has written in a project since the first of these, of equal texts the latest."""
+    since = min(one.since for one in stated)
+    found = await ledger.written(namespaces=[place.namespace], caller=context.caller.author, since=since)
+    return list({text.content: text for text in reversed(found) if text.at <= context.now}.values())
+
+
+def _settled(stated: Sequence[OpenStatement], asked: Sequence[OpenStatement], writings: Sequence[Writing]) -> set[str]:
+    """Return the sentences that were written down, in their words or, of those asked for, in as many other texts."""
+    said = _said(stated, writings)
+    left = {one.sentence for one in asked} - said.keys()
+    others = [text for text in writings if text not in said.values() and any(text.at >= one.since for one in asked)]
+    return said.keys() | left if len(others) >= len(left) else set(said)
 
 
 def _said(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> dict[str, Writing]:
