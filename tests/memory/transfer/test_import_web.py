@@ -96,7 +96,9 @@ def test_pages_that_may_not_or_cannot_be_read_are_named(site: Site, path: str, h
         web_pages([f"{site.address}{path}"], hosts)
 
 
-@pytest.mark.parametrize("host", "127.0.0.1 localhost 10.0.0.1 [::1] 169.254.169.254 0.0.0.0 2130706433".split())
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "169.254.169.254", "0.0.0.0", "2130706433"]
+)
 def test_private_and_local_addresses_are_refused(host: str) -> None:
     with pytest.raises(InvalidInput, match="private or local address"):
         web_pages([f"https://{host}/"], [])
