@@ -94,9 +94,15 @@ async def apply_retention(run: JobRun) -> None:
         for log in (usage, injections):
             delete = partial(log.delete, namespace=namespace.id, before=kept_from, batch=_ENTRIES)
             await run.batches("usage_dropped", delete)
+    audit = Audit(run.database)
     for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
         await injections.delete_sessions(namespace=place, before=kept_from)
-    await _drop_audit_tokens_and_sessions(run, kept_from)
+        delete = partial(audit.delete, namespace=place, before=kept_from, batch=_ENTRIES)
+        await run.batches("audit_dropped", delete)
+    if dropped := await Principals(run.database).delete_expired(before=run.now() - _EXPIRED_TOKENS):
+        run.count(tokens_dropped=dropped)
+    delete = partial(ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES)
+    await run.batches("sessions_dropped", delete)
 
 
 async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
@@ -109,17 +115,6 @@ async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: d
             usage_to_drop=await usage.count(namespace=namespace.id, before=kept_from)
             + await injections.count(namespace=namespace.id, before=kept_from),
         )
-
-
-async def _drop_audit_tokens_and_sessions(run: JobRun, kept_from: datetime) -> None:
-    audit = Audit(run.database)
-    for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.find(None))]:
-        delete = partial(audit.delete, namespace=namespace, before=kept_from, batch=_ENTRIES)
-        await run.batches("audit_dropped", delete)
-    if dropped := await Principals(run.database).delete_expired(before=run.now() - _EXPIRED_TOKENS):
-        run.count(tokens_dropped=dropped)
-    delete = partial(ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES)
-    await run.batches("sessions_dropped", delete)
 
 
 async def score_quality(run: JobRun) -> None:
