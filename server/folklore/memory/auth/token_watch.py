@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -19,19 +18,13 @@ log = get_logger(__name__)
 _PAUSE = 2.0
 
 
-@dataclass(eq=False, slots=True)
-class _Stream:
-    token: UUID
-    end: Callable[[], None]
-
-
 class TokenWatch:
     """The open streams of one process. While there are any, a task looks for those whose token is no longer valid."""
 
     def __init__(self, memory: Callable[[], Awaitable[MemoryContext]], now: Callable[[], datetime]) -> None:
         self._memory = memory
         self._now = now
-        self._streams: set[_Stream] = set()
+        self._streams: dict[object, tuple[UUID, Callable[[], None]]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -40,14 +33,14 @@ class TokenWatch:
         if token is None:
             yield
             return
-        stream = _Stream(token, end)
-        self._streams.add(stream)
+        stream = object()
+        self._streams[stream] = token, end
         if self._looking is None or self._looking.done():
             self._looking = in_background(self._look(), "folklore-token-watch")
         try:
             yield
         finally:
-            self._streams.discard(stream)
+            self._streams.pop(stream, None)
 
     async def close(self) -> None:
         """Stop looking."""
@@ -59,13 +52,14 @@ class TokenWatch:
         while self._streams:
             await asyncio.sleep(_PAUSE)
             try:
-                tokens = {stream.token for stream in self._streams}
+                tokens = {token for token, _ in self._streams.values()}
                 principals = Principals((await self._memory()).database)
                 valid = await principals.valid_tokens(ids=list(tokens), now=self._now())
             except Unavailable as error:
                 log.info("tokens_of_streams_not_checked", reason=error.message)
                 continue
             ended = tokens.difference(valid)  # others have begun meanwhile
-            for stream in [stream for stream in self._streams if stream.token in ended]:
-                self._streams.discard(stream)
-                stream.end()
+            for stream, (token, end) in list(self._streams.items()):
+                if token in ended:
+                    self._streams.pop(stream, None)
+                    end()

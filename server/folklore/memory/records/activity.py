@@ -52,16 +52,16 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     log = _Log(statements, list(names), request.actions or get_args(Action), author)
     question = (request.namespaces, author, request.actions)
     if request.after is not None:
-        read = await log.later(feed_of(request.after, question), request.limit, context.now)
+        read, feed, more = await log.later(feed_of(request.after, question), request.limit, context.now)
     else:
         end = None if request.before is None else place_of(request.before, question)
-        read = await log.earlier(end, request.limit, context.now)
-    further = read.events and request.after is None
+        read, feed, more = await log.earlier(end, request.limit, context.now)
+    further = read and request.after is None
     return Activity(
-        events=tuple(await _visible_events(context, names, read.events)),
-        after=None if read.feed is None else feed_cursor(read.feed, question),
-        before=place_cursor(read.events[-1].place, question) if further else None,
-        more=read.more,
+        events=tuple(await _visible_events(context, names, read)),
+        after=None if feed is None else feed_cursor(feed, question),
+        before=place_cursor(read[-1].place, question) if further else None,
+        more=more,
     )
 
 
@@ -125,9 +125,9 @@ async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) ->
     """
     names = _with_memories(await memory.root.find_namespaces(()))
     log = _Log(ActivityStatements(memory.root.database), list(names), get_args(Action), None)
-    read = await log.later(feed or Feed(now - _LATE, frozenset()), _WATCHED, now)
-    assert read.feed is not None
-    return frozenset(names[event.namespace] for event in read.events), read.feed
+    events, later, _ = await log.later(feed or Feed(now - _LATE, frozenset()), _WATCHED, now)
+    assert later is not None
+    return frozenset(names[event.namespace] for event in events), later
 
 
 async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use, ...]:
@@ -145,13 +145,8 @@ def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
     return names_by_id([namespace for namespace in namespaces if not namespace.empty])
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Events that were read, the feed of later ones, and True in `more` if others follow in the same direction."""
-
-    events: Sequence[ActivityEvent]
-    feed: Feed | None
-    more: bool
+# Events that were read, the feed of later ones, and True if others follow in the same direction.
+_Read = tuple[Sequence[ActivityEvent], Feed | None, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +169,9 @@ class _Log:
         rows = await self.statements.events(**self._question(limit + 1), **place, recalled_since=recalled)
         events, more = rows[:limit], len(rows) > limit
         if end is not None:
-            return _Read(events, None, more)
+            return events, None, more
         since = max(now - _LATE, events[-1].at + _LEAST) if more else now - _LATE
-        return _Read(events, Feed.of(since, [event.place for event in events]), more)
+        return events, Feed.of(since, [event.place for event in events]), more
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
         """Return the events that a feed has not given, oldest first."""
@@ -190,4 +185,4 @@ class _Log:
             since = max(since, places[-_REMEMBERED - 1].at + _LEAST)
         if rest:
             since = min(since, rest[0].at)
-        return _Read(events, Feed.of(since, places), bool(rest))
+        return events, Feed.of(since, places), bool(rest)

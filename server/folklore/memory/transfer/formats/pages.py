@@ -181,21 +181,21 @@ def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Ite
     title = title[:_HEADING_CHARACTERS]
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     counts: dict[str, int] = {}
-    for section in _sections(page.text):
-        where = " > ".join(section.headings)
+    for headings, line, text in _sections(page.text):
+        where = " > ".join(headings)
         counts[where] = counts.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
         heading = where or title
-        begins = page.lines_before + section.line
-        if index and _only_links(section.text, folder):
+        begins = page.lines_before + line
+        if index and _only_links(text, folder):
             yield None, begins, skipped_line("index of other files")
             continue
         id_ = id_of("page", origin, page.name, where, str(counts[where]))
-        last = section.headings[-1] if section.headings else ""
+        last = headings[-1] if headings else ""
         raw = line_of(
             shared
             | {
                 "id": id_,
-                "content": f"{heading}\n\n{section.text}" if heading else section.text,
+                "content": f"{heading}\n\n{text}" if heading else text,
                 "source": (f"{page.name}#{last}" if last else page.name)[:1000],
             }
         )
@@ -280,13 +280,8 @@ def _time(front: dict[str, Any]) -> str | None:
     return time.isoformat() if isinstance(time, date | datetime) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of a page: its headings, the line of the page on which its text begins, from 1, and its text."""
-
-    headings: tuple[str, ...]
-    line: int
-    text: str
+# A part of a page: its headings, the line of the page on which its text begins, from 1, and its text.
+_Section = tuple[list[str], int, str]
 
 
 def _sections(text: str) -> Iterator[_Section]:
@@ -328,5 +323,5 @@ def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[_Section
         if text := part.strip():
             blank = len(part) - len(part.lstrip())
             line = first + body.count("\n", 0, start + blank) + 1
-            yield _Section(tuple(headings[level] for level in sorted(headings)), line, text)
+            yield [headings[level] for level in sorted(headings)], line, text
         start = end
