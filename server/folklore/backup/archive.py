@@ -193,10 +193,8 @@ def archives(folder: Path) -> list[Archive]:
     """Return the backups of a folder, newest first; files that are no complete backup are left out."""
     backups = []
     for path in folder.glob(f"*{SUFFIX}"):
-        try:
+        with suppress(InvalidInput):
             backups.append(Archive.read(path))
-        except InvalidInput:
-            continue
     return sorted(backups, key=lambda archive: archive.manifest.created_at, reverse=True)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import monotonic
@@ -242,16 +243,13 @@ def _pause(state: RetryCallState) -> float:
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds in a Retry-After header of either form; None without a valid one."""
     value = response.headers.get("Retry-After", "").strip()
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
+    with suppress(TypeError, ValueError):
         at = parsedate_to_datetime(value)
         date = parsedate_to_datetime(response.headers.get("Date", ""))
         return max(0.0, (at - date).total_seconds())
-    except (TypeError, ValueError):
-        return None
+    return None
 
 
 def without_user(url: str) -> str:

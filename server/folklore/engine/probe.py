@@ -103,9 +103,7 @@ def is_server(pid: int, paths: EnginePaths) -> bool:
 
 def may_be_server(pid: int, paths: EnginePaths) -> bool:
     """Return false if the process certainly is no server of this data directory."""
-    if _HAS_PROC:
-        return _is_server_by_proc(pid, paths)
-    return "postgres" in _title(pid)
+    return _is_server_by_proc(pid, paths) if _HAS_PROC else "postgres" in _title(pid)
 
 
 def server_processes(paths: EnginePaths) -> list[int]:

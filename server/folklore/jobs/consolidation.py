@@ -130,11 +130,11 @@ async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> d
     while (block := await asyncio.to_thread(next, blocks, None)) is not None:
         neighbours += block
         await pause()
-    clusters = {}
-    for rows in stars(neighbours, _RULES):
-        cluster = Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
-        clusters[cluster.key] = cluster
-    return clusters
+    clusters = (
+        Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
+        for rows in stars(neighbours, _RULES)
+    )
+    return {cluster.key: cluster for cluster in clusters}
 
 
 async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple[int, int]:

@@ -99,16 +99,9 @@ def default_namespace(caller: Caller) -> str | None:
 
 def granted_names(access: Access, role: Role) -> list[str]:
     """Return the namespaces and patterns in which a token has at least this role; patterns end with `*`."""
-    patterns = [pattern for pattern in access.patterns if not stronger(role, pattern.role)]
-    matched = tuple(pattern.prefix for pattern in patterns)
-    return [
-        *(f"{prefix}*" for prefix in matched),
-        *(
-            grant.name
-            for grant in access.grants
-            if not stronger(role, grant.role) and not names.key(grant.name).startswith(matched)
-        ),
-    ]
+    matched = tuple(pattern.prefix for pattern in access.patterns if not stronger(role, pattern.role))
+    granted = [grant.name for grant in access.grants if not stronger(role, grant.role)]
+    return [f"{prefix}*" for prefix in matched] + [name for name in granted if not names.key(name).startswith(matched)]
 
 
 def _granted(access: Access, namespace: str) -> Role | None:

@@ -40,8 +40,7 @@ class LineReader:
         *lines, last = chunk.split(b"\n")
         for line in lines:
             self._add(line)
-            if (whole := self._ended()) is not None:
-                yield whole
+            yield from self.end()
         self._add(last)
 
     def end(self) -> Iterator[bytes | LongLine]:

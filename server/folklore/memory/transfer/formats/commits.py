@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 
@@ -30,13 +31,9 @@ def commit_lines(root: Path) -> list[bytes]:
     except GitFailed as error:
         hint = "A repository without commits has nothing to import." if str(error) == "CalledProcessError" else None
         raise InvalidInput("FILE", f"{root}: the history cannot be read ({error}).", hint=hint) from None
-    lines = list[bytes]()
-    for commit in commits:
-        if len(lines) == MOST_COMMITS:
-            break
-        if not commit.author.endswith("[bot]") and (reasons := _reasons(commit.body)):
-            lines.append(_line(commit, reasons))
-    return lines
+    by_people = (commit for commit in commits if not commit.author.endswith("[bot]"))
+    lines = (_line(commit, reasons) for commit in by_people if (reasons := _reasons(commit.body)))
+    return list(islice(lines, MOST_COMMITS))
 
 
 def _reasons(body: str) -> str:
