@@ -197,9 +197,9 @@ class MemoryContext:
             self.known_namespaces[key] = namespaces
         return namespaces
 
-    async def find_namespace(self, name: str, field: str = "namespace") -> NamespaceInfo:
+    async def find_namespace(self, name: str) -> NamespaceInfo:
         """Return the namespace of one name, in which * has no meaning. Raises InvalidInput, NotFound."""
-        [namespace] = await self.find_namespaces([names.normalise(name, field=field)])
+        [namespace] = await self.find_namespaces([names.normalise(name)])
         return namespace
 
     async def _require_all(self, requested: Sequence[str], matches: Listed) -> None:

@@ -61,7 +61,7 @@ def key(name: str) -> str:
     return name.translate(_LOWER_ASCII)
 
 
-def prefix_of(pattern: str, *, field: str = "grant") -> str | None:
+def prefix_of(pattern: str) -> str | None:
     """Return the prefix of the names that a pattern matches: `repo:acme/` for `repo:acme/*`; None for a plain name.
 
     It is in the case in which keys are compared. Raises InvalidInput for a `*` in another place.
@@ -71,10 +71,9 @@ def prefix_of(pattern: str, *, field: str = "grant") -> str | None:
         return None
     levels, separator = text[:-2], text[-2:-1]
     if not text.endswith("*") or separator not in (":", "/") or "*" in levels:
-        raise InvalidInput(
-            field, "a pattern ends with /* or :* and has no other *.", hint="For example: repo:acme/* or repo:*"
-        )
-    return key(normalise(levels, field=field)) + separator
+        problem = "a pattern ends with /* or :* and has no other *."
+        raise InvalidInput("grant", problem, hint="For example: repo:acme/* or repo:*")
+    return key(normalise(levels, field="grant")) + separator
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:

@@ -230,15 +230,14 @@ def period(text: str, field: str) -> timedelta:
     return length
 
 
-def parse_grant(text: str, field: str = "grant") -> tuple[str, Role]:
+def parse_grant(text: str) -> tuple[str, Role]:
     """Parse namespace:role or pattern:role; a pattern is returned as its prefix and `*`. Raises InvalidInput."""
     name, _, role = text.rpartition(":")
     if not name or role not in _ROLES:
-        raise InvalidInput(
-            field, f"{text!r} is not namespace:role.", hint=f"Roles are {', '.join(_ROLES)}: payments:writer."
-        )
-    prefix = names.prefix_of(name, field=field)
-    return f"{prefix}*" if prefix is not None else names.normalise(name, field=field), _ROLES[role]
+        hint = f"Roles are {', '.join(_ROLES)}: payments:writer."
+        raise InvalidInput("grant", f"{text!r} is not namespace:role.", hint=hint)
+    prefix = names.prefix_of(name)
+    return f"{prefix}*" if prefix is not None else names.normalise(name, field="grant"), _ROLES[role]
 
 
 def principal_of(name: str | None) -> str | None:
