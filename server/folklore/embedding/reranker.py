@@ -38,10 +38,8 @@ class HttpReranker:
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of the texts, from one request."""
         question, cut = question[:_CHARACTERS_OF_QUESTION], [text[:_CHARACTERS_OF_TEXT] for text in texts]
-        body: dict[str, Any]
-        if self._model is None:
-            body = {"query": question, "texts": cut, "truncate": True}
-        else:
+        body: dict[str, Any] = {"query": question, "texts": cut, "truncate": True}
+        if self._model is not None:
             body = {"model": self._model, "query": question, "documents": cut, "top_n": len(cut)}
         try:
             answer = await self._service.post("rerank", body, timeout=self._timeout, interactive=True)

@@ -54,9 +54,7 @@ class Binaries:
         descriptors: tuple[int, ...] = (),
     ) -> Outcome:
         """Run a program in a session of its own until it ends. It inherits the given descriptors and no others."""
-        identity: dict[str, Any] = {}
-        if account:
-            identity = {"user": account.uid, "group": account.gid, "extra_groups": []}
+        identity: dict[str, Any] = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
         try:
             done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
                 [self.program(name), *arguments],

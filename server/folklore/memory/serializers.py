@@ -115,15 +115,8 @@ def stale(files: Sequence[Stale]) -> JsonDict | None:
     """Serialize the first of the files that changed after a memory about them; `more` counts the others."""
     if not files:
         return None
-    first = files[0]
-    return _set(
-        path=first.path,
-        since=iso_time(first.since),
-        commit=first.commit[:_COMMIT],
-        vanished=first.vanished,
-        moved_to=first.moved_to,
-        more=len(files) - 1 or None,
-    )
+    value = _fields(files[0], "path since commit vanished moved_to")
+    return _set(**value | {"commit": files[0].commit[:_COMMIT]}, more=len(files) - 1 or None)
 
 
 def _concise(memory: Memory) -> JsonDict:
@@ -232,13 +225,10 @@ def status(state: Status) -> JsonDict:
     model = state.model
     namespaces = [_fields(item, "name memories role") | _set(shared=_shared(item)) for item in state.namespaces]
     value = _fields(state, "version engine") | _set(model=model and _fields(model, "provider name dimensions"))
-    return (
-        value
-        | {"namespaces": namespaces}
-        | _set(
-            embedding_debt=None if model is None else state.pending_embeddings,
-            degraded=[_fields(item, "branch reason") for item in state.degraded],
-        )
+    value["namespaces"] = namespaces
+    return value | _set(
+        embedding_debt=None if model is None else state.pending_embeddings,
+        degraded=[_fields(item, "branch reason") for item in state.degraded],
     )
 
 
