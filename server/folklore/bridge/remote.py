@@ -104,7 +104,9 @@ class Remote:
                         await asyncio.to_thread(self._local.replace_stuck)
                     began = time.monotonic()
                 pause = next(pauses, _PAUSES[-1])
-                if self._may_repeat(lost, repeatable) and time.monotonic() + pause < began + patience.retries:
+                # If it was away already, the caller has waited before.
+                may_repeat = self._away_since is None and (repeatable or not lost.sent)
+                if may_repeat and time.monotonic() + pause < began + patience.retries:
                     await asyncio.sleep(pause)
                     continue
                 self._away_since = time.monotonic()
@@ -118,10 +120,6 @@ class Remote:
                 continue
             self._away_since = None
             return answer
-
-    def _may_repeat(self, loss: NoAnswer, repeatable: bool) -> bool:
-        # If it was away already, the caller has waited before.
-        return self._away_since is None and (repeatable or not loss.sent)
 
     async def _ready(self, began: float, patience: Patience) -> Access:
         """Return token and headers. Raises Unavailable if reading them takes too long, and the errors of reading."""

@@ -78,7 +78,6 @@ class AuthenticationMiddleware:
         self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         is_checked = scope["type"] == "http" and not self._is_console(scope)  # the console has sessions
         token = _bearer(scope) if is_checked else None
         if not is_checked or _is_open(scope["method"], scope["path"], token):

@@ -28,9 +28,9 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
     return JSONResponse({"error": error}, status, headers)
 
 
-def too_often(message: str, wait: float) -> Response:
+def too_often(message: str, wait: float, advice: str = "") -> Response:
     """Return the answer to a client that sends too much; it may go on after `wait` seconds."""
-    return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+    return refusal(429, "rate_limited", message, f"Wait as long as retry_after says{advice}.", retry_after=wait)
 
 
 def failure(error: errors.FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.http.error_responses import refusal
+from folklore.http.error_responses import refusal, too_often
 from folklore.text.clean import replace_lone_surrogates
 
 # Monitoring must get an answer when nothing else does.
@@ -81,18 +81,12 @@ class RateLimit:
         self._rate = Rate(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
         principal = scope.get("state", {}).get("principal") if scope["type"] == "http" else None
         wait = 0.0 if principal is None or self._rate is None else self._rate.take(principal)
         if wait == 0:
             return await self.app(scope, receive, send)
-        answer = refusal(
-            429,
-            "rate_limited",
-            f"{principal} calls more often than {self._per_minute} times a minute.",
-            "Wait as long as retry_after says; store memories in batches, up to 500 in a call.",
-            retry_after=wait,
-        )
+        message = f"{principal} calls more often than {self._per_minute} times a minute."
+        answer = too_often(message, wait, "; store memories in batches, up to 500 in a call")
         return await answer(scope, receive, send)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +14,7 @@ from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.auth.token_watch import TokenWatch
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.memory.service import Service
 from folklore.model import Caller
@@ -23,14 +22,13 @@ from folklore.model import Caller
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The service, the authenticator, the denial log, the watch over streams and the memory of such a server."""
+    """The service, the authenticator, the denial log, and the watch over streams of such a server."""
 
     app: App
     service: Service
     authenticator: TokenAuthenticator
     denials: DenialLog
     watch: TokenWatch
-    memory: Callable[[], Awaitable[MemoryContext]]
 
     @classmethod
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
@@ -68,7 +66,7 @@ class Team:
         authenticator = TokenAuthenticator(
             app.memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
-        return cls(app, service, authenticator, denials, TokenWatch(app.memory, app.now), app.memory)
+        return cls(app, service, authenticator, denials, TokenWatch(app.memory, app.now))
 
     def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
         """Log a request that was not authenticated."""

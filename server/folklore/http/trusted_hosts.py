@@ -49,7 +49,6 @@ class TrustedHosts:
         self._rule = TransportSecurityMiddleware(security)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         names = [name for name, _ in scope["headers"]]

@@ -69,12 +69,10 @@ class _Handlers:
         return [tool for tool in self._tools.values() if not (read_only and tool.writes)]
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
         tool = self._tools.get(name) or self._hidden.get(name)
         return None if tool is None else tool.listed.input_schema
 
     async def list_tools(self, _ctx: Context, _params: Page) -> types.ListToolsResult:
-        """List the tools that the caller may use."""
         return types.ListToolsResult(tools=[tool.listed for tool in self._offered()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -110,23 +108,18 @@ class _Handlers:
         return tool
 
     async def list_resources(self, _ctx: Context, _params: Page) -> types.ListResourcesResult:
-        """List the resources."""
         return types.ListResourcesResult(resources=list(resources.RESOURCES))
 
     async def list_templates(self, _ctx: Context, _params: Page) -> types.ListResourceTemplatesResult:
-        """List the templates of resources."""
         return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
     async def read_resource(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Read a resource."""
         return await resources.read(self._service, str(params.uri))
 
     async def list_prompts(self, _ctx: Context, _params: Page) -> types.ListPromptsResult:
-        """List the prompts."""
         return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
 
     async def get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Return a prompt with its arguments."""
         return prompts.render(self._service, params.name, params.arguments or {})
 
 
@@ -138,7 +131,6 @@ class _ResultKeeper:
         self.result: object = None
 
     async def call(self, request: Returns[Result]) -> Result:
-        """Run an operation. Raises FolkloreError."""
         result = await self._inner.call(request)
         self.result = result
         return result

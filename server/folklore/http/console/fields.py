@@ -26,6 +26,7 @@ _HELP: Mapping[FieldType, str] = {
     "json": "A JSON object.",
 }
 _LONG = 1_000
+_STATED = [name for name in CHANGEABLE if FIELDS[name].stated]
 _DIGEST = re.compile(r'"(\w+)": "([0-9a-f]{16})"')
 
 
@@ -44,10 +45,8 @@ class FormField:
 def form_fields(values: Mapping[str, str]) -> list[FormField]:
     """Return the inputs of all fields that people state, with these texts."""
     fields = []
-    for name in CHANGEABLE:
+    for name in _STATED:
         field = FIELDS[name]
-        if not field.stated:
-            continue
         input_: Input = "textarea" if name == "content" or field.limit > _LONG else _INPUTS[field.type]
         help_ = " ".join(filter(None, (field.about and f"{field.about.rstrip('.')}.", _HELP.get(field.type, ""))))
         label = name.replace("_", " ").capitalize()
@@ -57,12 +56,12 @@ def form_fields(values: Mapping[str, str]) -> list[FormField]:
 
 def as_texts(memory: Memory) -> dict[str, str]:
     """Return the fields of a memory as texts of inputs."""
-    return {name: _as_text(getattr(memory, name), FIELDS[name].type) for name in CHANGEABLE if FIELDS[name].stated}
+    return {name: _as_text(getattr(memory, name), FIELDS[name].type) for name in _STATED}
 
 
 def given_texts(form: Mapping[str, str]) -> dict[str, str]:
     """Return the texts of a form's fields, as they were typed."""
-    return {name: form.get(name, "") for name in CHANGEABLE if FIELDS[name].stated}
+    return {name: form.get(name, "") for name in _STATED}
 
 
 def digests(texts: Mapping[str, str]) -> str:

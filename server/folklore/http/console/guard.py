@@ -71,7 +71,6 @@ class ConsoleGuard:
         self._sign_ins = Rate(_SIGN_INS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request."""
         if scope["type"] != "http" or not self._is_console(scope):
             return await self._app(scope, receive, send)
         if scope["path"].startswith(_STATIC):
@@ -126,8 +125,7 @@ class ConsoleGuard:
     def _too_often(self, request: Request) -> Response | None:
         if request.method != "POST" and "code" not in request.query_params:
             return None
-        host = request.client.host if request.client else ""
-        wait = self._sign_ins.take(host)
+        wait = self._sign_ins.take(address_of(request.scope))
         message = f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
         return too_often(message, wait) if wait else None
 

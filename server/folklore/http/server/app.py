@@ -60,7 +60,7 @@ def build_app(
     oauth = settings.oauth
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
-    sessions = ConsoleSessions(team.memory, team.authenticator, lambda: app.caller, app.now)
+    sessions = ConsoleSessions(app.memory, team.authenticator, lambda: app.caller, app.now)
     health, metrics, exports = Health(app), Metrics(app), Exports(team.service, team.watch)
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)

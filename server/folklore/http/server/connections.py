@@ -145,7 +145,6 @@ class RequestTracking:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         connection = _connection.get()
         if scope["type"] != "http" or connection is None:
             return await self.app(scope, receive, send)

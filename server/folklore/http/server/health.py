@@ -137,10 +137,9 @@ class Health:
                 await embedder.probe()
         except FolkloreError as error:
             return error.code
-        else:
-            return None
         finally:
             self._probed_at = monotonic()
+        return None
 
     async def close(self) -> None:
         """Cancel the checks that still run."""

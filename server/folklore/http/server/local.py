@@ -192,7 +192,6 @@ class _LocalCaller:
         self._app, self._local = app, local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         caller = self._local.caller
         with calling(replace(caller, author=requested(AUTHOR) or caller.author)):
             await self._app(scope, receive, send)

@@ -40,7 +40,6 @@ class RequestLog:
         self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -51,8 +51,13 @@ def run(settings: Settings, host: str, port: int, *, insecure: bool = False, pub
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
     http = settings.http
-    if not insecure:
-        _check_exposure(settings, host)
+    if not insecure and not is_loopback(host) and not _needs_token(settings):
+        raise ConfigInvalid(
+            "http.host",
+            f"{host} can be reached from other machines, and no token is needed.",
+            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
+            " or pass --insecure.",
+        )
     tls = tls_context(http.tls_cert, http.tls_key) is not None
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
     sockets = bind(host, port)
@@ -70,17 +75,6 @@ def run(settings: Settings, host: str, port: int, *, insecure: bool = False, pub
             uvicorn.Server(config).run(sockets)
         else:
             Multiprocess(config, sockets).run()
-
-
-def _check_exposure(settings: Settings, host: str) -> None:
-    """Raise ConfigInvalid if other machines reach the address and no token is needed."""
-    if not is_loopback(host) and not _needs_token(settings):
-        raise ConfigInvalid(
-            "http.host",
-            f"{host} can be reached from other machines, and no token is needed.",
-            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
-            " or pass --insecure.",
-        )
 
 
 def bind(host: str, port: int) -> list[socket.socket]:

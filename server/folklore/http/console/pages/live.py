@@ -137,7 +137,7 @@ class LiveFeed:
         feed: Feed | None = None
         while True:
             with suppress(Unavailable):
-                names, feed = await new_events(await self._team.memory(), feed, self._team.app.now())
+                names, feed = await new_events(await self._team.app.memory(), feed, self._team.app.now())
                 for listener in self._listeners:
                     if any(role_in(listener.caller, name) is not None for name in names):
                         listener.woken.set()

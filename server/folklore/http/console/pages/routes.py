@@ -114,9 +114,6 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
     """Return the routes of the console."""
     signing_in, live = SigningIn(team, sessions), LiveFeed(team, sessions)
 
-    async def sign_out(visit: Visit) -> Response:
-        return await signing_in.sign_out(visit.request)
-
     async def export(visit: Visit) -> Response:
         name = names.normalise(visit.query.get("project", ""), field="project")
         answer = await exports.answer(ExportRequest(namespaces=(name,)))
@@ -130,7 +127,7 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
         _route("/open", signing_in.open, signing_in.confirm_open),
         _route(LIVE_PATH, page(live.show)),
         _route("/project/export", page(export)),
-        _route("/sign-out", None, page(sign_out)),
+        _route("/sign-out", None, page(signing_in.sign_out)),
         *(_route(path, get and page(get), post and page(post)) for path, get, post in PAGES),
     ]
 

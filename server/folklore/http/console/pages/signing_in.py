@@ -6,7 +6,7 @@ from starlette.responses import Response
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.auth import address_of
 from folklore.http.console.guard import Visitor, next_address, set_cookie
-from folklore.http.console.visit import open_page, read_form, redirection
+from folklore.http.console.visit import Visit, open_page, read_form, redirection
 from folklore.http.error_responses import failure
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions
@@ -57,12 +57,12 @@ class SigningIn:
         """Exchange a one-time link after a confirmation."""
         return await self._exchange(request, (await read_form(request)).get("code", ""))
 
-    async def sign_out(self, request: Request) -> Response:
+    async def sign_out(self, visit: Visit) -> Response:
         """End the session."""
-        visitor: Visitor = request.scope["state"]["visitor"]
+        visitor: Visitor = visit.request.scope["state"]["visitor"]
         await self._sessions.end(visitor.secret)
         response = redirection("./sign-in")
-        set_cookie(request, response, "", 0)
+        set_cookie(visit.request, response, "", 0)
         return response
 
     async def _exchange(self, request: Request, code: str) -> Response:

@@ -39,9 +39,7 @@ function take(message) {
 }
 
 function end() {
-  stream?.close();
-  stream = undefined;
-  connected = false;
+  disconnect();
   button.hidden = true;
   state.textContent = "";
   section.querySelector("#live-ended").hidden = false;
