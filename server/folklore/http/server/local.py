@@ -109,7 +109,6 @@ class _Console:
         return JSONResponse({"url": self._serving[0]})
 
     async def close(self) -> None:
-        """End it."""
         if self._serving is not None:
             self._serving[1].should_exit = True
             await self._serving[2]

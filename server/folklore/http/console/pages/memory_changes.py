@@ -100,17 +100,17 @@ async def forget(visit: Visit) -> Response:
     return visit.redirect(f"memories/{memory.id}", notice="forgotten")
 
 
-async def ask_erase(visit: Visit) -> Response:
+async def ask_erase(visit: Visit, error: InvalidInput | None = None) -> Response:
     """Show what erasing a memory would do."""
-    return await _erase_form(visit, await _erasable(visit))
+    details = await _erasable(visit)
+    return await visit.render("memory_erase.html", details=details, memory=details.memory, error=error)
 
 
 async def erase(visit: Visit) -> Response:
     """Erase a memory permanently, after the word was typed."""
-    details = await _erasable(visit)
-    memory = details.memory
+    memory = (await _erasable(visit)).memory
     if (error := visit.wrong_word("erase")) is not None:
-        return await _erase_form(visit, details, error)
+        return await ask_erase(visit, error)
     await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
     return visit.redirect("search", notice="erased", project=memory.namespace)
 
@@ -232,7 +232,3 @@ async def _edit_form(
     return await visit.render(
         "memory_edit.html", memory=memory, fields=inputs, error=error, differing=differing, shown=fields.digests(now)
     )
-
-
-async def _erase_form(visit: Visit, details: MemoryDetails, error: FolkloreError | None = None) -> Response:
-    return await visit.render("memory_erase.html", details=details, memory=details.memory, error=error)

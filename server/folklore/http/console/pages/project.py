@@ -86,28 +86,24 @@ async def delete(visit: Visit) -> Response:
     return visit.redirect("projects", notice="deleted")
 
 
-async def ask_erase(visit: Visit) -> Response:
+async def ask_erase(visit: Visit, error: InvalidInput | None = None) -> Response:
     """Show what erasing a project would do."""
-    return await _erase_form(visit)
+    require_owner(visit.caller)
+    preview = await visit.call(requests.EraseNamespaceRequest(name=_name(visit), dry_run=True))
+    return await visit.render("project_erase.html", preview=preview, error=error)
 
 
 async def erase(visit: Visit) -> Response:
     """Erase exactly what was shown, after the word was typed."""
     require_owner(visit.caller)
     if (error := visit.wrong_word("erase")) is not None:
-        return await _erase_form(visit, error)
+        return await ask_erase(visit, error)
     try:
         only = tuple(UUID(id_) for id_ in visit.form.getlist("id"))
     except ValueError:
         raise InvalidInput("id", "does not name a project.", hint="Reload the page.") from None
     await visit.call(requests.EraseNamespaceRequest(name=_name(visit), only=only))
     return visit.redirect("projects", notice="erased")
-
-
-async def _erase_form(visit: Visit, error: InvalidInput | None = None) -> Response:
-    require_owner(visit.caller)
-    preview = await visit.call(requests.EraseNamespaceRequest(name=_name(visit), dry_run=True))
-    return await visit.render("project_erase.html", preview=preview, error=error)
 
 
 async def _project(visit: Visit) -> Namespace:
