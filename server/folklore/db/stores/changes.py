@@ -119,20 +119,16 @@ class NamespaceTransaction(Transaction):
         if not batch:
             return []
         first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
-        places = sorted(first.values())
-        distinct = [batch[place] for place in places]
+        distinct = [batch[place] for place in sorted(first.values())]
         await lock_sessions(self._session, self.namespace, (item.draft for item in distinct))
         rows = await self.rows("changes/insert", drafts=self._drafts(distinct))
         if derived := [row["id"] for row in rows if row["is_derived"]]:
             await self.rows("reflections/adopt", ids=derived)
-        ids, new = {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
-        fresh = [place for place in places if batch[place].digest in new]
-        new_vectors = None if vectors is None else vectors.select(fresh)
-        await index(self._session, self.namespace, [ids[batch[place].digest] for place in fresh], new_vectors, self.now)
-        return [
-            Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
-            for place, item in enumerate(batch)
-        ]
+        inserted = _inserted(batch, first, rows)
+        new = [place for place, item in enumerate(inserted) if item.new]
+        new_vectors = None if vectors is None else vectors.select(new)
+        await index(self._session, self.namespace, [inserted[place].id for place in new], new_vectors, self.now)
+        return inserted
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
         rows = [
@@ -273,6 +269,13 @@ class NamespaceTransaction(Transaction):
                 detail=detail,
             )  # fmt: skip
             await self.rows("audit/insert", **entry)
+
+
+def _inserted(batch: Sequence[PreparedMemory], first: Mapping[bytes, int], rows: Sequence[Row]) -> list[Inserted]:
+    """Return what became of a batch, by the rows of its texts; `first` has the place of each text."""
+    by_text = {row["digest"]: row for row in rows}
+    texts = [(place, item.digest) for place, item in enumerate(batch)]
+    return [Inserted(by_text[text]["id"], by_text[text]["is_new"] and place == first[text]) for place, text in texts]
 
 
 class Changes(Store):

@@ -53,12 +53,6 @@ class _RefusedItems(Exception):
         super().__init__()
         self.errors = errors
 
-    @classmethod
-    def require_none(cls, errors: Mapping[int, FolkloreError]) -> None:
-        """Raise it for any errors."""
-        if errors:
-            raise cls(errors)
-
 
 @dataclass(slots=True)
 class _Batch:
@@ -87,12 +81,21 @@ class _Batch:
 
     def refuse(self, errors: Mapping[int, FolkloreError]) -> None:
         """Take memories out of the batch. Raises the first error if none is left."""
-        remaining = [(row, place) for row, place in enumerate(self.memories) if place not in errors]
         self.errors |= errors
-        self.vectors = self.vectors and self.vectors.select(row for row, _ in remaining)
-        self.memories = {place: self.memories[place] for _, place in remaining}
+        self.memories, self.vectors = self.without(errors)
         if not self.memories:
             raise self.errors[min(self.errors)]
+
+    @property
+    def changes_others(self) -> bool:
+        """True if a memory supersedes or relates to a stored one."""
+        return any(item.draft.supersedes is not None or item.draft.related for item in self.memories.values())
+
+    def without(self, places: Collection[int]) -> tuple[dict[int, PreparedMemory], Vectors | None]:
+        """Return the memories at other places, and their vectors."""
+        rows = {place: row for row, place in enumerate(self.memories) if place not in places}
+        vectors = self.vectors and self.vectors.select(rows.values())
+        return {place: self.memories[place] for place in rows}, vectors
 
     def field(self, place: int, name: str) -> str:
         """Return the name of a field in errors."""
@@ -178,22 +181,15 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
     """
     changes, retried = context.memory.changes, False
     while True:
-        items = batch.memories
-        drafts = [item.draft for item in items.values()]
-        target = namespace_for(name, items.values())
-        changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
+        target, exclusive = namespace_for(name, batch.memories.values()), batch.changes_others
         try:
-            async with changes.storing(
-                target, caller=context.caller, now=context.now, exclusive=changes_others
-            ) as change:
-                answers = await change.key_answers([draft.idempotency_key for draft in drafts])
-                outcome = _answered(batch, dict(zip(items, answers, strict=True)))
-                rows = {place: row for row, place in enumerate(items) if place not in outcome}
-                vectors = batch.vectors and batch.vectors.select(rows.values())
-                inserted = dict(zip(rows, await change.insert([items[place] for place in rows], vectors), strict=True))
+            async with changes.storing(target, caller=context.caller, now=context.now, exclusive=exclusive) as change:
+                keys = [item.draft.idempotency_key for item in batch.memories.values()]
+                outcome = _answered(batch, await change.key_answers(keys))
+                items, vectors = batch.without(outcome)
+                inserted = dict(zip(items, await change.insert(list(items.values()), vectors), strict=True))
                 await change.remember_keys(_keys(batch, inserted))
-                errors = await supersede(change, _replacements(batch, inserted))
-                _RefusedItems.require_none(errors | await _relate(change, batch, inserted))
+                await _relate(change, batch, inserted, await supersede(change, _replacements(batch, inserted)))
                 outcome |= inserted
                 ids = {item.id for item in outcome.values()}
                 await change.audit("store", [item.id for item in inserted.values() if item.new], len(ids))
@@ -205,7 +201,7 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
             retried = True
         else:
             changes.statistics.stored(sum(item.new for item in outcome.values()))
-            return change.namespace, change.name, {place: outcome[place] for place in items}
+            return change.namespace, change.name, {place: outcome[place] for place in batch.memories}
 
 
 def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemory]) -> NewNamespace:
@@ -224,15 +220,15 @@ def _keys(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[str, KeyAnswe
     }
 
 
-def _answered(batch: _Batch, answers: Mapping[int, KeyAnswer | None]) -> dict[int, Inserted]:
+def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:
     """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
-    repeats = {place: answer for place, answer in answers.items() if answer is not None}
-    errors = {
+    repeats = {place: answer for place, answer in zip(batch.memories, answers, strict=True) if answer is not None}
+    if errors := {
         place: batch.used_key(place, f"was used before for another request, which the memory {answer.id} answered.")
         for place, answer in repeats.items()
         if answer.request != batch.memories[place].request
-    }
-    _RefusedItems.require_none(errors)
+    }:
+        raise _RefusedItems(errors)
     return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
 
 
@@ -246,10 +242,9 @@ def _replacements(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[int, 
 
 
 async def _relate(
-    change: NamespaceTransaction, batch: _Batch, items: Mapping[int, Inserted]
-) -> dict[int, FolkloreError]:
-    """Write the relations of new memories. Returns the errors of memories with a relation that is not possible."""
-    errors: dict[int, FolkloreError] = {}
+    change: NamespaceTransaction, batch: _Batch, items: Mapping[int, Inserted], errors: dict[int, FolkloreError]
+) -> None:
+    """Write the relations of new memories. Refuses those with an error, or with a relation that is not possible."""
     related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
     for place, item in items.items():
         for link in batch.memories[place].draft.related:
@@ -257,16 +252,17 @@ async def _relate(
                 hint = "Leave it out."
                 errors[place] = InvalidInput(batch.field(place, "related"), "names the memory itself.", hint=hint)
             related[item.id, link.type, link.id] = place, Relation(item.id, link.type, link.id, link.strength)
-    if errors or not related:
-        return errors
-    relations = await change.relate([relation for _, relation in related.values()])
+    if errors:
+        raise _RefusedItems(errors)
+    relations = await change.relate([relation for _, relation in related.values()]) if related else {}
     for key in related.keys() - relations.keys():
         place, relation = related[key]
         errors[place] = NotFound(
             f"{batch.field(place, 'related')}: there is no memory {relation.to_id} in this namespace.",
             hint="Relations stay within one namespace.",
         )
-    return errors
+    if errors:
+        raise _RefusedItems(errors)
 
 
 async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -> Vectors | None:
