@@ -284,15 +284,10 @@ async def test_a_cursor_belongs_to_its_question(person: Person) -> None:
     read = await person.call(ActivityRequest())
 
     for asked in (
-        {"after": read.after, "author": "bea"},
-        {"before": read.before, "actions": ("store",)},
-        {"after": "x"},
-        {"before": "eyJ9"},
-        {"after": read.before},
-        {"before": read.after},
-        {"after": read.after, "before": read.before},
-        {"limit": 201},
-    ):
+        {"after": read.after, "author": "bea"}, {"before": read.before, "actions": ("store",)}, {"after": "x"},
+        {"before": "eyJ9"}, {"after": read.before}, {"before": read.after},
+        {"after": read.after, "before": read.before}, {"limit": 201},
+    ):  # fmt: skip
         with pytest.raises(InvalidInput):
             await person.call(ActivityRequest(**asked))
 

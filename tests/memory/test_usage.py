@@ -33,16 +33,9 @@ async def added(queue: UsageQueue, person: Person, query: str) -> Answer:
 
 def used(memory: object, **more: object) -> UsageEntry:
     values: dict[str, object] = {
-        "namespace": "notes",
-        "memory": memory,
-        "answer": new_id(),
-        "at": NOON,
-        "rank": 1,
-        "score": 0.5,
-        "query": query_digest("?"),
-        "session": None,
-        "caller": "tester",
-    }
+        "namespace": "notes", "memory": memory, "answer": new_id(), "at": NOON, "rank": 1, "score": 0.5,
+        "query": query_digest("?"), "session": None, "caller": "tester",
+    }  # fmt: skip
     return UsageEntry(**(values | more))  # type: ignore[arg-type]
 
 

@@ -35,14 +35,11 @@ def test_an_identifier_is_found_in_every_surrounding(word: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("getUser(id) and foo() fail", ["getUser", "foo"]),
-        ("set FOO_BAR=1 and --level=3", ["FOO_BAR", "--level"]),
-        ("store.py:42 breaks", ["store.py"]),
-        ("the `connection pool` is `full`", ["connection pool", "full"]),
-        ("[docs](https://a.example/b) here", ["https://a.example/b"]),
-        ("E0308 and again E0308", ["E0308"]),
+        ("getUser(id) and foo() fail", ["getUser", "foo"]), ("set FOO_BAR=1 and --level=3", ["FOO_BAR", "--level"]),
+        ("store.py:42 breaks", ["store.py"]), ("the `connection pool` is `full`", ["connection pool", "full"]),
+        ("[docs](https://a.example/b) here", ["https://a.example/b"]), ("E0308 and again E0308", ["E0308"]),
     ],
-)
+)  # fmt: skip
 def test_an_identifier_is_found_without_its_surroundings(text: str, found: list[str]) -> None:
     assert identifiers(text) == found
 

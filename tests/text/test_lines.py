@@ -27,16 +27,12 @@ def test_lines_are_the_same_however_they_arrive(size: int) -> None:
 @pytest.mark.parametrize(
     ("message", "id_"),
     [
-        ({"jsonrpc": "2.0", "id": 5, "method": "m", "params": LONG}, 5),
-        ({"id": "a\"b\\", "params": LONG}, 'a"b\\'),
+        ({"jsonrpc": "2.0", "id": 5, "method": "m", "params": LONG}, 5), ({"id": "a\"b\\", "params": LONG}, 'a"b\\'),
         ({"method": "m", "params": {"x": LONG}, "jsonrpc": "2.0", "id": -7}, -7),
         ({"params": [LONG], "id": "end", "method": "m", "jsonrpc": "2.0"}, "end"),
-        ({"method": "m", "params": {"x": LONG, "id": 6}}, None),
-        ({"params": {"id": 6, "x": LONG}}, None),
-        ({"params": LONG, "id": {"id": 6}}, None),
-        ({"params": LONG, "id": True}, None),
-        ({"params": f'"id": 6, {LONG}, "id": 6'}, None),
-        ([{"id": 6, "params": LONG}, {"id": 6}], None),
+        ({"method": "m", "params": {"x": LONG, "id": 6}}, None), ({"params": {"id": 6, "x": LONG}}, None),
+        ({"params": LONG, "id": {"id": 6}}, None), ({"params": LONG, "id": True}, None),
+        ({"params": f'"id": 6, {LONG}, "id": 6'}, None), ([{"id": 6, "params": LONG}, {"id": 6}], None),
     ],
 )  # fmt: skip
 def test_the_id_of_a_long_request_is_found_at_its_top_level(message: object, id_: object, size: int) -> None:

@@ -12,20 +12,12 @@ ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aZ9.-_:/@ \\~%é�
 @pytest.mark.parametrize(
     ("raw", "name"),
     [
-        ("payments-team", "payments-team"),
-        (" Alice-Private\n", "Alice-Private"),
-        ("repo:Acme/API", "repo:Acme/API"),
-        ("repo:acme/.github", "repo:acme/.github"),
-        ("user@host", "user@host"),
-        ("München", "München"),
-        ("हिन्दी", "हिन्दी"),
-        ("команда:платежи", "команда:платежи"),
-        ("repo:acme/платежи", "repo:acme/платежи"),
-        ("ομάδα", "ομάδα"),
-        ("支払いAPI", "支払いAPI"),
-        ("x" * 100, "x" * 100),
+        ("payments-team", "payments-team"), (" Alice-Private\n", "Alice-Private"), ("repo:Acme/API", "repo:Acme/API"),
+        ("repo:acme/.github", "repo:acme/.github"), ("user@host", "user@host"), ("München", "München"),
+        ("हिन्दी", "हिन्दी"), ("команда:платежи", "команда:платежи"), ("repo:acme/платежи", "repo:acme/платежи"),
+        ("ομάδα", "ομάδα"), ("支払いAPI", "支払いAPI"), ("x" * 100, "x" * 100),
     ],
-)
+)  # fmt: skip
 def test_a_valid_name_is_trimmed_and_keeps_its_case(raw: str, name: str) -> None:
     assert names.normalise(raw) == name
 
@@ -33,23 +25,14 @@ def test_a_valid_name_is_trimmed_and_keeps_its_case(raw: str, name: str) -> None
 @pytest.mark.parametrize(
     ("raw", "problem"),
     [
-        ("", "this one is empty"),
-        ("   ", "this one is empty"),
-        ("two words", "letters, digits"),
-        ("nul\x00", "letters, digits"),
-        ("emoji👍", "letters, digits"),
-        ("-leading", "begins and ends"),
-        ("trailing/", "begins and ends"),
-        ("a//b", "a word between"),
-        ("a/../b", "a word between"),
-        ("x" * 101, "over the limit of 100"),
-        ("pаyments", "mixes letters of Cyrillic and Latin"),
-        ("repo:acme/pay-mеnts", "mixes letters of Cyrillic and Latin"),
-        ("αlpha", "mixes letters of Greek and Latin"),
-        ("сосо", "all look like Latin ones"),
-        ("repo:асе/api", "all look like Latin ones"),
+        ("", "this one is empty"), ("   ", "this one is empty"), ("two words", "letters, digits"),
+        ("nul\x00", "letters, digits"), ("emoji👍", "letters, digits"), ("-leading", "begins and ends"),
+        ("trailing/", "begins and ends"), ("a//b", "a word between"), ("a/../b", "a word between"),
+        ("x" * 101, "over the limit of 100"), ("pаyments", "mixes letters of Cyrillic and Latin"),
+        ("repo:acme/pay-mеnts", "mixes letters of Cyrillic and Latin"), ("αlpha", "mixes letters of Greek and Latin"),
+        ("сосо", "all look like Latin ones"), ("repo:асе/api", "all look like Latin ones"),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_name_is_rejected_with_the_broken_rule(raw: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=f"namespace: .*{problem}"):
         names.normalise(raw)
@@ -154,14 +137,10 @@ def test_https_and_ssh_give_the_same_name(https: str, ssh: str, name: str) -> No
     ("remote", "name"),
     [
         ("git@gitlab.com:acme/backend/api.git", "repo:acme/backend/api"),
-        ("git@github.com:acme/.github.git", "repo:acme/.github"),
-        ("../api", "repo:api"),
-        ("https://host/acme/my%20api.git", "repo:acme/my-api"),
-        ("https://github.com", None),
-        ("", None),
-        ("///", None),
+        ("git@github.com:acme/.github.git", "repo:acme/.github"), ("../api", "repo:api"),
+        ("https://host/acme/my%20api.git", "repo:acme/my-api"), ("https://github.com", None), ("", None), ("///", None),
     ],
-)
+)  # fmt: skip
 def test_unusual_remotes_give_a_name_or_none(remote: str, name: str | None) -> None:
     assert names.from_remote(remote) == name
 

@@ -92,32 +92,24 @@ def test_what_is_no_expression_is_a_bag_of_words() -> None:
 TRANSLATED: list[tuple[str, str]] = [
     ('"connection pool"', "('connection' <-> 'pool')"),
     ('"connection pool" timeout', "(('connection' <-> 'pool') | 'timeout')"),
-    ("“smart quotes”", "('smart' <-> 'quotes')"),
-    ("redis AND cluster", "('redis' & 'cluster')"),
+    ("“smart quotes”", "('smart' <-> 'quotes')"), ("redis AND cluster", "('redis' & 'cluster')"),
     ("redis OR cluster", "('redis' | 'cluster')"),
     ("redis AND (cluster OR sentinel)", "('redis' & ('cluster' | 'sentinel'))"),
     ("redis AND cluster sentinel", "(('redis' & 'cluster') | 'sentinel')"),
     ("redis cluster -sentinel", "(('redis' | 'cluster') & !'sentinel')"),
     ("-sentinel redis cluster", "(('redis' | 'cluster') & !'sentinel')"),
-    ("redis NOT cluster", "('redis' & !'cluster')"),
-    ("redis AND NOT cluster", "('redis' & !'cluster')"),
+    ("redis NOT cluster", "('redis' & !'cluster')"), ("redis AND NOT cluster", "('redis' & !'cluster')"),
     ("redis (cache -cluster) sentinel", "(('redis' | ('cache' & !'cluster')) | 'sentinel')"),
     ('redis -"rate limit"', "('redis' & !('rate' <-> 'limit'))"),
     ("redis -(cluster sentinel)", "('redis' & !('cluster' | 'sentinel'))"),
-    ("redis -tag:billing", "('redis' & !'billing':A)"),
-    ("redis NOT NOT cluster", "('redis' | 'cluster')"),
-    ("authent*", "'authent':*"),
-    ("authent*, redis", "('authent':* | 'redis')"),
+    ("redis -tag:billing", "('redis' & !'billing':A)"), ("redis NOT NOT cluster", "('redis' | 'cluster')"),
+    ("authent*", "'authent':*"), ("authent*, redis", "('authent':* | 'redis')"),
     ("tag:billing summary:late content:x1 source:docs", "((('billing':A | 'late':B) | 'x1':D) | 'docs':C)"),
-    ("tag:entity:person:sarah", "'entity:person:sarah':A"),
-    ("summary:auth*", "'auth':*B"),
-    ("source:(docs OR wiki)", "('docs':C | 'wiki':C)"),
-    ('summary:"rate limit"', "('rate':B <-> 'limit':B)"),
-    ("GPU OR CPU", "('gpu' | 'cpu')"),
-    ("foo(bar) AND baz", "('foo(bar)' & 'baz')"),
-    ("数据库 AND 缓存", "('数据库' & '缓存')"),
-    ("sister's AND c:\\path", "('sister''s' & 'c:\\\\path')"),
-]
+    ("tag:entity:person:sarah", "'entity:person:sarah':A"), ("summary:auth*", "'auth':*B"),
+    ("source:(docs OR wiki)", "('docs':C | 'wiki':C)"), ('summary:"rate limit"', "('rate':B <-> 'limit':B)"),
+    ("GPU OR CPU", "('gpu' | 'cpu')"), ("foo(bar) AND baz", "('foo(bar)' & 'baz')"),
+    ("数据库 AND 缓存", "('数据库' & '缓存')"), ("sister's AND c:\\path", "('sister''s' & 'c:\\\\path')"),
+]  # fmt: skip
 
 
 def test_an_expression_is_translated() -> None:
@@ -144,14 +136,10 @@ def test_terms_have_their_column_and_form() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('said "yes" to all', True),
-        ("a OR bee", True),
-        ("redis AND x", False),
-        ("auth* x", False),
-        ("tag:a x", False),
+        ('said "yes" to all', True), ("a OR bee", True), ("redis AND x", False), ("auth* x", False), ("tag:a x", False),
         ("bare", False),
     ],
-)
+)  # fmt: skip
 def test_an_or_of_words_and_phrases_has_only_alternatives(text: str, expected: bool) -> None:
     assert parse(text).only_alternatives is expected
 
@@ -172,14 +160,11 @@ def test_a_term_may_have_several_forms() -> None:
 @pytest.mark.parametrize(
     ("text", "lexemes", "written"),
     [
-        ("the AND redis", [[], [["redis"]]], "'redis'"),
-        ("redis AND the", [[["redis"]], [[""]]], "'redis'"),
-        ("redis -the", [[["redis"]], []], "'redis'"),
-        ("NOT the", [[]], ""),
-        ("the OR an", [[], []], ""),
+        ("the AND redis", [[], [["redis"]]], "'redis'"), ("redis AND the", [[["redis"]], [[""]]], "'redis'"),
+        ("redis -the", [[["redis"]], []], "'redis'"), ("NOT the", [[]], ""), ("the OR an", [[], []], ""),
         ("bare", [], ""),
     ],
-)
+)  # fmt: skip
 def test_a_word_without_lexemes_is_removed(text: str, lexemes: list[list[list[str]]], written: str) -> None:
     assert without_labels(to_tsquery_text(parse(text), lexemes)) == written
 

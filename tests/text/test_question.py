@@ -21,17 +21,12 @@ def coverage(question: str, text: str) -> float:
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("deployed", "Our deployments are on Tuesday."),
-        ("organize", "The organization is small."),
-        ("painted", "painting"),
-        ("café", "The cafe opens."),
-        ("PAY_1042", "error pay-1042"),
-        ("scheduler start", "`vTaskStartScheduler` never returns"),
-        ("HTTP client2 load", "HTTPClient2Load"),
-        ("データベース", "本番データベースは毎晩復元される"),
-        ("데이터베이스는", "데이터베이스 복구"),
+        ("deployed", "Our deployments are on Tuesday."), ("organize", "The organization is small."),
+        ("painted", "painting"), ("café", "The cafe opens."), ("PAY_1042", "error pay-1042"),
+        ("scheduler start", "`vTaskStartScheduler` never returns"), ("HTTP client2 load", "HTTPClient2Load"),
+        ("データベース", "本番データベースは毎晩復元される"), ("데이터베이스는", "데이터베이스 복구"),
     ],
-)
+)  # fmt: skip
 def test_forms_and_spellings_of_a_word_agree(question: str, text: str) -> None:
     assert coverage(question, text) >= 0.5
 

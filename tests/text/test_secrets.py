@@ -83,28 +83,22 @@ def test_a_password_is_found_after_its_purpose(purpose: str, password: str) -> N
 
 # Flags, variables, prices, types, results of tests, hashes of documentation, keys that are public.
 CLEAN = (
-    "Pass `strict=True` to raise instead.",
-    "pass create_if_missing=False",
-    "Xbox Game Pass: $10/month",
+    "Pass `strict=True` to raise instead.", "pass create_if_missing=False", "Xbox Game Pass: $10/month",
     'echo "$DOCKER_PASSWORD" | docker login -u bot --password-stdin',
     "PASS: gdb.threads/next-while-other-thread-longjmps.exp: next to line 7",
     "Pass -Wl,--hash-style=both and --host=$(DEB_HOST_GNU_TYPE) to configure",
     "generate_password_hash answers pbkdf2:sha256:600000$M8x2Qv9L$5f4dcc3b5aa765d61d8327deb882cf99",
     "(TEMPLATE = snowball, Language = danish , StopWords=danish);",
-    "if parsed.password: pwd = ':%s@' % parsed.password",
-    "my $pwd = $ftp->pwd; my $pass = $self->is_passing();",
+    "if parsed.password: pwd = ':%s@' % parsed.password", "my $pwd = $ftp->pwd; my $pass = $self->is_passing();",
     "SECKEYPrivateKey *SECKEY_CreateDHPrivateKey(SECKEYDHParams *param)",
     "def sign(self, private_key: Ed25519PrivateKey | Ed448PrivateKey) -> bytes:",
     "user = connect(password=index_url_user_password)",
-    "engine = create_engine('postgresql://scott:tiger@localhost/test')",
-    "TWINE_PASSWORD=pypi-... twine upload",
-    "Contact.create(password='P4$$word', secret='s3cr3t')",
-    "Use of a password is BCrypt2-hashed, the token is OAuth2.",
-    "the problem was identified by 'jamesh' in May",
-    "kind: ConfigMap\ndata:\n  color: c2VjcmV0IGJsdWU5OQ==",
+    "engine = create_engine('postgresql://scott:tiger@localhost/test')", "TWINE_PASSWORD=pypi-... twine upload",
+    "Contact.create(password='P4$$word', secret='s3cr3t')", "Use of a password is BCrypt2-hashed, the token is OAuth2.",
+    "the problem was identified by 'jamesh' in May", "kind: ConfigMap\ndata:\n  color: c2VjcmV0IGJsdWU5OQ==",
     "A mnemonic is a phrase that you keep for the day when your wallet file is lost and gone",
     "The stripe key " + "pk_" + "test_TYooMQauvdEDq54NiTphI7jx is public",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", CLEAN)
@@ -151,12 +145,6 @@ def test_a_password_of_ten_random_letters_and_digits_is_found_in_prose() -> None
 def test_ordinary_technical_prose_has_no_secret() -> None:
     for sentence in SENTENCES:
         assert find(sentence) == (), sentence
-
-
-def test_there_are_enough_keys_and_sentences() -> None:
-    assert len(SENTENCES) >= 200
-    assert len(MAKERS) >= 15
-    assert len(keys_of(0)) >= 50
 
 
 @given(st.lists(st.sampled_from(SENTENCES), min_size=2, max_size=6))

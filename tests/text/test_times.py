@@ -157,19 +157,13 @@ def test_an_expression_is_a_period_or_has_bounds() -> None:
 @pytest.mark.parametrize(
     ("text", "since"),
     [
-        ("last 30 seconds", "2025-06-11T14:34:50"),
-        ("past 24 hours", "2025-06-10T14:35:20"),
-        ("24h", "2025-06-10T14:35:20"),
-        ("past day", "2025-06-10T14:35:20"),
-        ("the past week", "2025-06-04T14:35:20"),
-        ("last 7 days", "2025-06-04T14:35:20"),
-        ("in the last seven days", "2025-06-04T14:35:20"),
-        ("over the past two weeks", "2025-05-28T14:35:20"),
-        ("past few days", "2025-06-08T14:35:20"),
-        ("last three months", "2025-03-11T14:35:20"),
-        ("last 2 quarters", "2024-12-11T14:35:20"),
+        ("last 30 seconds", "2025-06-11T14:34:50"), ("past 24 hours", "2025-06-10T14:35:20"),
+        ("24h", "2025-06-10T14:35:20"), ("past day", "2025-06-10T14:35:20"), ("the past week", "2025-06-04T14:35:20"),
+        ("last 7 days", "2025-06-04T14:35:20"), ("in the last seven days", "2025-06-04T14:35:20"),
+        ("over the past two weeks", "2025-05-28T14:35:20"), ("past few days", "2025-06-08T14:35:20"),
+        ("last three months", "2025-03-11T14:35:20"), ("last 2 quarters", "2024-12-11T14:35:20"),
     ],
-)
+)  # fmt: skip
 def test_a_number_of_past_units_ends_now(text: str, since: str) -> None:
     assert read(text) == between(since, "2025-06-11T14:35:20")
 

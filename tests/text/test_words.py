@@ -11,15 +11,12 @@ TEXT = "We deploy from the release branch, never from main."
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("We use pnpm.", "we use PNPM"),
-        ("We retry after acknowledging.", "We retry, after   acknowledging:\n"),
+        ("We use pnpm.", "we use PNPM"), ("We retry after acknowledging.", "We retry, after   acknowledging:\n"),
         ("We retry — after acknowledging", "We retry - after acknowledging"),
-        ("- Run `make test` (twice)", "Run make test twice!"),
-        ("Straße", "STRASSE"),
-        ("我们重试。", "「我们重试」"),
-        ("", "..."),
+        ("- Run `make test` (twice)", "Run make test twice!"), ("Straße", "STRASSE"),
+        ("我们重试。", "「我们重试」"), ("", "..."),
     ],
-)
+)  # fmt: skip
 def test_words_ignore_case_punctuation_and_white_space(one: str, other: str) -> None:
     assert list(words(one)) == list(words(other))
 
@@ -27,19 +24,13 @@ def test_words_ignore_case_punctuation_and_white_space(one: str, other: str) -> 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("We retry before acknowledging.", "We retry after acknowledging."),
-        ("Ada reviews Cy.", "Cy reviews Ada."),
-        ("Just to note: we use pnpm.", "We use pnpm."),
-        ("It needs v1.2", "It needs v12"),
-        ("The limit is 1.5", "The limit is 15"),
-        ("The offset is -5", "The offset is 5"),
-        ("Alert if load > 5", "Alert if load < 5"),
-        ("run if !ready", "run if ready"),
-        ("if a != b", "if a == b"),
-        ("Load .env", "Load env"),
-        ("We chose C++", "We chose C"),
+        ("We retry before acknowledging.", "We retry after acknowledging."), ("Ada reviews Cy.", "Cy reviews Ada."),
+        ("Just to note: we use pnpm.", "We use pnpm."), ("It needs v1.2", "It needs v12"),
+        ("The limit is 1.5", "The limit is 15"), ("The offset is -5", "The offset is 5"),
+        ("Alert if load > 5", "Alert if load < 5"), ("run if !ready", "run if ready"), ("if a != b", "if a == b"),
+        ("Load .env", "Load env"), ("We chose C++", "We chose C"),
     ],
-)
+)  # fmt: skip
 def test_words_keep_numbers_signs_and_order(one: str, other: str) -> None:
     assert list(words(one)) != list(words(other))
 
@@ -54,18 +45,12 @@ def test_words_are_their_own_normal_form(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Wow! What happened?", True),
-        ("Comment \u00e7a va ?", True),
-        ('She said "are you sure?" and left.', True),
-        ("Really?\nI was there.", True),
-        ("\u4f60\u597d\u5417\uff1f", True),
-        ("\u0647\u0644 \u062a\u0639\u0631\u0641\u061f", True),
-        ("See https://example.org/find?q=lamp for more.", False),
-        ("Read value?.length here.", False),
-        ("It was a lamp.", False),
-        ("", False),
+        ("Wow! What happened?", True), ("Comment \u00e7a va ?", True), ('She said "are you sure?" and left.', True),
+        ("Really?\nI was there.", True), ("\u4f60\u597d\u5417\uff1f", True),
+        ("\u0647\u0644 \u062a\u0639\u0631\u0641\u061f", True), ("See https://example.org/find?q=lamp for more.", False),
+        ("Read value?.length here.", False), ("It was a lamp.", False), ("", False),
     ],
-)
+)  # fmt: skip
 def test_a_question_mark_at_the_end_of_a_sentence_makes_a_question(text: str, expected: bool) -> None:
     assert is_question(text) is expected
 
@@ -73,17 +58,10 @@ def test_a_question_mark_at_the_end_of_a_sentence_makes_a_question(text: str, ex
 @pytest.mark.parametrize(
     "quoted",
     [
-        f'"{TEXT}"',
-        f"“{TEXT}”",
-        f"- {TEXT}",
-        f"12. {TEXT}",
-        f"> {TEXT}",
-        f"**{TEXT}**",
-        f"```\n{TEXT}\n```",
-        f'- "{TEXT}"',
-        f'> 1. "{TEXT}"\n',
+        f'"{TEXT}"', f"“{TEXT}”", f"- {TEXT}", f"12. {TEXT}", f"> {TEXT}", f"**{TEXT}**", f"```\n{TEXT}\n```",
+        f'- "{TEXT}"', f'> 1. "{TEXT}"\n',
     ],
-)
+)  # fmt: skip
 def test_a_quoted_text_is_found_without_its_marks(quoted: str) -> None:
     assert TEXT in list(unquoted(quoted))
 

@@ -57,22 +57,13 @@ def mark(repository: Repository, anchor: Anchor) -> Stale | None:
 @pytest.mark.parametrize(
     ("written", "plain"),
     [
-        ("./src/a.py", "src/a.py"),
-        ("src//x/../a.py", "src/a.py"),
-        (" src/ ", "src"),
-        ("src\\a.py", "src/a.py"),
-        ("src/a.py:12", "src/a.py"),
-        ("src/a.py:12:5", "src/a.py"),
-        ("src/a.py:12-20", "src/a.py"),
-        ("src/a.py#L12-L20", "src/a.py"),
-        ("file:///home/me/a%20b.py", "/home/me/a b.py"),
-        ("file:///c:/work/a.py", "C:/work/a.py"),
-        ("c:\\work\\a.py:7", "C:/work/a.py"),
-        ("https://example.com/a:80/b/", "https://example.com/a:80/b"),
-        ("..", ".."),
-        ("./", "."),
+        ("./src/a.py", "src/a.py"), ("src//x/../a.py", "src/a.py"), (" src/ ", "src"), ("src\\a.py", "src/a.py"),
+        ("src/a.py:12", "src/a.py"), ("src/a.py:12:5", "src/a.py"), ("src/a.py:12-20", "src/a.py"),
+        ("src/a.py#L12-L20", "src/a.py"), ("file:///home/me/a%20b.py", "/home/me/a b.py"),
+        ("file:///c:/work/a.py", "C:/work/a.py"), ("c:\\work\\a.py:7", "C:/work/a.py"),
+        ("https://example.com/a:80/b/", "https://example.com/a:80/b"), ("..", ".."), ("./", "."),
     ],
-)
+)  # fmt: skip
 def test_the_spellings_of_a_path_are_one(written: str, plain: str) -> None:
     assert plain_path(written) == plain
 
@@ -295,16 +286,9 @@ def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(reposit
 
 
 HOSTILE_NAMES = [
-    ":(nope)",
-    ":(glob)*.py",
-    ":!top.py",
-    "-rf.py",
-    'it\'s "quoted" $(touch pwned).py',
-    "tab\there.py",
-    "ünï.py",
-    "a b",
+    ":(nope)", ":(glob)*.py", ":!top.py", "-rf.py", 'it\'s "quoted" $(touch pwned).py', "tab\there.py", "ünï.py", "a b",
     "*",
-]
+]  # fmt: skip
 
 
 def test_hostile_file_names_are_plain_names(repository: Repository) -> None:

@@ -37,12 +37,9 @@ async def test_a_changed_text_is_found_by_its_old_words_and_shown_as_it_was(clie
 
     then: dict[str, Any] = {"filters": {"as_of": between}}
     for tool, query in (
-        ("memory_recall", "which queue do we use"),
-        ("memory_recall", "rabbitmq"),
-        ("search_keywords", "rabbitmq"),
-        ("search_keywords", "queue AND rabbit*"),
-        ("search_keywords", '"queue is RabbitMQ" -nats'),
-    ):
+        ("memory_recall", "which queue do we use"), ("memory_recall", "rabbitmq"), ("search_keywords", "rabbitmq"),
+        ("search_keywords", "queue AND rabbit*"), ("search_keywords", '"queue is RabbitMQ" -nats'),
+    ):  # fmt: skip
         found = await call(client, tool, query=query, **then)
         assert [memory["content"] for memory in found["memories"]] == ["The queue is RabbitMQ."], (tool, query)
     assert (await call(client, "search_keywords", query="NATS", **then))["memories"] == []

@@ -30,29 +30,16 @@ def texts(*drafts: Draft) -> list[str]:
 
 
 FOUND: dict[str, Sequence[Draft]] = {
-    "tag:Billing": [AUTHENTICATION],
-    "tag:billi*": [AUTHENTICATION],
-    "tag:refunds": [REFUND],
-    'tag:"area:payments"': [REFUND],
-    "tag:area:payments": [REFUND],
-    "tag:area/payments/refunds": [REFUND],
-    "tag:refunds:payments": [],
-    "tag:bill": [],
-    "tag:(billing OR refunds)": [AUTHENTICATION, REFUND],
-    "source:docs/x.md": [AUTHENTICATION],
-    "source:money-back": [REFUND],
-    "source:(docs OR handbook)": [AUTHENTICATION, OTHER],
-    "content:billing": [],
-    "content:authentication": [AUTHENTICATION],
-    "authentication -tag:billing": [],
-    "(authentication OR money) -source:docs": [REFUND],
-    "(authentication OR money) -billing": [REFUND],
-    "billing AND failed": [AUTHENTICATION],
-    "the AND billing": [],
-    "the AND closed": [OTHER],
-    "billing*": [AUTHENTICATION],
-    '"area payments"': [REFUND],
-}
+    "tag:Billing": [AUTHENTICATION], "tag:billi*": [AUTHENTICATION], "tag:refunds": [REFUND],
+    'tag:"area:payments"': [REFUND], "tag:area:payments": [REFUND], "tag:area/payments/refunds": [REFUND],
+    "tag:refunds:payments": [], "tag:bill": [], "tag:(billing OR refunds)": [AUTHENTICATION, REFUND],
+    "source:docs/x.md": [AUTHENTICATION], "source:money-back": [REFUND],
+    "source:(docs OR handbook)": [AUTHENTICATION, OTHER], "content:billing": [],
+    "content:authentication": [AUTHENTICATION], "authentication -tag:billing": [],
+    "(authentication OR money) -source:docs": [REFUND], "(authentication OR money) -billing": [REFUND],
+    "billing AND failed": [AUTHENTICATION], "the AND billing": [], "the AND closed": [OTHER],
+    "billing*": [AUTHENTICATION], '"area payments"': [REFUND],
+}  # fmt: skip
 
 
 async def test_an_expression_finds_tags_and_sources_as_they_are_spelled(reader: Person) -> None:

@@ -194,19 +194,15 @@ async def one(person: Person, **filters: Any) -> list[str]:
 
 
 EXPECTED: list[tuple[dict[str, Any], list[str]]] = [
-    ({"tags": ("entity",)}, ["sarah", "person"]),
-    ({"tags": ("entity:per",)}, []),
+    ({"tags": ("entity",)}, ["sarah", "person"]), ({"tags": ("entity:per",)}, []),
     ({"tags": ("entity:person",), "tag_match": "exact"}, ["person"]),
     ({"tags": ("ops", "entity")}, ["sarah", "person", "ops"]),
-    ({"tags": ("ops", "entity"), "tag_mode": "all"}, ["person"]),
-    ({"exclude_tags": ("entity",)}, ["ops", "plain"]),
+    ({"tags": ("ops", "entity"), "tag_mode": "all"}, ["person"]), ({"exclude_tags": ("entity",)}, ["ops", "plain"]),
     ({"exclude_tags": ("entity",), "tag_match": "exact"}, ["sarah", "person", "ops", "plain"]),
-    ({"source_prefix": "docs/a_"}, ["sarah"]),
-    ({"source_prefix": "docs/100%"}, ["ops"]),
-    ({"source_prefix": "DOCS"}, []),
-    ({"paths": ("src/app",)}, ["sarah", "person"]),
+    ({"source_prefix": "docs/a_"}, ["sarah"]), ({"source_prefix": "docs/100%"}, ["ops"]),
+    ({"source_prefix": "DOCS"}, []), ({"paths": ("src/app",)}, ["sarah", "person"]),
     ({"kinds": ("decision", "bug")}, ["ops", "plain"]),
-]
+]  # fmt: skip
 
 
 async def test_filters_mean_what_people_expect(person: Person) -> None:

@@ -170,17 +170,10 @@ async def test_phrases_and_operators_count_function_words(reader: Person) -> Non
     await reader.keep(use, do_not, "A feature of the flagship.")
 
     for query, found in (
-        ('"not use flag"', [do_not]),
-        ('"use flag"', [use, do_not]),
-        ('"use the flag"', []),
-        ('"flag --by id"', [use]),
-        ("flag AND by", [use]),
-        ("flag -not", [use]),
-        ('flag -"do not use"', [use]),
-        ('"not used flags"', [do_not]),
-        ("not", [do_not]),
-        ("to be or not to be", [do_not]),
-    ):
+        ('"not use flag"', [do_not]), ('"use flag"', [use, do_not]), ('"use the flag"', []), ('"flag --by id"', [use]),
+        ("flag AND by", [use]), ("flag -not", [use]), ('flag -"do not use"', [use]), ('"not used flags"', [do_not]),
+        ("not", [do_not]), ("to be or not to be", [do_not]),
+    ):  # fmt: skip
         assert await found_by(reader, query) == found, query
 
 
@@ -211,18 +204,13 @@ async def test_function_words_of_the_language_of_a_question_find_nothing_in_anot
 
 async def test_accents_are_folded_both_ways(reader: Person) -> None:
     words = (
-        ("The café is closed.", "cafe"),
-        ("La canción suena después.", "cancion"),
-        ("Die Größe der Straße ändert sich nicht.", "grosse"),
-        ("Die Größe der Straße ändert sich nicht.", "strasse"),
-        ("Die Größe der Straße ändert sich nicht.", "andert"),
-        ("Øresund and Łódź are offices.", "oresund"),
-        ("Øresund and Łódź are offices.", "lodz"),
-        ("Нужен ключ для всех счётов.", "счетов"),
-        ("Η βάση δεδομένων έκλεισε χθες.", "βαση"),
-        ("The cafe\u0301 closes.", "cafe"),
+        ("The café is closed.", "cafe"), ("La canción suena después.", "cancion"),
+        ("Die Größe der Straße ändert sich nicht.", "grosse"), ("Die Größe der Straße ändert sich nicht.", "strasse"),
+        ("Die Größe der Straße ändert sich nicht.", "andert"), ("Øresund and Łódź are offices.", "oresund"),
+        ("Øresund and Łódź are offices.", "lodz"), ("Нужен ключ для всех счётов.", "счетов"),
+        ("Η βάση δεδομένων έκλεισε χθες.", "βαση"), ("The cafe\u0301 closes.", "cafe"),
         ("ＦＵＬＬ width letters", "full"),
-    )
+    )  # fmt: skip
 
     for place, (text, plain) in enumerate(words):
         await reader.keep(text, namespace=f"with-{place}")
@@ -241,21 +229,11 @@ async def test_scripts_without_spaces_are_found_by_any_part(reader: Person) -> N
     await reader.forget(*[item.memory.id for item in (await reader.search("alone")).memories])
 
     for query, found in (
-        ("東京", [JAPANESE]),
-        ('"連接池"', [JAPANESE]),
-        ('"連接池の設定"', [JAPANESE]),
-        ('"連池"', []),
-        ('"設定の"', []),
-        ("京", [JAPANESE]),
-        ("た", [JAPANESE]),
-        ("接", [MIXED, JAPANESE]),
-        ("接続*", [MIXED]),
-        ('"接続数"', [MIXED]),
-        ("redis", [MIXED]),
-        ("redisの接続数", [MIXED]),
-        ("接続 AND max_connections", [MIXED]),
+        ("東京", [JAPANESE]), ('"連接池"', [JAPANESE]), ('"連接池の設定"', [JAPANESE]), ('"連池"', []),
+        ('"設定の"', []), ("京", [JAPANESE]), ("た", [JAPANESE]), ("接", [MIXED, JAPANESE]), ("接続*", [MIXED]),
+        ('"接続数"', [MIXED]), ("redis", [MIXED]), ("redisの接続数", [MIXED]), ("接続 AND max_connections", [MIXED]),
         ("接 -東京", [MIXED]),
-    ):
+    ):  # fmt: skip
         assert await found_by(reader, query) == found, query
 
 
@@ -282,17 +260,13 @@ async def test_what_a_question_excludes_comes_back_by_no_way(person: Person) -> 
         ("`git rebase` ist unter Windows langsam, siehe https://example.com/wiki", "german"),
         ("docker compose up -d postgres", None),
         ("We close every connection after each test, because the pool would otherwise be empty.", "english"),
-        ("getUserById(id) returns None", None),
-        ("SELECT id FROM users WHERE name = 'x'", None),
-        ("ERR_CONN_REFUSED at db.py:120", None),
-        ("src/store/index.ts", None),
+        ("getUserById(id) returns None", None), ("SELECT id FROM users WHERE name = 'x'", None),
+        ("ERR_CONN_REFUSED at db.py:120", None), ("src/store/index.ts", None),
         ("def forceupdate(self, *args, **kw): self._update(False, self._args)", None),
-        ('fn main() { println!("hi"); }', None),
-        ("Verbindung", None),
-        ("数据库连接在每次测试后关闭。", None),
+        ('fn main() { println!("hi"); }', None), ("Verbindung", None), ("数据库连接在每次测试后关闭。", None),
         ("```\nDie Verbindungen werden nach jedem Test geschlossen.\n```", None),
     ],
-)
+)  # fmt: skip
 def test_the_language_of_prose_is_detected_and_code_has_none(text: str, language: str | None) -> None:
     assert detect(text) in (language, None if text in UNSURE else language)
 

@@ -24,22 +24,14 @@ from tests.plain_sentences import SENTENCES
 
 KEY = MAKERS["github"][0](random.Random(7))
 FIELDS: list[dict[str, Any]] = [
-    {"content": f"CI uses {KEY}."},
-    {"content": "a", "summary": KEY},
-    {"content": "a", "kind": KEY.lower()},
-    {"content": "a", "kind": KEY},
-    {"content": "a", "tags": ["ci", KEY]},
-    {"content": "a", "source": f"https://x-access-token:{KEY}@github.com/acme/api"},
-    {"content": "a", "session": KEY},
-    {"content": "a", "paths": ["src/a.py", f"out/{KEY}"]},
-    {"content": "a", "commit": KEY},
-    {"content": "a", "language": KEY},
-    {"content": "a", "idempotency_key": KEY},
-    {"content": "a", "metadata": {"deploy": {"notes": ["x", KEY]}}},
-    {"content": "a", "metadata": {KEY: 1}},
-    {"content": "a", "metadata": {"password": "hunter2-is-mine"}},
-    {"content": f"hidden {KEY[:9]}\u200b{KEY[9:]}"},
-]
+    {"content": f"CI uses {KEY}."}, {"content": "a", "summary": KEY}, {"content": "a", "kind": KEY.lower()},
+    {"content": "a", "kind": KEY}, {"content": "a", "tags": ["ci", KEY]},
+    {"content": "a", "source": f"https://x-access-token:{KEY}@github.com/acme/api"}, {"content": "a", "session": KEY},
+    {"content": "a", "paths": ["src/a.py", f"out/{KEY}"]}, {"content": "a", "commit": KEY},
+    {"content": "a", "language": KEY}, {"content": "a", "idempotency_key": KEY},
+    {"content": "a", "metadata": {"deploy": {"notes": ["x", KEY]}}}, {"content": "a", "metadata": {KEY: 1}},
+    {"content": "a", "metadata": {"password": "hunter2-is-mine"}}, {"content": f"hidden {KEY[:9]}\u200b{KEY[9:]}"},
+]  # fmt: skip
 
 
 async def _everything(connection: asyncpg.Connection) -> str:
@@ -135,11 +127,8 @@ async def test_the_setting_off_searches_for_no_secrets(settings: Settings) -> No
 async def test_an_import_skips_memories_with_a_secret_and_reports_why(folklore: CommandLine, tmp_path: Any) -> None:
     file = tmp_path / "in.jsonl"
     lines = [
-        {"content": "Kept."},
-        {"content": f"x {KEY}"},
-        {"content": "Kept too.", "author": KEY},
-        {"content": "Last."},
-    ]
+        {"content": "Kept."}, {"content": f"x {KEY}"}, {"content": "Kept too.", "author": KEY}, {"content": "Last."},
+    ]  # fmt: skip
     file.write_text("\n".join(map(json.dumps, lines)))
 
     report = await folklore.json("import", file)

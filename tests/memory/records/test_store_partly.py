@@ -13,27 +13,17 @@ from tests.person import Person
 
 KEY = MAKERS["github"][0](random.Random(7))
 BATCH: list[Any] = [
-    {"content": "The gate opens at nine."},
-    {"content": f"CI uses {KEY}."},
-    {"content": "x" * 32_001},
+    {"content": "The gate opens at nine."}, {"content": f"CI uses {KEY}."}, {"content": "x" * 32_001},
     {"content": "The board meets on Mondays.", "occurred_at": "soon"},
     {"content": "Refunds take three days.", "priority": 5},
-    {"content": "Deploys stop on Fridays.", "supersedes": "00000000-0000-4000-8000-000000000001"},
-    {"kind": "note"},
-    "no object",
-    {"content": "The API answers at two.", "author": "another person"},
+    {"content": "Deploys stop on Fridays.", "supersedes": "00000000-0000-4000-8000-000000000001"}, {"kind": "note"},
+    "no object", {"content": "The API answers at two.", "author": "another person"},
     {"content": "The site loads in one second."},
-]
+]  # fmt: skip
 FIELDS = [
-    (1, "content"),
-    (2, "content"),
-    (3, "occurred_at"),
-    (4, "priority"),
-    (5, "supersedes"),
-    (6, "content"),
-    (7, ""),
+    (1, "content"), (2, "content"), (3, "occurred_at"), (4, "priority"), (5, "supersedes"), (6, "content"), (7, ""),
     (8, "author"),
-]
+]  # fmt: skip
 
 
 async def test_one_call_stores_the_good_memories_and_names_the_others(

@@ -21,15 +21,13 @@ async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too
     file = tmp_path / "memory.jsonl"
     lines: list[Any] = [
         {
-            "type": "entity",
-            "name": "Alice",
-            "entityType": "person",
+            "type": "entity", "name": "Alice", "entityType": "person",
             "observations": ["Leads payments", "Alice likes tea"],
         },
         {"type": "entity", "name": "Acme", "entityType": "company", "observations": []},
         {"type": "relation", "from": "Alice", "to": "Acme", "relationType": "works_at"},
         {"type": "surprise"},
-    ]
+    ]  # fmt: skip
     file.write_text("\n".join(map(json.dumps, lines)) + "\nnot json\n")
 
     first = await folklore("import", file, "--format", "mcp-memory-json", "--json")
@@ -48,21 +46,15 @@ async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too
 RECORDS = {
     "results": [
         {
-            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
-            "memory": "Prefers dark mode",
-            "hash": "abc",
-            "metadata": {"app": "editor"},
-            "categories": ["preferences"],
-            "user_id": "alice",
-            "run_id": "run-1",
-            "created_at": "2024-07-20T01:30:36.275141-07:00",
-            "updated_at": None,
+            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e", "memory": "Prefers dark mode", "hash": "abc",
+            "metadata": {"app": "editor"}, "categories": ["preferences"], "user_id": "alice", "run_id": "run-1",
+            "created_at": "2024-07-20T01:30:36.275141-07:00", "updated_at": None,
         },
         {"id": "2", "memory": "Uses Vim"},
         {"id": "3"},
         "odd",
     ]
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", ["object", "list", "lines", "data"])

@@ -20,15 +20,10 @@ from tests.memory.transfer.test_import_claude import exported
 
 def claude_message(id_: str, sender: str, text: str, **more: Any) -> dict[str, Any]:
     return {
-        "uuid": id_,
-        "text": text,
-        "content": [{"type": "text", "text": text, "citations": []}],
-        "sender": sender,
-        "created_at": "2025-11-03T08:15:30.123456Z",
-        "updated_at": "2025-11-03T08:15:30.123456Z",
-        "attachments": [],
+        "uuid": id_, "text": text, "content": [{"type": "text", "text": text, "citations": []}], "sender": sender,
+        "created_at": "2025-11-03T08:15:30.123456Z", "updated_at": "2025-11-03T08:15:30.123456Z", "attachments": [],
         "files": [],
-    } | more
+    } | more  # fmt: skip
 
 
 CLAUDE = {
@@ -61,16 +56,10 @@ def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: An
     message = None
     if role is not None:
         message = {
-            "id": id_,
-            "author": {"role": role, "name": None, "metadata": {}},
-            "create_time": 1762157730.5,
-            "update_time": None,
-            "content": {"content_type": "text", "parts": list(parts)},
-            "status": "finished_successfully",
-            "weight": 1.0,
-            "metadata": {},
-            "recipient": "all",
-        } | more
+            "id": id_, "author": {"role": role, "name": None, "metadata": {}}, "create_time": 1762157730.5,
+            "update_time": None, "content": {"content_type": "text", "parts": list(parts)},
+            "status": "finished_successfully", "weight": 1.0, "metadata": {}, "recipient": "all",
+        } | more  # fmt: skip
     return {"id": id_, "message": message, "parent": parent, "children": []}
 
 

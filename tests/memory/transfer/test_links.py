@@ -105,18 +105,14 @@ async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(mover: 
     await mover.put([{"id": here, "content": "here"}, {"id": late, "content": "late"}])
     superseded = {"superseded_at": "2025-01-01T00:00:00Z"}
     lines = [
-        REVISION,
-        RELATION,
-        RELATION | {"to": lost},
-        REVISION | {"memory": lost},
+        REVISION, RELATION, RELATION | {"to": lost}, REVISION | {"memory": lost},
         {"content": "by a memory of the file", "superseded_by": str(B)} | superseded,
         {"content": "by a stored memory", "superseded_by": here} | superseded,
         {"content": "by an unknown memory", "superseded_by": lost} | superseded,
         {"content": "by a duplicate, whose id is not stored", "superseded_by": str(UUID(int=10))} | superseded,
-        {"id": str(UUID(int=10)), "content": "late"},
-        *MEMORIES,
+        {"id": str(UUID(int=10)), "content": "late"}, *MEMORIES,
         {"content": "elsewhere", "superseded_by": str(A), "namespace": "new"} | superseded,
-    ]
+    ]  # fmt: skip
 
     dry = await mover.put(lines, dry_run=True)
     done = await mover.put(lines)
@@ -128,21 +124,17 @@ async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(mover: 
 async def test_invalid_links_are_reported_by_field(mover: Mover) -> None:
     report = await mover.put(
         [
-            RELATION | {"strength": 2},
-            RELATION | {"relation": "Not A Type"},
-            REVISION | {"before": {"content": "x" * 40_000}},
-            REVISION | {"revision": 0},
-            REVISION | {"before": {"tags": "one"}},
-            REVISION | {"before": {"kind": None}},
-            REVISION | {"before": {"language": "klingon"}},
-            REVISION | {"before": {"importance": float("nan")}},
+            RELATION | {"strength": 2}, RELATION | {"relation": "Not A Type"},
+            REVISION | {"before": {"content": "x" * 40_000}}, REVISION | {"revision": 0},
+            REVISION | {"before": {"tags": "one"}}, REVISION | {"before": {"kind": None}},
+            REVISION | {"before": {"language": "klingon"}}, REVISION | {"before": {"importance": float("nan")}},
             REVISION | {"before": {"metadata": {"a": float("inf")}}},
             REVISION | {"before": {"expires_at": "9999-12-31T23:59:59-12:00"}},
             RELATION | {"created_at": "9999-12-31T23:59:59-12:00"},
             RELATION | {"created_at": "0001-01-01T00:00:00+12:00"},
             REVISION | {"changed_at": "9999-12-31T23:59:59-12:00"},
         ]
-    )
+    )  # fmt: skip
 
     assert report.failed == 13
     words = ["strength", "relation", "before.content", "revision"]

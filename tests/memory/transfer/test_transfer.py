@@ -35,38 +35,16 @@ OLD, NEW, GONE = (str(UUID(int=number)) for number in (1, 2, 3))
 
 RICH: list[Line] = [
     {
-        "type": "memory",
-        "namespace": "team",
-        "id": OLD,
-        "content": "We release on Fridays.\n\tIndented: ärger, 日本語, 👩‍💻.",
-        "summary": "Friday releases",
-        "kind": "decision",
-        "tags": ["area/release", "entity:person:sarah"],
-        "source": "adr-1",
-        "session": "planning",
-        "position": 7,
-        "occurred_at": "2025-01-02T03:04:05.000006+00:00",
-        "created_at": "2025-01-03T00:00:00+00:00",
-        "updated_at": "2025-02-03T00:00:00+00:00",
-        "author": "sarah",
-        "agent": "claude",
-        "importance": 0.8,
-        "confidence": 0.123457,
-        "priority": 2,
-        "quality": 0.5,
-        "trust": "stated",
-        "language": "german",
-        "paths": ["src/release.py"],
-        "commit": "abc123",
-        "blobs": [f"{'5' * 40} src/release.py"],
-        "metadata": {"b": [1, 2.5, None], "a": {"nested": "ü"}},
-        "expires_at": "2025-06-01T00:00:00+00:00",
-        "superseded_at": "2025-03-01T00:00:00+00:00",
-        "superseded_by": NEW,
-        "last_recalled_at": "2025-02-04T00:00:00+00:00",
-        "recall_count": 12,
-        "confirmed_count": 3,
-        "revision": 4,
+        "type": "memory", "namespace": "team", "id": OLD,
+        "content": "We release on Fridays.\n\tIndented: ärger, 日本語, 👩‍💻.", "summary": "Friday releases",
+        "kind": "decision", "tags": ["area/release", "entity:person:sarah"], "source": "adr-1", "session": "planning",
+        "position": 7, "occurred_at": "2025-01-02T03:04:05.000006+00:00", "created_at": "2025-01-03T00:00:00+00:00",
+        "updated_at": "2025-02-03T00:00:00+00:00", "author": "sarah", "agent": "claude", "importance": 0.8,
+        "confidence": 0.123457, "priority": 2, "quality": 0.5, "trust": "stated", "language": "german",
+        "paths": ["src/release.py"], "commit": "abc123", "blobs": [f"{'5' * 40} src/release.py"],
+        "metadata": {"b": [1, 2.5, None], "a": {"nested": "ü"}}, "expires_at": "2025-06-01T00:00:00+00:00",
+        "superseded_at": "2025-03-01T00:00:00+00:00", "superseded_by": NEW,
+        "last_recalled_at": "2025-02-04T00:00:00+00:00", "recall_count": 12, "confirmed_count": 3, "revision": 4,
         "idempotency_key": "release-day",
     },
     {"namespace": "team", "id": NEW, "content": "We release on Mondays.", "created_at": "2025-03-01T00:00:00+00:00"},
@@ -77,7 +55,7 @@ RICH: list[Line] = [
         "created_at": "2024-01-01T00:00:00+02:00",
         "forgotten_at": "2024-02-01T00:00:00+00:00",
     },
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,27 +228,20 @@ async def test_lines_of_other_types_are_skipped_and_counted(mover: Mover) -> Non
 
 
 BAD = [
-    (b"{nonsense", "not JSON"),
-    (b"[1, 2]", "not a JSON object"),
-    (b'{"content": "\xff"}', "not UTF-8"),
+    (b"{nonsense", "not JSON"), (b"[1, 2]", "not a JSON object"), (b'{"content": "\xff"}', "not UTF-8"),
     (b"[" * 50_000, "line: is not JSON that can be read"),
     (b'{"content": "ok", "metadata": {"a": ' + b"[" * 400 + b"]" * 400 + b"}}", "list[0]: is nested too deeply"),
-    ({"summary": "no content"}, "content"),
-    ({"content": 12}, "content"),
-    ({"content": "  "}, "content: is empty"),
-    ({"content": "x" * 32_001}, "got 32,001"),
-    ({"content": "ok", "tags": "one"}, "tags"),
-    ({"content": "ok", "tags": [""]}, "tags"),
-    ({"content": "ok", "importance": 2}, "importance"),
+    ({"summary": "no content"}, "content"), ({"content": 12}, "content"), ({"content": "  "}, "content: is empty"),
+    ({"content": "x" * 32_001}, "got 32,001"), ({"content": "ok", "tags": "one"}, "tags"),
+    ({"content": "ok", "tags": [""]}, "tags"), ({"content": "ok", "importance": 2}, "importance"),
     (b'{"content": "ok", "importance": NaN}', "importance"),
     ({"content": "ok", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time"),
     ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: must be in the years"),
-    ({"content": "ok", "recall_count": -1}, "recall_count"),
-    ({"content": "ok", "namespace": "???"}, "namespace"),
+    ({"content": "ok", "recall_count": -1}, "recall_count"), ({"content": "ok", "namespace": "???"}, "namespace"),
     ({"content": "ok", "language": "klingon"}, "language"),
     ({"content": "ok", "metadata": {"much": "x" * 9000}}, "metadata"),
     ({"folklore": 99}, "folklore: must be at most 1, got 99"),
-]
+]  # fmt: skip
 
 
 async def test_a_bad_line_is_reported_by_number_and_does_not_stop_the_rest(mover: Mover) -> None:
@@ -347,12 +318,9 @@ async def test_importing_twice_changes_nothing(mover: Mover) -> None:
 
 async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
     lines: list[Line] = [
-        {"content": "One  fact.", "id": OLD},
-        {"content": "One fact."},
-        {"content": "Something else.", "id": OLD},
-        {"content": "Keyed.", "idempotency_key": "k"},
-        {"content": "Keyed again.", "idempotency_key": "k"},
-    ]
+        {"content": "One  fact.", "id": OLD}, {"content": "One fact."}, {"content": "Something else.", "id": OLD},
+        {"content": "Keyed.", "idempotency_key": "k"}, {"content": "Keyed again.", "idempotency_key": "k"},
+    ]  # fmt: skip
     anew: list[Line] = [{"content": "Keyed anew.", "idempotency_key": "k"}, {"content": "One fact."}]
 
     for dry_run in (True, False):
@@ -541,13 +509,10 @@ async def test_a_dry_run_gives_the_same_report_and_writes_nothing(
     await mover.put([{"id": OLD, "content": "here"}])
     before = await mover.take()
     lines: list[Any] = [
-        *({"content": text} for text in ("a", "b", "a", "here", "c", "b")),
-        {"id": OLD, "content": "changed"},
-        {"content": "elsewhere", "namespace": "new"},
-        {"content": "elsewhere", "namespace": "new", "odd": 1},
-        {"type": "question"},
-        b"{",
-    ]
+        *({"content": text} for text in ("a", "b", "a", "here", "c", "b")), {"id": OLD, "content": "changed"},
+        {"content": "elsewhere", "namespace": "new"}, {"content": "elsewhere", "namespace": "new", "odd": 1},
+        {"type": "question"}, b"{",
+    ]  # fmt: skip
 
     dry = await mover.put(lines, on_conflict=policy, dry_run=True)
     assert await mover.take() == before
@@ -560,17 +525,12 @@ async def test_a_dry_run_gives_the_same_report_and_writes_nothing(
 @pytest.mark.parametrize(
     "later",
     [
-        {"content": "one"},
-        {"id": NEW, "content": "one"},
-        {"id": OLD, "content": "one"},
-        {"id": OLD, "content": "two", "idempotency_key": "l"},
-        {"content": "z", "idempotency_key": "k"},
-        {"content": "z", "idempotency_key": "l"},
-        {"content": "z", "idempotency_key": "confirmed"},
-        {"id": NEW, "content": "x"},
-        {"id": NEW, "content": "x", "kind": "decision"},
+        {"content": "one"}, {"id": NEW, "content": "one"}, {"id": OLD, "content": "one"},
+        {"id": OLD, "content": "two", "idempotency_key": "l"}, {"content": "z", "idempotency_key": "k"},
+        {"content": "z", "idempotency_key": "l"}, {"content": "z", "idempotency_key": "confirmed"},
+        {"id": NEW, "content": "x"}, {"id": NEW, "content": "x", "kind": "decision"},
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("stored", [False, True], ids=["imported", "stored"])
 async def test_each_batch_of_a_dry_run_sees_the_changes_of_earlier_batches(
     mover: Mover, small_batches: None, person: Person, stored: bool, later: Line
@@ -602,11 +562,8 @@ async def test_a_repeated_import_completes_an_interrupted_one(mover: Mover, smal
     # The successor of the first line is the last one, which the torn file does not reach.
     lines = [
         {"id": OLD, "content": "first", "superseded_at": "2025-01-01T00:00:00+00:00", "superseded_by": NEW},
-        {"content": "second"},
-        {"content": "third"},
-        {"content": "fourth"},
-        {"id": NEW, "content": "last"},
-    ]
+        {"content": "second"}, {"content": "third"}, {"content": "fourth"}, {"id": NEW, "content": "last"},
+    ]  # fmt: skip
     text = b"\n".join(map(_bytes, lines))
     with pytest.raises(InvalidInput, match="Input/output error"):
         await mover.pour(Torn(text), Report())

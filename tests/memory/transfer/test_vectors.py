@@ -214,17 +214,13 @@ async def test_the_length_of_a_vector_may_differ_by_1_percent(mover: VectorMover
 
 
 MALFORMED = [
-    ("text", "embedding"),
-    (7, "embedding"),
-    ({}, "embedding.provider"),
-    (exported(provider=1), "embedding.provider"),
-    (exported(dimensions="many"), "embedding.dimensions"),
-    (exported(dimensions=0), "embedding.dimensions"),
+    ("text", "embedding"), (7, "embedding"), ({}, "embedding.provider"), (exported(provider=1), "embedding.provider"),
+    (exported(dimensions="many"), "embedding.dimensions"), (exported(dimensions=0), "embedding.dimensions"),
     (exported() | {"vector": None}, "embedding.vector"),
     (exported() | {"vector": "no base64"}, "embedding.vector: must be base64"),
     (exported() | {"vector": "ä"}, "embedding.vector: must be base64"),
     (exported() | {"vector": b64encode(b"odd").decode()}, "embedding.vector: must be base64 of half floats"),
-]
+]  # fmt: skip
 
 
 async def test_a_malformed_vector_fails_its_line_and_names_the_field(mover: VectorMover) -> None:
