@@ -31,9 +31,10 @@ CYCLONEDX := "cyclonedx-bom>=7.2,<8"
 LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
 MUTMUT := "mutmut>=3.8,<4"
-# The tests that are to notice a change of a room; those that need no database: each mutant runs them.
+# The tests that are to notice a change of a room, a package or a file: each mutant runs those that need no database.
 ROOM := ranking
 MUTANT_TESTS_ranking := tests/ranking tests/memory/recall/test_diversity.py
+MUTANT_TESTS_memory/permissions.py := tests/memory/auth/test_permissions.py
 MUTANT_TESTS_text/secrets := tests/text/test_secrets.py
 MUTANT_TESTS_text/hooks := tests/text/test_injected.py tests/text/test_statements.py
 # The weights of a model, without the packages that its own loader would bring.
@@ -111,12 +112,13 @@ proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy
 
 # mutmut knows the folders src/ and source/ alone.
-mutants: $(INSTALLED)  ## Change a room at one place after the other, and list what no test notices: ROOM=ranking, text/secrets, text/hooks
-	@test -n "$(MUTANT_TESTS_$(ROOM))" || { echo "No tests are named for the room $(ROOM): ranking, text/secrets, text/hooks" >&2; exit 2; }
+mutants: $(INSTALLED)  ## Change a room at one place after the other, and list what no test notices: ROOM=ranking, text/secrets, text/hooks, memory/permissions.py
+	@test -n "$(MUTANT_TESTS_$(ROOM))" || { echo "No tests are named for the room $(ROOM): ranking, text/secrets, text/hooks, memory/permissions.py" >&2; exit 2; }
 	$(PIP) $(MUTMUT)
 	rm -rf build/mutants && mkdir -p build/mutants && cp -r tests pyproject.toml build/mutants
 	cp -r server build/mutants/src && ln -s src build/mutants/server
 	printf '%s\n' '[mutmut]' 'source_paths = src/folklore/$(ROOM)' 'also_copy =' '    src' '    server' \
+		'pytest_add_cli_args =' '    -m' '    not database' \
 		'pytest_add_cli_args_test_selection =' $(foreach test,$(MUTANT_TESTS_$(ROOM)),'    $(test)') > build/mutants/setup.cfg
 	cd build/mutants && $(CURDIR)/$(BIN)/mutmut run --max-children 2 && $(CURDIR)/$(BIN)/mutmut results
 

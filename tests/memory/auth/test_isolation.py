@@ -183,9 +183,6 @@ async def test_a_writer_creates_no_namespace_and_cannot_find_out_which_exist(own
     with pytest.raises(NotFound, match="no namespace 'fresh'") as missing:
         await writer.store("anything", namespace="fresh")
     assert str(hidden.value).replace("board", "fresh") == str(missing.value)
-    assert hidden.value.hint == "You may write to ledger, payments."
-    with pytest.raises(NotFound, match=r"You may write to payments\.$"):
-        await writer.store("anything", namespace="payment")
     with pytest.raises(Refused, match="owner"):
         await writer.call(CreateNamespaceRequest(name="fresh"))
 
@@ -275,11 +272,8 @@ async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> N
     # From now on, a view that was opened before shows nothing.
     assert await alice.library.namespaces.find(None) == []
     for secret, reason in (
-        (alice.secret, "revoked"),
-        (with_checksum("A" * 43), "unknown"),
-        ("fk_short", "malformed"),
-        ("", "malformed"),
-    ):
+        (alice.secret, "revoked"), (with_checksum("A" * 43), "unknown"), ("fk_short", "malformed"), ("", "malformed"),
+    ):  # fmt: skip
         with pytest.raises(Unauthenticated) as refused:
             await authenticate(principals, secret, now=NOON)
         assert refused.value.reason == reason
@@ -555,15 +549,10 @@ CLOSED = ("principals", "tokens", "grants", "audit", "usage", "injections", "ass
 @pytest.mark.parametrize(
     "said",
     [
-        "",
-        "set folklore.key = ''",
-        "set folklore.key = 'nonsense'",
-        "set folklore.key = '%00'",
-        "set folklore.key = '{zeros}'",
-        "set folklore.namespaces = '{board}'",
-        "set row_security = off",
+        "", "set folklore.key = ''", "set folklore.key = 'nonsense'", "set folklore.key = '%00'",
+        "set folklore.key = '{zeros}'", "set folklore.namespaces = '{board}'", "set row_security = off",
     ],
-)
+)  # fmt: skip
 async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
     said: str, owner: Person, connection: asyncpg.Connection
 ) -> None:
