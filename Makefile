@@ -33,7 +33,7 @@ PIP_AUDIT := "pip-audit>=2.9,<3"
 MUTMUT := "mutmut>=3.8,<4"
 # The tests that are to notice a change of a room, a package or a file: each mutant runs those that need no database.
 ROOM := ranking
-MUTANT_TESTS_ranking := tests/ranking tests/memory/recall/test_diversity.py
+MUTANT_TESTS_ranking := tests/ranking
 MUTANT_TESTS_memory/permissions.py := tests/memory/auth/test_permissions.py
 MUTANT_TESTS_text/secrets := tests/text/test_secrets.py
 MUTANT_TESTS_text/hooks := tests/text/test_injected.py tests/text/test_statements.py

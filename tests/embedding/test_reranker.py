@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from folklore.config import RerankerSettings
 from folklore.db.database import Database
@@ -18,7 +16,6 @@ from folklore.embedding.protocol import Embedder
 from folklore.embedding.reranker import POOL, HttpReranker
 from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.ranking.fusion import reranked
 from tests.person import Person, contents
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -140,23 +137,3 @@ def test_a_reranker_is_used_only_with_an_address() -> None:
     assert configured_reranker(RerankerSettings()) is None
     assert chosen is not None
     assert chosen.pool == POOL
-
-
-relevances = st.lists(st.floats(0.001, 1), min_size=1, max_size=20).map(lambda held: np.array(sorted(held)[::-1]))
-
-
-@given(relevances, st.data())
-def test_reordering_sorts_the_scored_candidates_and_keeps_the_others(
-    relevance: np.ndarray[Any, np.dtype[np.float64]], data: st.DataObject
-) -> None:
-    count = data.draw(st.integers(0, len(relevance)))
-    scores = np.array(data.draw(st.lists(st.floats(-5, 5), min_size=count, max_size=count)))
-
-    order, spread = reranked(relevance, scores)
-
-    assert sorted(order) == list(range(len(relevance)))
-    assert order[count:] == list(range(count, len(relevance)))
-    assert np.all(np.diff(spread) <= 1e-12)
-    assert np.array_equal(spread[count:], relevance[count:])
-    ranked = [scores[place] for place in order[:count]]
-    assert ranked == sorted(ranked, reverse=True)

@@ -1,11 +1,12 @@
-"""Reciprocal rank fusion, and the order of equal scores."""
+"""Reciprocal rank fusion, the order of equal scores and of a reranker, and the lead of each result."""
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
+from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
 
 ids = st.integers(0, 30)
 
@@ -41,3 +42,48 @@ def test_best_first_does_not_depend_on_the_order_given(
     assert ordered == order(scores)
     assert sorted(ordered) == sorted(scores)
     assert [scores[id_] for id_ in ordered] == sorted(scores.values(), reverse=True)
+
+
+def test_equal_scores_are_ordered_by_the_second_score_and_then_by_id() -> None:
+    assert best_first({"d": 1.0, "c": 1.0, "b": 1.0, "a": 0.5}, {"c": 0.5, "b": -0.5, "a": 9.0}) == ["c", "d", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("relevance", "scores", "order", "spread"),
+    [
+        ([9, 8, 5, 1], [0.2, 0.4, 0.3], [1, 2, 0, 3], [9, 7, 5, 1]),
+        ([9, 6, 5], [-2, 8, 8], [1, 2, 0], [9, 9, 5]),
+        ([9, 6, 5], [3, 3], [0, 1, 2], [9, 6, 5]),
+        ([9, 6, 5], [], [0, 1, 2], [9, 6, 5]),
+    ],
+)
+def test_reranked_candidates_share_their_former_range_by_their_scores(
+    relevance: list[float], scores: list[float], order: list[int], spread: list[float]
+) -> None:
+    places, shared = reranked(np.array(relevance), np.array(scores))
+
+    assert (places, shared.tolist()) == (order, pytest.approx(spread))
+
+
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=20).map(sorted), st.data())
+def test_reordering_sorts_the_scored_candidates_and_keeps_the_others(held: list[float], data: st.DataObject) -> None:
+    relevance = np.array(held[::-1])
+    count = data.draw(st.integers(0, len(relevance)))
+    scores = np.array(data.draw(st.lists(st.floats(-5, 5), min_size=count, max_size=count)))
+
+    order, spread = reranked(relevance, scores)
+
+    assert sorted(order) == list(range(len(relevance)))
+    assert order[count:] == list(range(count, len(relevance)))
+    assert np.all(np.diff(spread) <= 1e-12)
+    assert np.array_equal(spread[count:], relevance[count:])
+    ranked = [scores[place] for place in order[:count]]
+    assert ranked == sorted(ranked, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "lead"),
+    [([], []), ([0.3], [4.0]), ([5, 2], [3, -3]), ([2, 7, 4], [-5, 3, -3]), ([3, 3, 1], [0, 0, -2])],
+)
+def test_a_lead_is_over_the_best_of_the_others(relevance: list[float], lead: list[float]) -> None:
+    assert leads(np.array(relevance)).tolist() == lead

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from folklore.embedding.protocol import Embedder
 from folklore.model import Draft
-from folklore.ranking.diversity import maximal_marginal_relevance
-from folklore.ranking.weights import PRESETS, named_presets
+from folklore.ranking.weights import named_presets
 from tests.person import Person
 
 CONVERSATION = (
@@ -61,33 +59,3 @@ async def test_the_order_is_that_of_a_direct_implementation(
         assert value["rrf"] == pytest.approx(sum(1 / (k + rank) for rank in ranks[text]), abs=1e-5)
         assert value["parts"].keys() == {"reciprocal ranks"}
     assert list(explained) == reference(ranks, vectors, CONVERSATION, k, trade_off)
-
-
-def test_k_is_60_unless_a_preset_gives_another() -> None:
-    assert (PRESETS["rrf"].fusion, PRESETS["rrf"].rrf_k, PRESETS["rrf"].mmr_lambda) == ("rrf", 60, 0.7)
-
-
-@given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=8),
-    st.lists(st.integers(-3, 3), min_size=24, max_size=24),
-    st.floats(0, 1),
-)
-def test_each_pick_has_the_greatest_marginal_relevance(
-    relevance: list[float], numbers: list[int], trade_off: float
-) -> None:
-    vectors = np.array(numbers[: 3 * len(relevance)], dtype=np.float32).reshape(len(relevance), 3)
-    similarity = vectors @ vectors.T
-
-    picked = maximal_marginal_relevance(np.array(relevance), similarity, 8, trade_off)
-
-    assert sorted(place for place, _ in picked) == list(range(len(relevance)))
-    chosen: list[int] = []
-    for place, redundancy in picked:
-        values = [
-            trade_off * relevance[one]
-            - (1 - trade_off) * max((float(similarity[one, other]) for other in chosen), default=0)
-            for one in range(len(relevance))
-            if one not in chosen
-        ]
-        assert trade_off * relevance[place] - (1 - trade_off) * redundancy == pytest.approx(max(values))
-        chosen.append(place)

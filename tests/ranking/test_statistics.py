@@ -1,16 +1,47 @@
 """Weights of words by their document frequencies."""
 
+import math
+
+import pytest
 from hypothesis import given, strategies as st
 
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
 
 
-def test_a_common_word_is_left_out_beside_a_rare_one_where_reading_it_takes_time() -> None:
-    few = lexeme_weights({"rare": 2, "common": 190}, total=200, budget=10_000)
-    many = lexeme_weights({"rare": 2, "common": 1_900}, total=2_000, budget=10_000)
-    alone = lexeme_weights({"common": 1_900}, total=2_000, budget=10_000)
+@pytest.mark.parametrize(
+    ("documents", "total", "budget", "read"),
+    [
+        ({"rare": 2, "common": 190}, 200, 10_000, ["rare", "common"]),
+        ({"common": 1_900, "rare": 2}, 2_000, 10_000, ["rare"]),  # a common word beside a rare one takes much time
+        ({"common": 1_900}, 2_000, 10_000, ["common"]),
+        ({"b": 2, "c": 3, "a": 2, "none": 0}, 9, 7, ["a", "b", "c"]),
+        ({"b": 2, "c": 3, "a": 2, "none": 0}, 9, 6, ["a", "b"]),
+        ({"b": 9, "a": 8}, 9, 1, ["a"]),
+        # Of 10,000 memories, one in 5,000 has at least a tenth of the weight of the rarest, one in 6,000 less.
+        ({"rare": 40, "common": 5_000}, 10_000, 10_000, ["rare", "common"]),
+        ({"rare": 40, "common": 6_000}, 10_000, 10_000, ["rare"]),
+        ({"rare": 2, "half": 498, "common": 1_000}, 1_000, 10_000, ["rare", "half", "common"]),  # 1,500 postings
+        ({"rare": 2, "half": 499, "common": 1_000}, 1_000, 10_000, ["rare", "half"]),
+        ({"counted later": 12}, 9, 100, ["counted later"]),
+    ],
+)
+def test_the_rarest_words_are_read_first_and_common_ones_where_they_take_no_time(
+    documents: dict[str, int], total: int, budget: int, read: list[str]
+) -> None:
+    weights = lexeme_weights(documents, total=total, budget=budget)
 
-    assert (set(few), set(many), set(alone)) == ({"rare", "common"}, {"rare"}, {"common"})
+    assert list(weights) == read
+    for word, weight in weights.items():
+        held, every = documents[word], max(total, documents[word])
+        assert (
+            weight
+            == inverse_document_frequency(held, every)
+            == pytest.approx(math.log(1 + (every - held + 1 / 2) / (held + 1 / 2)))
+        )
+
+
+def test_a_word_in_more_memories_than_there_are_has_the_weight_of_one_in_all() -> None:
+    assert inverse_document_frequency(12, 9) == pytest.approx(math.log(1 + 0.5 / 12.5))
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), st.integers(0, 1_000), max_size=20))

@@ -30,14 +30,13 @@ def maximal_marginal_relevance(
     and Goldstein, SIGIR 1998, equation 1.
     """
     redundancy = np.zeros(len(relevance))
-    available = np.ones(len(relevance), dtype=bool)
     picked: list[tuple[int, float]] = []
     while len(picked) < min(limit, len(relevance)):
-        value = np.where(available, trade_off * relevance - (1.0 - trade_off) * redundancy, -np.inf)
+        value = trade_off * relevance - (1.0 - trade_off) * redundancy
+        value[[place for place, _ in picked]] = -np.inf
         best = int(value.argmax())
         nearest = similarity[best] if not picked else np.maximum(redundancy, similarity[best])
         picked.append((best, float(redundancy[best])))
-        available[best] = False
         redundancy = np.asarray(nearest, dtype=np.float64)
     return picked
 
@@ -61,13 +60,12 @@ def discounted_relevance(
     if trade_off >= 1.0 or (distinct and bool((relevance[:-1] >= relevance[1:]).all())):
         return [(place, 0.0) for place in range(min(limit, count))]
     redundancy = np.zeros(count)
-    available = np.ones(count, dtype=bool)
     picked: list[tuple[int, float]] = []
     while len(picked) < min(limit, count):
-        value = np.where(available, relevance * trade_off**redundancy, -np.inf)
+        value = relevance * trade_off**redundancy
+        value[[place for place, _ in picked]] = -np.inf
         best = int(value.argmax())
         picked.append((best, float(redundancy[best])))
-        available[best] = False
         redundancy += repeated[best]
     return picked
 

@@ -104,7 +104,7 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
     cosines = pool.vectors @ pool.vectors.T
     np.fill_diagonal(cosines, -1.0)
     count = min(NEAREST, len(cosines) - 1)
-    density = -np.partition(-cosines, count, axis=1)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
+    density = -np.partition(-cosines, count)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
     values = 2.0 * pool.cosines - (density - pool.unrelated) / (1.0 - pool.unrelated)
     values = np.where(pool.cosines != 0.0, np.maximum(values, 0.0), 0.0)
     return values / max(float(values.max(initial=0.0)), 1e-9)
@@ -143,7 +143,7 @@ def neighbours(pool: Pool, places: slice = slice(2)) -> NDArray[np.float64]:
     They are those of these columns of `beside`: one place away unless others are given.
     """
     nearby: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[pool.beside[:, places]].sum(axis=1)
-    return nearby * np.minimum(1.0, LONG / np.maximum(pool.lengths, 1.0)) * np.where(pool.asks, ASKING, 1.0)
+    return nearby * (LONG / np.maximum(pool.lengths, LONG)) * np.where(pool.asks, ASKING, 1.0)
 
 
 def relations(pool: Pool) -> NDArray[np.float64]:
@@ -216,11 +216,11 @@ CONFIDENCE: Mapping[str, Feature] = {
 
 def _ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the number of greater scores for each (n,): equal ones have equal ranks."""
-    return np.searchsorted(np.sort(-scores), -scores, side="left")
+    return np.searchsorted(np.sort(-scores), -scores)
 
 
 def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(ranks >= 0, 1.0 / (1.0 + np.maximum(ranks, 0) / RANK), 0.0)
+    return np.where(ranks >= 0, 1.0 / (1.0 + ranks / RANK), 0.0)
 
 
 def _share(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:

@@ -160,8 +160,9 @@ def _checked(name: str, value: Any, place: str) -> Any:
         known = ", ".join(("fusion", "expand", *_RANGES))
         raise InvalidInput(field, "is not a number of a ranking.", hint=f"Use {known}.")
     low, high = _RANGES[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        shown = f", got {value:g}" if isinstance(value, int | float) else ""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        shown = f", got {value:g}" if number else ""
         raise InvalidInput(field, f"must be a number between {low:g} and {high:g}{shown}.")
     return value
 

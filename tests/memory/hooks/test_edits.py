@@ -9,7 +9,6 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
-from folklore.ranking.injection import edit_worth
 from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.tokens import estimate
 from tests.conftest import connected
@@ -60,14 +59,6 @@ async def test_a_word_counts_more_that_a_memory_writes_as_code_and_that_the_path
     assert await edited(client, "svc/keys.go", "zebra quagga okapi") == ""
     assert edit.held_as_code({"zap": 2.0, "desugar": 1.0}, "Never `zap`, nor desugar.") == 2.0
     assert Edit("svc/zap.go", edit.text).held_as_code({"zap": 2.0}, "Never `zap`.") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("path", "worth"), [("shop/retry.py", 3.5), ("shop/api/retry.py", 1.0), ("retry.py", 1.0), ("docs/a/b.py", 3.5)]
-)
-def test_a_tie_to_another_file_of_the_folder_or_to_a_folder_above_counts_as_some(path: str, worth: float) -> None:
-    assert edit_worth(1.0, path, ["shop/pay.py", "setup.py", "docs"], "Retries: see api/retry.pyi.") == worth
-    assert edit_worth(1.0, path, [], f"`{path.rpartition('/')[2]}` and `other.py` are generated.") == 3.5
 
 
 @pytest.mark.parametrize("text", ["Fixed in billing/de.json.", "Never edit billing/*.json", "`billing/**/*.json`: no"])

@@ -26,7 +26,6 @@ from folklore.memory.requests import (
     StatsRequest,
 )
 from folklore.memory.results import InjectedText
-from folklore.ranking.injection import forms
 from folklore.text.hooks.injected import CLOSING, OPENING
 from folklore.text.hooks.prompts import is_remark
 from folklore.text.tokens import estimate
@@ -149,10 +148,6 @@ async def test_notes_that_answer_alike_are_few_and_a_headline_comes_once_more_in
     again = [await hook(client, f"Does the invoice service listen on port {port}?") for _ in range(2)]
     assert [f"by tester] {texts[port]}" in text for text in again] == [True, False]
     assert [str(memory.id) for entry in await ledger(app) for memory in entry.memories].count(ids[port]) == 1
-
-
-def test_two_notes_are_given_in_full_and_five_as_headlines() -> None:
-    assert forms([0.9] * 9, [False] * 9) == ["full"] * 2 + ["headline"] * 5 + [None] * 2
 
 
 async def test_long_notes_are_cut_to_what_fits_the_prompt(client: Client) -> None:

@@ -234,18 +234,6 @@ async def test_a_budget_holds_without_a_question_and_the_rest_waits_behind_the_c
     assert [id_ for page in pages for id_ in ids(page)] == ids(whole)
 
 
-async def test_explain_has_every_feature_times_its_weight(person: Person) -> None:
-    await person.keep(Draft("The harbour crane is closed.", importance=0.9), "The harbour is open.", *FILLER)
-
-    answer = await person.recall("harbour crane", explain=True, limit=2)
-
-    first: Any = answer.memories[0].explain
-    assert {"coverage", "keyword excess", "scaled cosine"} <= first["parts"].keys()
-    assert first["parts"]["importance"] == pytest.approx(0.6 * 0.4)
-    assert first["relevance"] == pytest.approx(sum(first["parts"].values()), abs=0.01)
-    assert first["redundancy"] == 0
-
-
 async def test_a_search_by_keyword_is_lent_nothing_by_relations(person: Person, connection: asyncpg.Connection) -> None:
     cause, effect, *_ = await person.keep("The tunnel broke at noon.", "Invoices were sent twice.", *FILLER)
     await tie(connection, (cause, effect))

@@ -4,9 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Answer, Draft
@@ -15,24 +13,6 @@ from folklore.ranking.weights import chosen
 from tests.person import NOON, Person, ids
 
 WEIGHTS = weights_for("bundled")
-
-
-@given(st.lists(st.tuples(st.floats(-5, 9), st.floats(-5, 5), st.floats(0.01, 0.99)), min_size=1, max_size=12))
-def test_a_score_lies_between_0_and_1_and_falls_along_the_order(results: list[tuple[float, float, float]]) -> None:
-    scores = WEIGHTS.scores_of(*np.array(results).T).tolist()
-
-    assert all(0 <= score <= 1 for score in scores)
-    assert scores == sorted(scores, reverse=True)
-
-
-@pytest.mark.parametrize("model", ["bundled", "contextual", "none"])
-def test_what_speaks_for_a_memory_has_no_negative_weight(model: str) -> None:
-    weights = weights_for(model)
-
-    assert all(weight > 0 for weight in weights.relevance.values())
-    assert weights.confidence["letters held"] > 0 > weights.confidence["unnamed"]
-    assert weights.score["relevance"] > 0
-    assert 1 > weights.strong > weights.fair > 0
 
 
 async def asked(person: Person, question: str, **arguments: Any) -> Answer:
@@ -100,17 +80,6 @@ async def test_other_namespaces_do_not_move_the_confidence_of_a_memory(person: P
         assert set(together) & set(kept)
         for id_ in set(together) & set(alone):
             assert together[id_] == pytest.approx(alone[id_], abs=0.002)
-
-
-async def test_scores_fall_along_the_order(person: Person) -> None:
-    await person.keep(*PROJECT, *(f"The {subject} of the payment service is new." for subject in SUBJECTS))
-
-    for question in QUESTIONS:
-        for ranking in (RankingRequest(), RankingRequest(min_score=0.0), RankingRequest(preset="semantic")):
-            answer = await asked(person, question, ranking=ranking)
-            found = [result.score or 0.0 for result in answer.memories]
-            assert found == sorted(found, reverse=True)
-            assert all(result.match == WEIGHTS.match_of(result.score or 0.0) for result in answer.memories)
 
 
 async def test_a_question_without_an_answer_gets_at_most_five_lines_and_a_note(person: Person) -> None:

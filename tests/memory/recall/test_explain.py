@@ -2,8 +2,11 @@
 
 import pytest
 
+from folklore.db.database import Database
 from folklore.db.stores.events.audit import NOWHERE, Audit
+from folklore.embedding.protocol import Embedder
 from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory.context import MemoryContext
 from folklore.memory.requests import (
     DeletePresetRequest,
     ExplainRequest,
@@ -13,7 +16,8 @@ from folklore.memory.requests import (
     SavePresetRequest,
 )
 from folklore.model import Draft
-from tests.person import Person
+from folklore.ranking.weights import named_presets
+from tests.person import Person, contents
 
 TEXTS = (
     "The pool of connections has six places.", "PgBouncer runs in transaction mode.",
@@ -110,3 +114,17 @@ async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(person
         with pytest.raises(InvalidInput, match=field):
             await person.call(SavePresetRequest(name=name, base=base, numbers=numbers))
     assert all(item.author is None for item in await person.call(ListPresetsRequest()))
+
+
+async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(database: Database, embedder: Embedder) -> None:
+    memory = MemoryContext.of(database, embedder, presets=named_presets({"words": {"dense": 0}}))
+    person = Person(memory)
+    await person.keep("The harbour is closed.", "Boats sleep.")
+
+    answer = await person.call(RecallRequest(query="harbour", explain=True, ranking=RankingRequest(preset="words")))
+
+    assert answer.explain is not None
+    assert "dense" not in answer.explain
+    assert contents(answer) == ["The harbour is closed."]
+    with pytest.raises(InvalidInput, match=r"unknown preset 'other'.*balanced.*words"):
+        await person.call(RecallRequest(query="harbour", ranking=RankingRequest(preset="other")))

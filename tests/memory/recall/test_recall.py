@@ -369,6 +369,7 @@ async def test_an_exact_word_survives_many_that_mean_the_same(person: Person) ->
 @pytest.mark.parametrize(
     ("signal", "less", "more"),
     [
+        ("tags", {"tags": ("area:boat",)}, {"tags": ("area:crane",)}),
         ("priority", {"priority": 4}, {"priority": 1}),
         ("importance", {"importance": 0.1}, {"importance": 0.9}),
         ("confidence", {"confidence": 0.1}, {"confidence": 0.9}),

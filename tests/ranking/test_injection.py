@@ -1,0 +1,58 @@
+"""Hooks give few memories, in full or as a headline; an edit gets those that concern it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from folklore.ranking.injection import edit_worth, forms
+
+
+@pytest.mark.parametrize(
+    ("confidences", "ignored", "given"),
+    [
+        ([], [], []),
+        ([0.9] * 9, [False] * 9, ["full"] * 2 + ["headline"] * 5 + [None] * 2),
+        ([0.9] * 9, [True] * 7 + [False] * 2, ["headline"] * 5 + [None] * 2 + ["full"] * 2),
+        ([0.3, 0.299, 0.008, 0.0079], [False] * 4, ["full", "headline", "headline", None]),
+        ([0.2, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "headline"]),
+        ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
+        ([0.045, 0.02], [False] * 2, ["headline", "headline"]),
+        ([0.0449, 0.02], [False] * 2, [None, None]),
+    ],
+)
+def test_two_notes_are_given_in_full_and_five_as_headlines_if_one_is_likely(
+    confidences: Sequence[float], ignored: Sequence[bool], given: list[str | None]
+) -> None:
+    assert forms(confidences, ignored) == given
+
+
+def test_each_memory_says_whether_it_was_ignored() -> None:
+    with pytest.raises(ValueError, match="argument"):
+        forms([0.9, 0.9], [False])
+
+
+@pytest.mark.parametrize(
+    ("path", "paths", "text", "tie"),
+    [
+        ("web/de.json", ["web/de.json"], "", 3.9),
+        ("web/de.json", [], "Fixed in web/de.json.", 3.9),
+        ("web/de.json", [], "Never edit `web/*.json`, nor lib/*.css", 3.9),
+        ("web/de.json", [], "Fixed in src/web/de.json, web/de.jsonl and web/*", 2.5),  # the name alone
+        ("web/de.json", ["web/fr.json"], "", 2.5),
+        ("web/de.json", ["lib/fr.json", "web"], "", 2.5),
+        ("web/de.json", ["we"], "", 0),
+        ("web/sub/de.json", ["web/fr.json"], "", 0),
+        ("web/sub/de.json", ["web", "lib"], "", 2.5),
+        ("web/sub/de.json", ["web/sub/fr.json"], "", 2.5),
+        ("de.json", ["fr.json"], "", 0),
+        ("de.json", [], "The file de.json is generated.", 2.5),
+        ("web/de.json", [], "de_json, ade.json, de.jsonl and x-de.json", 0),
+        ("web/Makefile", [], "The Makefile has a target.", 0),  # a word, not a name
+        ("web/a+b.py", [], "See a+b.py, not aab.py", 2.5),
+        ("web/a+b.py", [], "See aab.py", 0),
+    ],
+)
+def test_a_tie_to_the_file_is_enough_and_one_to_its_folder_counts_as_some(
+    path: str, paths: list[str], text: str, tie: float
+) -> None:
+    assert edit_worth(1.5, path, paths, text) == pytest.approx(1.5 + tie)
