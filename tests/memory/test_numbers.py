@@ -23,16 +23,9 @@ ODD = ["NaN", "Infinity", "-Infinity", "1e-46", "-1e-46", "1e400", "1" + "0" * 4
 ID = str(uuid4())
 # Arguments that a request needs besides the number.
 NEEDED: dict[str, Any] = {
-    "memories": {"content": "x"},
-    "relations": {"from": ID, "to": ID},
-    "related": {"id": ID, "type": "causes"},
-    "id": ID,
-    "ids": [ID],
-    "query": "x",
-    "name": "x",
-    "reason": "unused",
-    "content": "x",
-}
+    "memories": {"content": "x"}, "relations": {"from": ID, "to": ID}, "related": {"id": ID, "type": "causes"},
+    "id": ID, "ids": [ID], "query": "x", "name": "x", "reason": "unused", "content": "x",
+}  # fmt: skip
 _MARK = 0.1234567
 
 

@@ -107,28 +107,19 @@ def test_every_form_of_a_remote_gives_the_same_name(remote: str) -> None:
         ("https://acme@dev.azure.com/acme/Shop/_git/api", "git@ssh.dev.azure.com:v3/acme/Shop/api", "acme/shop/api"),
         ("https://dev.azure.com/acme/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
         ("https://dev.azure.com/acme/api/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
-        (
-            "https://acme.visualstudio.com/Shop/_git/api",
-            "acme@vs-ssh.visualstudio.com:v3/acme/Shop/api",
-            "acme/shop/api",
-        ),
-        (
-            "https://Acme.VisualStudio.com/DefaultCollection/_git/api",
-            "git@ssh.dev.azure.com:v3/acme/api/api",
-            "acme/api",
-        ),
+        ("https://acme.visualstudio.com/Shop/_git/api", "acme@vs-ssh.visualstudio.com:v3/acme/Shop/api",
+         "acme/shop/api"),
+        ("https://Acme.VisualStudio.com/DefaultCollection/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api",
+         "acme/api"),
         ("https://dev.azure.com/acme/_git/acme", "git@ssh.dev.azure.com:v3/acme/acme/acme", "acme/acme"),
-        (
-            "https://dev.azure.com/acme/My%20Shop/_git/Web%20API",
-            "git@ssh.dev.azure.com:v3/acme/My%20Shop/Web%20API",
-            "acme/my-shop/web-api",
-        ),
+        ("https://dev.azure.com/acme/My%20Shop/_git/Web%20API", "git@ssh.dev.azure.com:v3/acme/My%20Shop/Web%20API",
+         "acme/my-shop/web-api"),
         ("https://host/scm/~sarah/api.git", "ssh://git@host:7999/~sarah/api.git", "sarah/api"),
         ("https://github.com/acme/v3", "git@github.com:acme/v3.git", "acme/v3"),
         ("https://github.com/acme/scm", "git@github.com:acme/scm.git", "acme/scm"),
         ("https://gitlab.com/v3/api.git", "git@gitlab.com:v3/api.git", "v3/api"),
     ],
-)
+)  # fmt: skip
 def test_https_and_ssh_give_the_same_name(https: str, ssh: str, name: str) -> None:
     assert names.from_remote(https) == names.from_remote(ssh) == f"repo:{name}"
 

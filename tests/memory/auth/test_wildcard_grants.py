@@ -79,11 +79,8 @@ async def test_a_pattern_opens_the_namespaces_that_match_and_those_created_later
 @pytest.mark.parametrize(
     ("pattern", "matching", "others"),
     [
-        (
-            "repo:acme/*",
-            ["repo:acme/x", "Repo:ACME/y", "repo:acme/0"],
-            ["repo:acmecorp/x", "repo:acme:x", "xrepo:acme/x"],
-        ),
+        ("repo:acme/*", ["repo:acme/x", "Repo:ACME/y", "repo:acme/0"],
+         ["repo:acmecorp/x", "repo:acme:x", "xrepo:acme/x"]),
         ("repo:a_b/*", ["repo:a_b/x", "repo:A_B/y"], ["repo:axb/x", "repo:a_bc/x", "repo:a-b/x", "repo:a.b/x"]),
         ("repo:ACME/*", ["repo:acme/x", "repo:Acme/y"], ["repo:acmé/x", "repo:acm/x"]),
         ("repo:é/*", ["repo:é/x"], ["repo:É/x", "repo:e/x", "repo:éa/x"]),
@@ -91,7 +88,7 @@ async def test_a_pattern_opens_the_namespaces_that_match_and_those_created_later
         ("a.b/*", ["a.b/c", "A.B/d"], ["axb/c", "a.b", "a.bc/d", "a.b0", "a.b-/d"]),
         ("repo:acme/i/*", ["repo:acme/I/x"], ["repo:acme/ı/x", "repo:acme/İ/x", "repo:acme/x"]),
     ],
-)
+)  # fmt: skip
 async def test_a_near_match_is_no_match(
     owner: Person, connection: asyncpg.Connection, pattern: str, matching: list[str], others: list[str]
 ) -> None:

@@ -17,17 +17,11 @@ from tests.person import NOON, Person
 def result(content: str, summary: str | None = None) -> Recalled:
     return Recalled(
         Memory(
-            content,
-            summary,
-            id=UUID(int=1),
-            namespace="notes",
-            language="english",
-            created_at=NOON,
-            updated_at=NOON,
+            content, summary, id=UUID(int=1), namespace="notes", language="english", created_at=NOON, updated_at=NOON,
             author="tester",
         ),
         score=1.0,
-    )
+    )  # fmt: skip
 
 
 results = st.lists(

@@ -165,32 +165,20 @@ async def test_a_newer_decision_beyond_the_results_comes_first_if_it_is_newer_by
 @pytest.mark.parametrize(
     ("question", "before", "after", "same"),
     [
-        (
-            "are invoices of the mail service in a batch at night?",
-            "The mail service sends invoices at night in one batch, after the accounts were closed for the day.",
-            "Invoices are no longer sent in a nightly batch: mail goes out as soon as each order is paid.",
-            True,
-        ),
-        (
-            "on which day are production deploys made?",
-            "Production deploys are made on Tuesdays from the main branch, by whoever is on call that week.",
-            "Whoever is on call that week writes a report about production deploys, which the team reads on Mondays.",
-            False,
-        ),
-        (
-            "which port does the billing service use for metrics?",
-            "The billing service serves metrics on port 9102, behind the gateway of the shop.",
-            "The mail service is served on port 9102 by the gateway of the shop, behind the proxy.",
-            False,
-        ),
-        (
-            "what is in shop/ledger.py?",
-            "shop/ledger.py keeps the ledger of the shop in thirteen statements.",
-            "The ledger of the shop keeps thirteen statements of each year.",
-            False,
-        ),
+        ("are invoices of the mail service in a batch at night?",
+         "The mail service sends invoices at night in one batch, after the accounts were closed for the day.",
+         "Invoices are no longer sent in a nightly batch: mail goes out as soon as each order is paid.", True),
+        ("on which day are production deploys made?",
+         "Production deploys are made on Tuesdays from the main branch, by whoever is on call that week.",
+         "Whoever is on call that week writes a report about production deploys, which the team reads on Mondays.",
+         False),
+        ("which port does the billing service use for metrics?",
+         "The billing service serves metrics on port 9102, behind the gateway of the shop.",
+         "The mail service is served on port 9102 by the gateway of the shop, behind the proxy.", False),
+        ("what is in shop/ledger.py?", "shop/ledger.py keeps the ledger of the shop in thirteen statements.",
+         "The ledger of the shop keeps thirteen statements of each year.", False),
     ],
-)
+)  # fmt: skip
 async def test_the_newer_of_two_comes_first_only_on_one_subject(
     person: Person, question: str, before: str, after: str, days: float, *, same: bool
 ) -> None:

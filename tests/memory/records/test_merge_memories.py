@@ -100,12 +100,9 @@ async def test_the_target_gets_the_relations_of_the_others(person: Person, three
 
     found = {(item.from_id, item.type, item.to_id): item.strength for item in await person.relations(old)}
     assert found == {
-        (old, "causes", effect): 0.3,
-        (cause, "causes", old): 0.5,
-        (old, "relates_to", new): 1.0,
-        (old, "supersedes", new): 1.0,
-        (old, "supersedes", other): 1.0,
-    }
+        (old, "causes", effect): 0.3, (cause, "causes", old): 0.5, (old, "relates_to", new): 1.0,
+        (old, "supersedes", new): 1.0, (old, "supersedes", other): 1.0,
+    }  # fmt: skip
     assert len(await person.relations(new)) == 4, "the superseded memory keeps its own"
 
 

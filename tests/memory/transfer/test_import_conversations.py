@@ -27,11 +27,8 @@ def claude_message(id_: str, sender: str, text: str, **more: Any) -> dict[str, A
 
 
 CLAUDE = {
-    "uuid": "5a9f0f5e-1f5b-4d0e-9d51-2f7f0f1d2c3b",
-    "name": "Choosing a queue",
-    "summary": "",
-    "created_at": "2025-11-03T08:15:00Z",
-    "updated_at": "2025-11-03T08:20:00Z",
+    "uuid": "5a9f0f5e-1f5b-4d0e-9d51-2f7f0f1d2c3b", "name": "Choosing a queue", "summary": "",
+    "created_at": "2025-11-03T08:15:00Z", "updated_at": "2025-11-03T08:20:00Z",
     "account": {"uuid": "00000000-0000-0000-0000-000000000001"},
     "chat_messages": [
         claude_message("m1", "human", "Which queue do we use?"),
@@ -49,7 +46,7 @@ CLAUDE = {
         claude_message("m3", "human", " ", content=[]),
         claude_message("m4", "assistant", "From now on, ask before you deploy.", content=[]),
     ],
-}
+}  # fmt: skip
 
 
 def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: Any) -> dict[str, Any]:
@@ -66,9 +63,7 @@ def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: An
 IMAGE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
 SPOKEN = {"content_type": "audio_transcription", "text": "Remember that we deploy from tags.", "direction": "in"}
 CHATGPT = {
-    "title": "Deploying\nthe shop",
-    "create_time": 1762157700.25,
-    "update_time": 1762157800.5,
+    "title": "Deploying\nthe shop", "create_time": 1762157700.25, "update_time": 1762157800.5,
     "mapping": {
         each["id"]: each
         for each in (
@@ -85,12 +80,9 @@ CHATGPT = {
             node("a2", "picture", "assistant", "We agreed to tag releases.", "Anything", create_time=None),
         )
     },
-    "moderation_results": [],
-    "current_node": "a2",
-    "conversation_id": "6908a1b2-0000-8000-8000-000000000001",
-    "id": "6908a1b2-0000-8000-8000-000000000001",
-    "default_model_slug": "auto",
-}
+    "moderation_results": [], "current_node": "a2", "conversation_id": "6908a1b2-0000-8000-8000-000000000001",
+    "id": "6908a1b2-0000-8000-8000-000000000001", "default_model_slug": "auto",
+}  # fmt: skip
 
 
 def archive(path: Path, **files: Any) -> Path:

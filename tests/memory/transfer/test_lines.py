@@ -28,40 +28,22 @@ shares = st.floats(0, 1).map(lambda value: round(value, 6))
 memories = st.builds(
     TransferredMemory,
     st.builds(
-        Draft,
-        content=texts,
-        summary=st.none() | texts,
-        kind=texts,
-        tags=st.lists(texts, max_size=3).map(tuple),
-        source=st.none() | texts,
-        position=st.none() | counts,
-        occurred_at=st.none() | moments,
-        importance=st.none() | shares,
+        Draft, content=texts, summary=st.none() | texts, kind=texts, tags=st.lists(texts, max_size=3).map(tuple),
+        source=st.none() | texts, position=st.none() | counts, occurred_at=st.none() | moments,
+        importance=st.none() | shares, id=st.uuids(), author=texts, created_at=moments,
         metadata=st.none() | st.dictionaries(texts, st.none() | st.integers() | texts | st.lists(texts, max_size=2)),
-        id=st.uuids(),
-        author=texts,
-        created_at=moments,
     ),
     st.builds(
-        Past,
-        quality=st.none() | shares,
-        forgotten_at=st.none() | moments,
-        superseded_by=st.none() | st.uuids(),
-        recall_count=counts,
-        revision=st.integers(1, 2**31 - 1),
+        Past, quality=st.none() | shares, forgotten_at=st.none() | moments, superseded_by=st.none() | st.uuids(),
+        recall_count=counts, revision=st.integers(1, 2**31 - 1),
     ),
     st.none()
     | st.builds(
-        ModelVector,
-        provider=texts,
-        name=texts,
-        dimensions=st.integers(1, 4),
+        ModelVector, provider=texts, name=texts, dimensions=st.integers(1, 4), revision=st.just("") | texts,
         vector=st.binary(max_size=8).map(lambda raw: raw * 2),
-        revision=st.just("") | texts,
-        query_prefix=st.just("") | texts,
-        document_prefix=st.just("") | texts,
+        query_prefix=st.just("") | texts, document_prefix=st.just("") | texts,
     ),
-)
+)  # fmt: skip
 
 
 @given(memories, texts)

@@ -22,14 +22,9 @@ STAMP = {"author": "sarah", "created_at": "2025-01-01T00:00:00+00:00"}
 MEMORIES: list[dict[str, Any]] = [{"id": str(A), "content": "one", "revision": 2}, {"id": str(B), "content": "two"}]
 RELATION = {"type": "relation", "from": str(A), "relation": "causes", "to": str(B), "strength": 0.5} | STAMP
 REVISION = {
-    "type": "revision",
-    "memory": str(A),
-    "revision": 1,
-    "action": "update",
-    "author": "sarah",
-    "changed_at": "2025-01-01T00:00:00+00:00",
-    "before": {"content": "zero", "summary": None},
-}
+    "type": "revision", "memory": str(A), "revision": 1, "action": "update", "author": "sarah",
+    "changed_at": "2025-01-01T00:00:00+00:00", "before": {"content": "zero", "summary": None},
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -49,10 +49,7 @@ RICH: list[Line] = [
     },
     {"namespace": "team", "id": NEW, "content": "We release on Mondays.", "created_at": "2025-03-01T00:00:00+00:00"},
     {
-        "namespace": "other",
-        "id": GONE,
-        "content": "Forgotten on purpose.",
-        "created_at": "2024-01-01T00:00:00+02:00",
+        "namespace": "other", "id": GONE, "content": "Forgotten on purpose.", "created_at": "2024-01-01T00:00:00+02:00",
         "forgotten_at": "2024-02-01T00:00:00+00:00",
     },
 ]  # fmt: skip
