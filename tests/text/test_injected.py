@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.text.clean import clean
-from folklore.text.hooks.injected import CLOSING, OPENING, block, encoded, without_blocks
+from folklore.text.hooks.injected import CLOSING, OPENING, Quoting, block, encoded, without_blocks
 
 PIECES = [
     "<", "</", ">", OPENING, CLOSING, CLOSING.upper(), "folklore", "FolkLore", "-", "notes", "f", "\uff46", "olklore",
@@ -40,13 +40,11 @@ def test_an_encoded_text_is_its_own_encoding(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "for (int i = 0; i < n; i++) { xs[i] << 2; }",
-        "vector<string> names; Map<String, List<Folder>> found;",
-        '<form action="/folklore"><b>folklore notes</b></form>',
-        "if a < folk: return",
-        "the folklore-notes of <\u6587\u4ef6\u540d>",
+        "for (int i = 0; i < n; i++) { xs[i] << 2; }", "vector<string> names; Map<String, List<Folder>> found;",
+        '<form action="/folklore"><b>folklore notes</b></form>', "if a < folk: return",
+        "<folklore> notes > </folklore>", "<\uff58olklore-notes>", "the folklore-notes of <\u6587\u4ef6\u540d>",
     ],
-)
+)  # fmt: skip
 def test_code_and_html_stay_readable(text: str) -> None:
     assert encoded(text) == text
 
@@ -57,8 +55,33 @@ def test_code_and_html_stay_readable(text: str) -> None:
         (f"a {OPENING}x{CLOSING} \n b", "a b"),
         (f"a\t{OPENING}x{OPENING}y{CLOSING}b{CLOSING}", f"ab{CLOSING}"),
         (f"a {OPENING}never ends", "a"),
+        (f"aX {OPENING}x{CLOSING}X b", "aXX b"),
         (f"{OPENING}x{CLOSING}\n\nb {OPENING}y{CLOSING}", "\nb"),
     ],
 )
 def test_blocks_are_removed_from_a_text(text: str, left: str) -> None:
     assert without_blocks(text) == left
+
+
+def test_a_block_has_a_line_for_the_heading_and_each_note_and_their_marks_are_encoded() -> None:
+    assert block("Notes:", ["one\ntwo", f"a {OPENING[:-1]} id=1> b"]).split("\n") == [
+        "<folklore-notes>", "Notes:", "one two", "a &lt;folklore-notes id=1> b", "</folklore-notes>",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("note", "share", "quotes"),
+    [
+        ("Harbour kitchen", 1 / 2, False), ("lantern, kitchen, HARBOUR!", 2 / 3, True),
+        ("?!", 0, False), ("", 0, False),
+        ("kitchen station cabinet it is open in May chimney", 0, True),  # five words in sequence
+        ("kitchen station cabinet is open in May chimney", 0, False), ("May in it is open kitchen station", 0, False),
+    ],
+)  # fmt: skip
+def test_a_quotation_has_five_words_of_a_note_in_sequence_or_most_of_them_by_weight(
+    note: str, share: float, quotes: bool
+) -> None:
+    quoting = Quoting.of("The harbour lantern; it is OPEN in May.")
+
+    assert quoting.quotes(note) is quotes
+    assert quoting.share(note) == pytest.approx(share, abs=0.01) or quotes or not share

@@ -1,6 +1,8 @@
 """Statements: which sentences say what holds from now on, in ten languages."""
 
-from folklore.text.hooks.statements import statements
+import pytest
+
+from folklore.text.hooks.statements import alternatives, statements
 
 STATED = (
     "No, don't use requests here, always httpx.", "From now on new endpoints live under /api/v2.",
@@ -37,16 +39,36 @@ def test_a_request_a_symptom_or_what_holds_for_now_is_none() -> None:
         assert statements(sentence) == (), sentence
 
 
-def test_code_and_quotations_state_nothing() -> None:
-    assert statements("```\n# never push to main\n```\n> From now on we use tabs.\nWhat is this?") == ()
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("```\n# never push to main\n```\n> From now on we use tabs.\nWhat is this?", []),
+        ("```\ncode\n```From now on we use tabs.", ["From now on we use tabs."]),
+        ("\u2022 never push to main\n\t* from now on we\u2019ll use X",
+         ["never push to main", "from now on we'll use X"]),
+        ("Never do A here. Never do B. Never do A here. Never C it. Never D it. Never E it. Never F it.",
+         ["Never do A here.", "Never do B.", "Never C it.", "Never D it.", "Never E it."]),  # five, each once
+        (f"from now on {'x' * 388}", [f"from now on {'x' * 388}"]), (f"from now on {'x' * 389}", []),
+        (f"{'x ' * 4_000}\nNever push.", []),
+        ("From now on tabs, right?", []), ("Did we agree to use pnpm?", []),
+        ("The harbour is open. Agreed.", []), ("never push", ["never push"]), ("never pus", []),
+        ("\u6c38\u8fdc\u4e0d\u8981\u52a8", ["\u6c38\u8fdc\u4e0d\u8981\u52a8"]), ("\u4e0d\u8981\u52a8\u5b83", []),
+        ("The shop runs on Postgres", ["The shop runs on Postgres"]), ("The shop runs Postgres", []),
+        ("Write that down.", []), ("Books have 7 % VAT. Please remember this.", ["Books have 7 % VAT."]),
+    ],
+)  # fmt: skip
+def test_few_short_sentences_outside_of_code_and_quotations_are_statements(text: str, stated: list[str]) -> None:
+    assert list(statements(text)) == stated
+
+
+def test_a_section_is_one_expression_with_the_sections_that_it_names() -> None:
+    assert alternatives("CHOICE").startswith(r"#?\d{1,2}|[a-z]|first|second|")
+    assert "|none|(?:erste|" in alternatives("CHOICE")
+    assert alternatives("CHOICE").endswith("|entrambi")
+    assert alternatives("RULE").startswith(rf"^(?:{alternatives('ALWAYS')})\b|(?:{alternatives('BEFORE')})\b")
 
 
 def test_an_assistant_states_decisions_and_causes_and_no_rules() -> None:
     text = "Always close the file. The root cause was a full disk. Never mind."
 
     assert statements(text, of_person=False) == ("The root cause was a full disk.",)
-
-
-def test_what_is_to_be_written_down_is_the_sentence_before() -> None:
-    assert statements("Write that down.") == ()
-    assert statements("Books have 7 % VAT. Please remember this.") == ("Books have 7 % VAT.",)

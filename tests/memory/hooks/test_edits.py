@@ -9,7 +9,6 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
-from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.tokens import estimate
 from tests.conftest import connected
 from tests.memory.hooks.test_hooks import called, kept
@@ -53,12 +52,9 @@ async def test_an_edit_gets_the_memories_that_are_tied_to_its_file(client: Clien
 
 async def test_a_word_counts_more_that_a_memory_writes_as_code_and_that_the_path_lacks(client: Client) -> None:
     await kept(client, "Forbidden: `zap`, `infow` and `desugar`.", "Wanted: zebra, quagga and okapi.", *OTHERS)
-    edit = Edit("svc/keys.go", "zap Desugar")
 
     assert "`zap`" in await edited(client, "svc/keys.go", "zap infow desugar")
     assert await edited(client, "svc/keys.go", "zebra quagga okapi") == ""
-    assert edit.held_as_code({"zap": 2.0, "desugar": 1.0}, "Never `zap`, nor desugar.") == 2.0
-    assert Edit("svc/zap.go", edit.text).held_as_code({"zap": 2.0}, "Never `zap`.") == 0.0
 
 
 @pytest.mark.parametrize("text", ["Fixed in billing/de.json.", "Never edit billing/*.json", "`billing/**/*.json`: no"])
@@ -96,13 +92,3 @@ async def test_notes_of_edits_can_be_switched_off(client: Client, settings: Sett
     async with connected(build_server(app.service)) as silent:
         assert await edited(silent) == ""
     await app.close()
-
-
-def test_a_patch_is_read_as_its_first_file_and_the_lines_that_it_adds() -> None:
-    patch = "*** Begin Patch\n*** Add File: a.py\n+one\n+two\n*** Update File: b.py\n+three\n*** End Patch"
-
-    assert edit_of("", "", patch) == Edit("a.py", "one\ntwo")
-
-
-def test_words_of_any_code_are_not_looked_up() -> None:
-    assert Edit("web/src/cart.ts", "export const total = http.Get(url)").words == "total http.Get url web cart"
