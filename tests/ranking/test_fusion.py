@@ -65,22 +65,6 @@ def test_reranked_candidates_share_their_former_range_by_their_scores(
     assert (places, shared.tolist()) == (order, pytest.approx(spread))
 
 
-@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=20).map(sorted), st.data())
-def test_reordering_sorts_the_scored_candidates_and_keeps_the_others(held: list[float], data: st.DataObject) -> None:
-    relevance = np.array(held[::-1])
-    count = data.draw(st.integers(0, len(relevance)))
-    scores = np.array(data.draw(st.lists(st.floats(-5, 5), min_size=count, max_size=count)))
-
-    order, spread = reranked(relevance, scores)
-
-    assert sorted(order) == list(range(len(relevance)))
-    assert order[count:] == list(range(count, len(relevance)))
-    assert np.all(np.diff(spread) <= 1e-12)
-    assert np.array_equal(spread[count:], relevance[count:])
-    ranked = [scores[place] for place in order[:count]]
-    assert ranked == sorted(ranked, reverse=True)
-
-
 @pytest.mark.parametrize(
     ("relevance", "lead"),
     [([], []), ([0.3], [4.0]), ([5, 2], [3, -3]), ([2, 7, 4], [-5, 3, -3]), ([3, 3, 1], [0, 0, -2])],

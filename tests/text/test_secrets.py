@@ -106,33 +106,51 @@ def test_flags_variables_prices_types_and_samples_are_no_secrets(text: str) -> N
     assert find(text) == ()
 
 
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+def _base64(text: str | bytes) -> str:
+    return base64.b64encode(text.encode() if isinstance(text, str) else text).decode()
 
 
 BCRYPT = "$2b" + "$12$" + "Ab3xZ" * 10 + "q./"
 WORDS = "vacant glimpse orchard velvet kangaroo mimic tornado rhythm bulb cereal donkey echo"
-CONTEXTS = {
-    "a word and a number": "password: hunter" + "2",
-    "a passphrase": "password: correct-horse-" + "battery-staple",
-    "a sentence": "The password for grafana is PyDTM" + "czfpJl.",
-    "a change": "We set the admin password to 6lhel7" + "tvpb.",
-    "a manifest": f"apiVersion: v1\nkind: Secret\ndata:\n  conn: {_base64('k3Xq9' * 4)}\n",
-    "a manifest in plain text": "kind: Secret\nstringData:\n  conn: k3Xq9" + "pLm2z\n",
-    "a registry login": '{"auths": {"ghcr.io": {"auth": "' + _base64("bot:k3Xq9" + "pLm2z") + '"}}}',
-    "an escaped registry login": '{\\"ghcr.io\\":{\\"auth\\":\\"' + _base64("bot:k3Xq9" + "pLm2z") + '\\"}}',
-    "a password file": f"deploy:{BCRYPT}",
-    "a shadow file": "root:$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + ":19700:0:99999:7:::",
-    "an address for reports": "SENTRY_DSN=https://" + "0a9c" * 8 + "@o2316.ingest.sentry.io/5175513",
-    "a word in an address": "postgresql://app:blue" + "whale@db.acme.io/app",
-    "a signed address": "https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature=" + "0a9c" * 16,
-    "words of a wallet": f"Recovery phrase of the treasury wallet is {WORDS}.",
-}
+PASSWORD, WORD, TOKEN = "k3Xq9" + "pLm2z", "blue" + "whale", "k3Xq9" + "pLm2z" + "W7vR4tY8bN1"
+LOGIN = _base64(f"bot:{PASSWORD}")
+MANIFEST = "kind: Secret\n{}:\n  conn: {}\n"
+# Kinds, and texts with the secret between ‹ and ›.
+CONTEXTS = [
+    ("password", "password: ‹hunter" + "2›"), ("password", "password: ‹correct-horse-" + "battery-staple›"),
+    ("password", "The password for grafana is ‹PyDTM" + "czfpJl›."),
+    ("password", "We set the admin password to ‹6lhel7" + "tvpb›."),
+    ("Kubernetes secret", "apiVersion: v1\n" + MANIFEST.format("data", f"‹{_base64('k3Xq9' * 4)}›")),
+    ("Kubernetes secret", MANIFEST.format("data", f"‹{_base64(bytes(range(130, 160)))}›")),
+    ("Kubernetes secret", MANIFEST.format("data", f"‹{_base64('-----BEGIN PRIVATE ' + 'KEY-----')}›")),
+    ("Kubernetes secret", MANIFEST.format("stringData", f"‹{PASSWORD}›")),
+    ("registry login", '{"auths": {"ghcr.io": {"auth": "‹' + LOGIN + '›"}}}'),
+    ("registry login", '{\\"ghcr.io\\":{\\"auth\\":\\"‹' + LOGIN + '›\\"}}'), ("password hash", f"deploy:‹{BCRYPT}›"),
+    ("password hash", "root:‹$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + "›:19700:0:99999:7:::"),
+    ("Sentry DSN", "SENTRY_DSN=‹https://" + "0a9c" * 8 + "@o2316.ingest.sentry.io/5175513›"),
+    ("password in a URL", f"postgresql://app:‹{WORD}›@db.acme.io/app and redis://:6379"),
+    ("password in a URL", f"redis://:‹{PASSWORD}›@cache.acme.io"),
+    ("signed address", "https://b.s3.amazonaws.com/k?X-Amz-Date=1&‹X-Amz-Signature=" + "0a9c" * 16 + "›"),
+    ("seed phrase", f"Recovery phrase of the treasury wallet is ‹{WORDS}›."),
+    ("basic credential", f"Authorization: Basic ‹{LOGIN}›."),
+    ("bearer credential", f"bearer of news: Bearer ‹{TOKEN}›, please"),
+    ("bearer credential", f"header=bearer%20‹{TOKEN}›"), ("key", f"X-Api-Key: ‹{TOKEN}›."),
+    ("key", f"‹{TOKEN}› was the old api key"), ("session cookie", f"Set-Cookie: sid=‹{TOKEN}›; Path=/"),
+    ("private key", '{"kty":"EC","x":"' + TOKEN * 2 + '","d":"‹' + TOKEN * 2 + '›"}'),
+    ("private key", '{\\"kty\\":\\"EC\\",\\"d\\":\\"‹' + TOKEN + '›\\"}'),
+    ("password", f"curl -u bot:‹{PASSWORD}› https://acme.io"), ("password", f"mysql -u root -p‹{PASSWORD}› app"),
+    ("password", f"sshpass -p ‹{WORD}› ssh acme.io"), ("password", f"machine acme.io login bot password ‹{PASSWORD}›"),
+    ("password", f"create user bot password '‹{WORD}›'"), ("password", f"*:*:*:bot:‹{WORD}›"),
+    ("password", f"login: bot / ‹{PASSWORD}›, as ever"), ("password", f"‹{WORD}9!› is the root password"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", CONTEXTS.values(), ids=CONTEXTS.keys())
-def test_a_secret_is_known_by_its_context(text: str) -> None:
-    assert find(text)
+@pytest.mark.parametrize(("kind", "marked"), CONTEXTS)
+def test_a_secret_is_known_by_its_context(kind: str, marked: str) -> None:
+    text = marked.replace("‹", "").replace("›", "")
+
+    begin, end = marked.index("‹"), marked.index("›") - 1
+    assert (kind, begin, end) in [(secret.kind, secret.start, secret.end) for secret in find(text)]
 
 
 def test_a_password_of_ten_random_letters_and_digits_is_found_in_prose() -> None:
