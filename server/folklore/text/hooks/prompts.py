@@ -27,6 +27,7 @@ _SESSION = re.compile(alternatives("SESSION"), re.IGNORECASE)
 # Words and characters of a remark, and words after phrases. A path, a number or a name asks something.
 _WORDS, _CHARACTERS, _REST = 10, 80, 2
 _CODE = re.compile(r"[\d_/`\\]|\w\.\w|[a-z][A-Z]")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]{3}")  # about a word of a script without spaces
 
 
 def asked(prompt: str) -> str:
@@ -60,8 +61,8 @@ def is_remark(prompt: str) -> bool:
         return True
     if phrases is None or _CODE.search(text):
         return False
-    halts = (phrases["halt"] or phrases["cut"]) and "?" not in rest
-    return bool(halts) or len(rest.split()) <= _REST
+    halts = (phrases["halt"] or phrases["cut"]) and "?" not in rest and "\uff1f" not in rest
+    return bool(halts) or max(len(rest.split()), len(_UNSPACED.findall(rest))) <= _REST
 
 
 def _to_word(text: str) -> str:
