@@ -163,8 +163,8 @@ def _of_each(text: str) -> str:
 
 def _of_others(text: str) -> str:
     """Return a statement over the namespaces that its fragments select."""
-    meant = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
-    return text.replace("= any(:namespaces::uuid[])", f"{meant}::uuid[])")
+    condition = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
+    return text.replace("= any(:namespaces::uuid[])", f"{condition}::uuid[])")
 
 
 # What some variants do with the whole text, in this order.

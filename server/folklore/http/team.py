@@ -41,8 +41,8 @@ class Team:
             if app.settings.read_only:
                 return
             memory, name = await app.memory(), denial.namespace
-            found = [] if name is None else await memory.namespaces.find([name])
-            place = found[0].id if found else NOWHERE
+            namespaces = [] if name is None else await memory.namespaces.find([name])
+            place = namespaces[0].id if namespaces else NOWHERE
             values: dict[str, Any] = {"outcome": denial.outcome, "detail": denial.detail, "now": at, "amount": count}
             entry = audit_entry(denial.action, caller=denial.caller, namespace=place, **values)
             await memory.database.rows("audit/insert", **entry)

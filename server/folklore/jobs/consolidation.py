@@ -210,14 +210,14 @@ def nearest(vectors: NDArray[np.float32], clustering: Clustering) -> Iterator[li
     """
     for start in range(0, len(vectors), clustering.block):
         cosines = vectors[start : start + clustering.block] @ vectors.T
-        found = []
+        nearest = []
         for place, row in enumerate(cosines):
             row[start + place] = -1.0
             near = np.flatnonzero(row >= clustering.near)
             # Rounded, so that the order depends neither on the machine's arithmetic nor on the block.
             best = sorted(((int(other), round(float(row[other]), 4)) for other in near), key=lambda n: (-n[1], n[0]))
-            found.append(tuple(best[: clustering.neighbours]))
-        yield found
+            nearest.append(tuple(best[: clustering.neighbours]))
+        yield nearest
 
 
 def stars(neighbours: Sequence[Sequence[Neighbour]], clustering: Clustering) -> list[tuple[int, ...]]:

@@ -190,9 +190,9 @@ async def _items_of(
     if reason == _STALE:
         if copy.found and copy.holds(options["namespace"]):  # else this is no working copy of the namespace to review
             with phase("Looking for memories: stale"):
-                found = await stale_items(operations, copy)
-            for one in found:
-                yield ReviewItem(_STALE, (one.memory,), stale=one.stale)
+                items = await stale_items(operations, copy)
+            for result in items:
+                yield ReviewItem(_STALE, (result.memory,), stale=result.stale)
         return
     request: ReviewRequest | None = ReviewRequest(reason=reason, limit=limit, **options)
     while request is not None:

@@ -200,8 +200,8 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
         return {}
 
     def rows(names: str, *, left_out: bool) -> list[dict[str, Any]]:
-        chosen = [target for target in targets if (target.namespace is None) == left_out]
-        return [{name: getattr(target, name) for name in names.split()} for target in chosen]
+        group = [target for target in targets if (target.namespace is None) == left_out]
+        return [{name: getattr(target, name) for name in names.split()} for target in group]
 
     return {
         "targets": rows("source namespace memories stored readers owners", left_out=False),

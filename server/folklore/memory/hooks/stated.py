@@ -55,16 +55,16 @@ async def _written(
 ) -> list[Writing]:
     """Return what the caller has written in a project since the first of these, of equal texts the latest."""
     since = min(one.since for one in stated)
-    found = await ledger.written(namespaces=[place.namespace], caller=context.caller.author, since=since)
-    return list({text.content: text for text in reversed(found) if text.at <= context.now}.values())
+    texts = await ledger.written(namespaces=[place.namespace], caller=context.caller.author, since=since)
+    return list({text.content: text for text in reversed(texts) if text.at <= context.now}.values())
 
 
 def _settled(stated: Sequence[OpenStatement], asked: Sequence[OpenStatement], writings: Sequence[Writing]) -> set[str]:
     """Return the sentences that were written down, in their words or, of those asked for, in as many other texts."""
     said = _said(stated, writings)
-    left = {one.sentence for one in asked} - said.keys()
+    sentences = {one.sentence for one in asked} - said.keys()
     others = [text for text in writings if text not in said.values() and any(text.at >= one.since for one in asked)]
-    return said.keys() | left if len(others) >= len(left) else set(said)
+    return said.keys() | sentences if len(others) >= len(sentences) else set(said)
 
 
 def _said(stated: Sequence[OpenStatement], writings: Sequence[Writing]) -> dict[str, Writing]:

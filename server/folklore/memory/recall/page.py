@@ -124,10 +124,10 @@ def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     """Return a result with one line of text: its summary, its passage, or what matches the question."""
     memory = result.memory
     if memory.summary is None and result.passage is not None:
-        shown = " ".join(memory.content[slice(*result.passage)].split())
+        text = " ".join(memory.content[slice(*result.passage)].split())
     else:
-        shown = line(memory.summary or memory.content, words, _LINE)
-    return replace(result, memory=replace(memory, content=shown))
+        text = line(memory.summary or memory.content, words, _LINE)
+    return replace(result, memory=replace(memory, content=text))
 
 
 def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalled]:
