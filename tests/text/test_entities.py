@@ -61,8 +61,8 @@ def test_entities_are_found(text: str, tags_found: list[str]) -> None:
 NOBODY = (
     "Sometimes it breaks. Deploying fails. Never retry.", "The Gateway is down on Monday in March",
     "Environment Variables\nKey Points:\n## Additional Considerations", "Message handling: the message is sent",
-    "We fly to London for Christmas, on Tuesdays", "Pull Request reviewed, see README and TODO", "x = Foo(Bar) and value=Baz",
-    "```\nclass Sarah Connor\nreturn Bob\n```", "and/or TCP/IP UTF-8 SHA-256 print(x) next()", "",
+    "We fly to London for Christmas, on Tuesdays", "Pull Request reviewed, see README and TODO",
+    "x = Foo(Bar) and value=Baz", "```\nclass Sarah Connor\nreturn Bob\n```", "", "and/or TCP/IP UTF-8 SHA-256 next()",
 )  # fmt: skip
 
 
