@@ -68,7 +68,7 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
                 return _markdown(url, response, _body(url, response, deadline))
             finally:
                 response.close()
-    except (httpx.HTTPError, OSError, ValueError, LookupError) as error:  # the latter: of an address, a charset
+    except (httpx.HTTPError, OSError, ValueError, LookupError) as error:  # of a redirect; of a charset
         raise InvalidInput("FILE", f"{url} cannot be read ({str(error) or type(error).__name__}).") from None
     raise InvalidInput("FILE", f"{url} is behind more than {_REDIRECTS} redirects.")
 

@@ -18,8 +18,8 @@ from folklore.ranking.features import Pool
 from folklore.text.query.question import QuestionWords, plain, with_parts
 from folklore.text.words import is_question
 
-# Characters per lexeme, about, of a text that has no vector and so no measured length.
-_CHARACTERS_PER_LEXEME = 8
+# Characters per lexeme, about, of a text without a vector; most characters of texts that are kept in plain form.
+_CHARACTERS_PER_LEXEME, _KEPT_CHARACTERS = 8, 4_000
 # Between the content of a memory and the rest of its text.
 _END = " \0 "
 
@@ -173,7 +173,8 @@ def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candida
     row, content = candidate.row, candidate.content
     others = " ".join((_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"]))
     if candidate.passages is None:
-        text, opening = _plain_and_opening(content, others)
+        form = _plain_and_opening if len(content) <= _KEPT_CHARACTERS else _plain_and_opening.__wrapped__
+        text, opening = form(content, others)
         held, sequence = _held(words, text)
         return WordMatch(held, sequence, held, None, opening)
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
@@ -181,9 +182,8 @@ def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candida
     matrix = np.array([held for held, _ in passages], dtype=bool)
     anywhere = [any(column) for column in zip(*(held for held, _ in passages), strict=True)]
     best = int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())
-    sequence = max(sequence for _, sequence in passages)
     opening = diversity.opening(plain(content[: ranges[0][1]]))
-    return WordMatch(passages[best][0], sequence, anywhere, ranges[best], opening)
+    return WordMatch(passages[best][0], max(share for _, share in passages), anywhere, ranges[best], opening)
 
 
 @lru_cache(2_000)  # a tenth of a recall in a small project, whose questions meet the same memories
