@@ -13,7 +13,7 @@ from folklore.text.secrets.values import Secret
 
 def find(text: str) -> tuple[Secret, ...]:
     """Return the secrets of a text in order, without overlaps. Linear in the length of the text."""
-    lower = _lower(text)
+    lower = text.replace("İ", "i").lower()  # the one letter whose lower case has two characters
     return _merged([*find_keys(text, lower), *find_by_context(text, lower)])
 
 
@@ -27,18 +27,12 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join([*pieces, text[end:]]), tuple(secret.kind for secret in secrets)
 
 
-def _lower(text: str) -> str:
-    """Return the text in lower case with every character at its position: of two characters for one, the first."""
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)
-
-
 def _merged(secrets: Iterable[Secret]) -> tuple[Secret, ...]:
     """Merge overlapping secrets; the one that begins first, or else is the longest, determines the kind."""
     merged: list[Secret] = []
     for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):
         if not merged or secret.start >= merged[-1].end:
             merged.append(secret)
-        elif secret.end > merged[-1].end:
-            merged[-1] = Secret(merged[-1].kind, merged[-1].start, secret.end)
+        else:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, secret.end))
     return tuple(merged)
