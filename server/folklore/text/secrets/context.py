@@ -31,10 +31,16 @@ _NAMES = {
     "credential": "secret", "kennwort": "password", "contraseña": "password", "mot de passe": "password",
     "pw": "password",
 }  # fmt: skip
-# Words for passwords that begin with "pass". `pass` alone is a verb, unless it ends an identifier (DB_PASS) or is one.
-_PASS_WORD = re.compile(
-    r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|(?<=[_.-])pass(?=[_-]?\d|\b)|pass(?=[\"'\]]*\s{0,3}[:=])"
-)
+# What is a name of those literals that begin other words too. `pass` alone is a verb, unless it ends an identifier
+# (DB_PASS) or is one. "Secret key" is found by its "key".
+_WORDS = {
+    "pass": re.compile(
+        r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|(?<=[_.-])pass(?=[_-]?\d|\b)"
+        r"|(?<![^\W_])pass(?=[\"'\]]*\s{0,3}[:=])"
+    ),
+    "pw": re.compile(r"(?<![^\W_])pw(?![^\W_])"),
+    "secret": re.compile(r"secret(?![_ -]?key\b)"),
+}
 _QUALIFIER = re.compile(
     r"(?:api|access|auth|authentication|authorization|secret|private|signing|signature|encryption|decryption|account|master"
     r"|service|deploy|app|application|license|licence|storage|subscription|shared|webhook|jwt|session|admin|client"
@@ -42,7 +48,6 @@ _QUALIFIER = re.compile(
 )
 _EXPANSION = re.compile(r"[$%]\{?\w*\Z")
 _ARGUMENT = re.compile(r"\([\"'][\w.-]*\Z")
-_KEY_FOLLOWS = re.compile(r"[_ -]?key\b")
 _NOT_SECRET = re.compile(
     r"(?:public|publishable|page|next|prev|previous|continuation|cursor|csrf|xsrf|idempotency|sync|resume|cancellation"
     r"|lexer|parser?|end|start|stop|eos|bos|pad|mask|special|first|last|each|per|fencing|lock|correlation|anon|design|no"
@@ -74,8 +79,10 @@ _SEPARATOR = re.compile(
     """
 )
 _QUOTED = re.compile(r"(?:[fbrFBRu@]{1,2})?(\\?[\"'`]|&quot;|“|‘|„)(?P<value>[^\n]{1,400}?)(?:\1|&quot;|”|’|“)")
+_SHELL = re.compile(r"(?<=[A-Z])=[^\s=>]")  # an assignment such as DB_PASSWORD=…
 _LINE_END = re.compile(r"\s*$", re.MULTILINE)
 _UNQUOTED = re.compile(r"[^\s\"'`<>]{1,400}")
+_SYNTAX = re.compile(r"(?<=.)(?:[;&,|]|\\[nr]|[)\]}](?=$|[.,;:]))")
 _TRAILING = ".,;:!?)]}>*_`'\"”’"
 
 _USER = r"[^\s/?#:@\"'`<>%]{0,200}(?:%(?!3a)[0-9a-f]{2}[^\s/?#:@\"'`<>%]{0,200}){0,20}"
@@ -168,41 +175,27 @@ class _Value(NamedTuple):
 
 
 def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
-    name = _name(lower, literal, start)
+    before = lower[max(0, start - 40) : start]
+    name = _name(lower, literal, start, before)
     value = _value(text, lower, name.end) if name else None
-    if not name or not value or (value.form == "pair" and not _ARGUMENT.search(lower, max(0, start - 40), start)):
+    if not name or not value or (value.form == "pair" and not _ARGUMENT.search(before)):
         return
-    if value.form not in ("set", "prose") and _EXPANSION.search(lower, max(0, start - 40), start):
+    if value.form not in ("set", "prose") and _EXPANSION.search(before):
         return  # $PASSWORD is the value of a variable
     if text.startswith("PASS:", start) or not _is_secret(name, value):  # the result of a test
         return
     yield Secret(name.kind, value.start, value.end)
 
 
-def _name(lower: str, literal: str, start: int) -> _Name | None:
+def _name(lower: str, literal: str, start: int, before: str) -> _Name | None:
     """Return the name of a secret at the position of its literal, None for other names and words."""
-    prefix = lower[max(0, start - 20) : start]
-    end = _end_of_name(lower, literal, start)
-    if end is None:
+    word = _WORDS.get(literal, re.compile(literal)).match(lower, start)
+    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(before))
+    if word is None or (kind == "key" and not qualified):  # the key of a table
         return None
-    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(prefix))
-    if literal == "key" and not qualified:  # the key of a table
+    if kind != "password" and _NOT_SECRET.search(before):
         return None
-    if literal == "secret" and _KEY_FOLLOWS.match(lower, end):  # "secret key" is found by its "key"
-        return None
-    if kind != "password" and _NOT_SECRET.search(prefix):
-        return None
-    return _Name(kind, end, qualified)
-
-
-def _end_of_name(lower: str, literal: str, start: int) -> int | None:
-    end, after_word = start + len(literal), lower[max(0, start - 1) : start].isalnum()
-    if literal == "pass":
-        word = _PASS_WORD.match(lower, start)
-        return None if word is None or (word.end() == end and after_word) else word.end()
-    if literal == "pw" and (after_word or lower[end : end + 1].isalnum()):
-        return None
-    return end
+    return _Name(kind, word.end(), qualified)
 
 
 def _value(text: str, lower: str, start: int) -> _Value | None:
@@ -217,24 +210,16 @@ def _value(text: str, lower: str, start: int) -> _Value | None:
     if unquoted is None or "..." in unquoted.group():
         return None
     value = _cut(unquoted.group(), form)
-    shell = form == "set" and text[start : start + 2] == "=" + value[:1] and text[start - 1].isupper()
-    return _Value(
-        value,
-        begin,
-        begin + len(value),
-        form,
-        form == "tag" or (shell and _LINE_END.match(text, begin + len(value)) is not None),
-    )
+    end = begin + len(value)
+    is_shell = _SHELL.match(text, start) and _LINE_END.match(text, end)
+    return _Value(value, begin, end, form, form == "tag" or bool(is_shell))
 
 
 def _cut(value: str, form: str | None) -> str:
     """Cut an unquoted value at the syntax around it: `;` of a connection string, `&` of a URL's query."""
-    if form in ("set", "typed"):
-        value = re.split(r"[;&,|]|\\[nr]|(?<=.)[)\]}](?=$|[.,;:])", value, maxsplit=1)[0] or value
-        return value.rstrip(",.:`'\"")
-    if form in ("colon", "tag"):
-        value = re.split(r"(?<=.)(?:[;&,|]|\\[nr])", value, maxsplit=1)[0]
-    return value.rstrip(_TRAILING)
+    if form in ("set", "typed", "colon", "tag"):
+        value = _SYNTAX.split(value)[0]
+    return value.rstrip(".:" if form in ("set", "typed") else _TRAILING)
 
 
 def _is_secret(name: _Name, value: _Value) -> bool:
@@ -293,24 +278,23 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
             start += len(scheme)
             if match := _AFTER_SCHEME.match(lower, start):
                 begin, end = match.span("value")
-                value = text[begin:end].rstrip(".,:")
-                if _is_basic(value) if scheme == "basic" else is_token(value, stated=True, qualified=True):
+                value = text[begin:end].rstrip(".:")
+                if _is_basic(value) if scheme == "basic" else is_token(value):
                     yield Secret(f"{scheme} credential", begin, begin + len(value))
             start = lower.find(scheme, start)
 
 
 def _is_basic(value: str) -> bool:
-    pair = decoded(value) or ""
-    user, _, password = pair.partition(":")
-    return "\n" not in pair and user != password and is_password(password, stated=True)
+    user, _, password = (decoded(value) or "").rstrip().partition(":")
+    return user != password and is_password(password, stated=True)
 
 
 def _headers(text: str, lower: str) -> Iterator[Secret]:
     for pattern in _HEADERS:
         for header in pattern.finditer(lower):
             start, end = header.span("value")
-            value = text[start:end].rstrip(".,")
-            if is_token(value, stated=True, qualified=True) or _is_basic(value):
+            value = text[start:end].rstrip(".")
+            if is_token(value):
                 yield Secret("key in a header", start, start + len(value))
 
 
@@ -337,7 +321,7 @@ def _before_the_name(text: str, lower: str) -> Iterator[Secret]:
             continue
         value = word.group()
         if not name.group().endswith(("word", "phrase")):
-            if is_token(value, stated=False, qualified=True):
+            if is_token(value):
                 yield Secret("key", *word.span())
         elif kinds_of_characters(value) >= 3 and is_password(value, stated=False):
             yield Secret("password", *word.span())

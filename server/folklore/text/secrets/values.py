@@ -111,7 +111,7 @@ def is_placeholder_key(body: str) -> bool:
 
 def is_sample_token(body: str) -> bool:
     """Return whether the claims of a JSON Web Token are those of a documented sample, such as that of jwt.io."""
-    claims = decoded(body.partition(".")[2].partition(".")[0].replace("-", "+").replace("_", "/"))
+    claims = decoded(body.partition(".")[2].partition(".")[0])
     return claims is not None and bool(_SAMPLE_CLAIMS.search(claims))
 
 
@@ -170,10 +170,11 @@ def is_generated(value: str) -> bool:
     return not all(map(_PART_OF_A_NAME.fullmatch, re.split(r"[-_./:+,@#&=<>|]", inner)))
 
 
-def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
+def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> bool:
     """Return whether a value could be a generated key or token: long enough, and neither a name nor a number.
 
-    Plain hexadecimal and UUIDs are tokens only after a `qualified` name ("API key", "client secret").
+    UUIDs are tokens only after a `qualified` name ("API key", "client secret"), plain hexadecimal also if it is long
+    and `stated`.
     """
     value = value[:_LONGEST_TOKEN]
     if len(value) < 12 or _NUMBERS.search(value) or " " in value or is_placeholder(value):
@@ -181,7 +182,7 @@ def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
     if _UUID.match(value):
         return qualified
     if _HEX.match(value):
-        return (qualified and len(value) >= 16) or (stated and len(value) in (32, 40, 48, 64))
+        return (qualified and len(value) >= 16) or (stated and len(value) >= 32)
     return _is_random(value)
 
 
