@@ -255,7 +255,7 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     start = userinfo.start("value")
     end = start + length
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
-    is_sample = len(password) < 3 or password.lower() == user or is_placeholder(text[start:end])
+    is_sample = password.lower() == user or is_placeholder(text[start:end])
     # For a host that could be real, a plain word is a password too.
     if not is_sample and (
         is_generated(password) or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
@@ -285,7 +285,7 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _is_basic(value: str) -> bool:
-    user, _, password = (decoded(value) or "").rstrip().partition(":")
+    user, _, password = (decoded(value) or "").partition(":")
     return user != password and is_password(password, stated=True)
 
 

@@ -58,10 +58,10 @@ _BREAK = re.compile(
     r"(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
     r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
 )
-_BREAK_SIGNS = ("\n", "\\n", '"', "'", "`")
 _MAX_BREAKS = 8
 _MAX_BROKEN_LENGTH = 600  # of a key that continues in other lines; a PEM block has no limit
-_ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\[nrt])\Z")
+# A letter or digit precedes that is not the end of an escape: `%3D` in a URL, `\n` in JSON.
+_WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})(?<!\\[nrt])")
 
 # The headers and the body of a PEM block, with real or escaped line breaks, and its last line.
 _PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\s|\\+[nrt]|[\"'`,+>|#*]|[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200})*", re.ASCII)
@@ -81,18 +81,11 @@ def find_keys(text: str, lower: str) -> Iterator[Secret]:
 def _keys_of(rule: Rule, text: str) -> Iterator[Secret]:
     read = 0  # text before this position is not read again, which keeps the time linear
     for prefix in rule.prefix.finditer(text):
-        if prefix.start() >= read and rule.within_word == _is_within_word(text, prefix.start()):
+        if prefix.start() >= read and rule.within_word == bool(_WITHIN_WORD.match(text, prefix.start())):
             end, is_key = _pem_block(text, prefix.end()) if rule.body is None else _key(rule, text, prefix.end())
             read = max(read, end)
             if is_key:
                 yield Secret(rule.kind, prefix.start(), end)
-
-
-def _is_within_word(text: str, start: int) -> bool:
-    """Return whether a letter or digit precedes that is not the end of an escape: `%3D` in a URL, `\\n` in JSON."""
-    if not start or not (text[start - 1].isascii() and text[start - 1].isalnum()):
-        return False
-    return _ESCAPE.search(text, max(0, start - 3), start) is None
 
 
 def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
@@ -103,21 +96,20 @@ def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
     assert rule.body is not None
     if body := rule.body.match(text, start):
         return body.end(), _is_key(rule, body.group())
-    if any(text.find(sign, start, start + _MAX_BROKEN_LENGTH) >= 0 for sign in _BREAK_SIGNS):
-        for breaks in range(1, _MAX_BREAKS + 1):
-            content, positions, removed = _without_breaks(text, start, breaks)
-            body = rule.body.match(content)
-            if body and body.group():
-                return positions[body.end() - 1] + 1, _is_key(rule, body.group())
-            if removed < breaks:
-                break
+    for breaks in range(1, _MAX_BREAKS + 1):
+        content, positions, removed = _without_breaks(text, start, breaks)
+        body = rule.body.match(content)
+        if body and body.group():
+            return positions[body.end() - 1] + 1, _is_key(rule, body.group())
+        if removed < breaks:
+            break
     return start, False
 
 
 def _is_key(rule: Rule, body: str) -> bool:
     if is_placeholder_key(body) or (rule.kind == "JSON Web Token" and is_sample_token(body)):
         return False
-    return not rule.mixed or is_mixed(body) or (body.isupper() and not body.isalpha())
+    return not rule.mixed or is_mixed(body)
 
 
 def _without_breaks(text: str, start: int, breaks: int) -> tuple[str, Sequence[int], int]:
@@ -138,9 +130,8 @@ def _without_breaks(text: str, start: int, breaks: int) -> tuple[str, Sequence[i
 def _pem_block(text: str, start: int) -> tuple[int, bool]:
     """Return the end of a PEM block, and whether it has more than its first line."""
     body = _PEM_BODY.match(text, start)
-    end = body.end() if body else start
-    too_short = sum(map(str.isalnum, text[start : min(end, start + 400)])) < _MIN_PEM_LENGTH
-    if too_short or is_placeholder_key(text[start : min(end, start + 200)]):
+    assert body is not None
+    if sum(map(str.isalnum, body.group())) < _MIN_PEM_LENGTH or is_placeholder_key(body.group()):
         return start, False
-    last = _PEM_END.match(text, end)
-    return last.end() if last else end, True
+    last = _PEM_END.match(text, body.end())
+    return last.end() if last else body.end(), True

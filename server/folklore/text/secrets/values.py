@@ -57,7 +57,7 @@ _WORDS = frozenset(
     credentials user username admin root login guest postgres mysql mariadb redis mongo rabbitmq oracle sqlserver sa
     test tests testing demo local localhost dev development prod production staging changeme change_me tiger scott
     bearer basic digest oauth oidc saml jwt ldap kerberos negotiate ntlm apikey api_key anonymous
-    bcrypt scrypt argon argon2i argon2id argon2d pbkdf md sha sha-256 sha-512 hmac aes aes-256 rs hs es
+    bcrypt scrypt argon argon2i argon2id argon2d pbkdf md sha hmac aes rs hs es
     eddsa ed rsa base base64url hex utf utf-8 uuid uuidv ulid nanoid python node version
     env environment vault keychain keyring file stdin stdout path url uri header cookie query body form
     yes no on off auto manual rotate rotated rotation revoked public private shared internal external readonly
@@ -116,9 +116,9 @@ def is_sample_token(body: str) -> bool:
 
 
 def decoded(value: str) -> str | None:
-    """Return the text of which a value is the base64, None for other values."""
+    """Return the text of which a value is the base64, without the line break of `echo`; None for other values."""
     try:
-        text = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+        text = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode().removesuffix("\n")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
     return text if text.replace("\n", "").replace("\t", "").isprintable() else None
@@ -130,17 +130,14 @@ def is_mixed(body: str) -> bool:
         if _TURNS.search(run) and not re.fullmatch(r"[a-z]+\d{1,4}", run):
             return True
     whole = re.sub("[^A-Za-z0-9]", "", body)
-    return len(_TURNS.findall(whole)) >= 4 or (len(whole) >= 16 and len(_CASES.findall(whole)) >= 5)
+    return len(_TURNS.findall(whole)) >= 4 or len(_CASES.findall(whole)) >= 5
 
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
     value = value[:_LONGEST]
-    bare = value.strip("'\"`")
-    word = bare.lower().strip("-@").rstrip("0123456789")
-    return bool(
-        _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS or bare.lower() in _WORDS
-    ) or _is_sample(bare)
+    word = value.lower().rstrip("0123456789").strip("-@")
+    return bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS) or _is_sample(value)
 
 
 def is_password(value: str, *, stated: bool) -> bool:
@@ -156,17 +153,17 @@ def is_password(value: str, *, stated: bool) -> bool:
 
 def is_generated(value: str) -> bool:
     """Return whether a value is neither a word, a name, a number nor a version: `k3x9q`, `hunter2`, `wind!mill`."""
-    inner = value.strip(".,;:!?)(*_`'\"")[:_LONGEST_TOKEN]
+    inner = value.strip(".,;:!?)(*_`'\"")
     if len(inner) < 6 or _NUMBERS.search(inner) or "\\" in inner:
         return False
     if _PASSPHRASE.fullmatch(inner):
         return not _NAMES_A_SECRET.search(inner)
     if not re.search("[A-Za-z]", inner):
         return False
-    if not re.search(r"\d", inner):
-        return _is_gibberish(inner) or bool(re.search(r"\w[!$^~]+\w", inner))
-    if _WORD_AND_NUMBER.fullmatch(inner) or _is_gibberish(inner.strip("0123456789")):
+    if _WORD_AND_NUMBER.fullmatch(inner) or _is_gibberish(inner):
         return True
+    if not re.search(r"\d", inner):
+        return bool(re.search(r"\w[!$^~]+\w", inner))
     return not all(map(_PART_OF_A_NAME.fullmatch, re.split(r"[-_./:+,@#&=<>|]", inner)))
 
 
@@ -203,7 +200,7 @@ def _is_sample(value: str) -> bool:
         rest = value[: word.start()] + value[word.end() :]
         if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
             return True
-    return len(value) <= 40 and len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
+    return len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
 
 
 def _is_plain_password(value: str) -> bool:
@@ -215,9 +212,9 @@ def _is_plain_password(value: str) -> bool:
 def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
     pieces = _PIECE.findall(value)
-    cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalpha() and len(value) >= 10
+    cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalnum()
     odd = sum(len(piece) < 3 or piece.isupper() for piece in pieces)
-    return (cases and odd > 1) or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
+    return (cases and odd > 1) or any(map(_CONSONANTS.search, pieces))
 
 
 def _is_random(value: str) -> bool:
