@@ -153,7 +153,7 @@ def is_password(value: str, *, stated: bool) -> bool:
 
 def is_generated(value: str) -> bool:
     """Return whether a value is neither a word, a name, a number nor a version: `k3x9q`, `hunter2`, `wind!mill`."""
-    inner = value.strip(".,;:!?)(*_`'\"")
+    inner = value.strip(".,;:!?)(*_`'\"")[:_LONGEST_TOKEN]
     if len(inner) < 6 or _NUMBERS.search(inner) or "\\" in inner:
         return False
     if _PASSPHRASE.fullmatch(inner):
