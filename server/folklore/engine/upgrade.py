@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from folklore.engine.account import Account
-from folklore.engine.binaries import MAJOR, Binaries, find_binaries
+from folklore.engine.binaries import MAJOR, Binaries, installed_binaries
 from folklore.engine.cluster import REPLACED_FILE, version_on_disk
 from folklore.engine.disk import free_space
 from folklore.engine.files import EnginePaths, append_to_log, sync
@@ -25,13 +25,6 @@ _LOG_BYTES, _LEFT_FREE = 256 << 20, 256 << 20
 
 _ROOM = "upgrade-"
 
-# Folders where packages of Postgres install the programs of one major version.
-_PACKAGED = (
-    "/usr/lib/postgresql/{}/bin",
-    "/usr/pgsql-{}/bin",
-    "/opt/homebrew/opt/postgresql@{}/bin",
-    "/usr/local/opt/postgresql@{}/bin",
-)
 _NEEDED = ("postgres", "pg_ctl", "pg_controldata", "pg_dump", "pg_dumpall", "psql")
 
 
@@ -45,14 +38,8 @@ class Copied:
 
 def older_programs(paths: EnginePaths, version: str) -> Binaries:
     """Return the programs of the data's major version: the package's, or those of this system. Raises EngineFailed."""
-    if version.isdecimal() and int(version) < MAJOR:
-        try:
-            return find_binaries(int(version))
-        except EngineFailed:
-            for pattern in _PACKAGED:
-                programs = Binaries(Path(pattern.format(version)))
-                if all(Path(programs.program(name)).is_file() for name in _NEEDED):
-                    return programs
+    if version.isdecimal() and int(version) < MAJOR and (programs := installed_binaries(int(version), _NEEDED)):
+        return programs
     raise EngineFailed(
         f"The data in {paths.data} was written by Postgres {version}, and its programs are not on this machine.",
         hint=f"Install them (Debian: `apt install postgresql-{version} postgresql-{version}-pgvector`), then run "
