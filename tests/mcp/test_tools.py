@@ -224,7 +224,12 @@ async def test_tools_take_the_end_of_an_id_as_notes_show_it(client: Client) -> N
     [newer] = (await call(client, "memory_store", content="newer", supersedes=stored["id"][-8:]))["stored"]
     forgotten = await call(client, "memory_forget", ids=[newer["id"][-8:]])
     assert forgotten["restored"][0]["id"] == stored["id"]
-    assert "is not an id" in await refusal(client, "memory_get", ids=["the port"])
+    entry = {"content": "port 8444", "supersedes": stored["id"][-8:], "related": [{"id": stored["id"][-6:]}]}
+    [newer] = (await call(client, "memory_store", memories=[entry]))["stored"]
+    relation = {"from": newer["id"][-8:], "to": stored["id"], "type": "causes"}
+    assert (await call(client, "memory_relate", relations=[relation]))["created"][0]["to"] == stored["id"]
+    entries = [{"content": "x"}, {"content": "x", "related": [{"id": "it"}]}]
+    assert "memories[1].related[0].id: 'it' is not" in await refusal(client, "memory_store", memories=entries)
 
 
 @pytest.mark.parametrize("text", ['{"strict": true}', "[1, 2]", "null", "true", "7", '"quoted"'])

@@ -17,7 +17,7 @@ from folklore.errors import InvalidInput
 from folklore.local import forked
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations
-from folklore.memory.service.endings import ending_of, whole_ids
+from folklore.memory.service.endings import id_or_ending, whole_ids
 
 Value = TypeVar("Value")
 
@@ -57,17 +57,13 @@ def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
 
 def _parsed(ctx: click.Context, text: str) -> UUID | str:
     """Return an id, or the end of one. Raises InvalidInput."""
-    with suppress(ValueError):
-        return UUID(text)
     if _NUMBER.fullmatch(text):
         listed = last_list(ctx)
         if int(text) <= len(listed):
             return listed[int(text) - 1]
         size = f"has {len(listed)} entries" if listed else "is empty, or was printed hours ago"
         raise InvalidInput("ID", f"{text} is a number in the last list, which {size}.", hint=_HELP)
-    if (ending := ending_of(text)) is None:
-        raise InvalidInput("ID", f"{text[:60]!r} is not an id.", hint=_HELP)
-    return ending
+    return id_or_ending(text, "ID", _HELP)
 
 
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:

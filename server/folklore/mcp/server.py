@@ -15,7 +15,7 @@ from folklore import __version__
 from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
-from folklore.mcp.tools import TOOLS, ToolSpec
+from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations, Service
@@ -80,7 +80,8 @@ class _Handlers:
         tool, meta, operations = self._tool(params.name), ctx.meta or {}, _ResultKeeper(self._service)
         started, outcome = perf_counter(), "cancelled"
         try:
-            arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
+            raw = await with_whole_ids(self._service, _parsed(tool, params.arguments or {}))
+            arguments = tool.arguments.model_validate(raw)
             value = await tool.run(operations if ANCHORS in meta else self._service, arguments, meta)
             outcome = "ok"
         except ValidationError as error:

@@ -1,7 +1,6 @@
 """The MCP tools: arguments become a request, one call of the service, its result becomes JSON."""
 
-from collections.abc import Awaitable, Callable, Mapping, Set
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -16,7 +15,7 @@ from folklore.memory import requests, serializers
 from folklore.memory.requests import Part
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.memory.service.endings import ending_of, whole_ids
+from folklore.memory.service.endings import id_or_ending, whole_ids
 from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unreadable
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
@@ -26,6 +25,9 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 _STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 _ID = "Give the whole id, or at least its last 4 characters."
+# Paths of the arguments that name memories, of any tool: `a.b` is the field b of each entry of a.
+_IDS = ("id", "ids", "supersedes", "memories.supersedes", "memories.related.id", "relations.from", "relations.to")
+_ENDS = "whole, or the last 4 characters or more"
 
 Meta = Mapping[str, Any]
 # Types and defaults of arguments by name.
@@ -70,9 +72,8 @@ StoreArguments = _arguments(
 _TOKENS = (MaxTokens, Field(None, description="default: 2000 if concise"))
 RecallArguments = arguments_of(requests.RecallRequest, {"counted"}, _PAGE | {"max_tokens": _TOKENS})
 SearchArguments = arguments_of(requests.SearchRequest, {"counted"}, _PAGE)
-_ENDS = "whole, or the last 4 characters or more"
-_IDS = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
-GetArguments = arguments_of(requests.GetRequest, {"forgotten"}, {"ids": _IDS, "max_tokens": (MaxTokens, None)})
+_READ = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
+GetArguments = arguments_of(requests.GetRequest, {"forgotten"}, {"ids": _READ, "max_tokens": (MaxTokens, None)})
 ListArguments = arguments_of(requests.ListRequest, set(), _PAGE | {"limit": (Limit, 20), "sort": (_ORDER, "time_desc")})
 UpdateArguments = arguments_of(
     requests.UpdateRequest,
@@ -95,7 +96,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         if arguments.content is None:
             raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
         if arguments.supersedes:
-            [single["supersedes"]] = await _whole(service, (arguments.supersedes,), "supersedes")
+            single["supersedes"] = UUID(arguments.supersedes)
         drafts: tuple[requests.NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
@@ -124,21 +125,8 @@ async def memory_get(service: Operations, arguments: Any, _meta: Meta) -> JsonDi
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    result = await service.call(requests.GetRequest(ids=await _whole(service, arguments.ids, "ids")))
+    result = await service.call(requests.GetRequest(ids=tuple(map(UUID, arguments.ids))))
     return serializers.fitted(serializers.got(result), arguments.max_tokens)
-
-
-async def _whole(service: Operations, texts: Texts, name: str) -> tuple[UUID, ...]:
-    """Return the ids of an argument: they are whole, or ends, which notes show. Raises InvalidInput, NotFound."""
-    parsed: list[UUID | str] = []
-    for text in texts:
-        with suppress(ValueError):
-            parsed.append(UUID(text))
-            continue
-        if (ending := ending_of(text)) is None:
-            raise InvalidInput(name, f"{text[:60]!r} is not an id.", hint=_ID)
-        parsed.append(ending)
-    return await whole_ids(service, parsed, hint=_ID)
 
 
 async def memory_list(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -152,7 +140,6 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     its paths again.
     """
     fields = _given(arguments)
-    [fields["id"]] = await _whole(service, (arguments.id,), "id")
     changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
     return serializers.record(await service.call(requests.UpdateRequest(**fields, changes=changes)))
 
@@ -162,10 +149,7 @@ async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> Jso
     (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
     facts that changed, store with supersedes instead.
     """
-    fields = _given(arguments)
-    if arguments.ids:
-        fields["ids"] = await _whole(service, arguments.ids, "ids")
-    result = await service.call(requests.ForgetRequest(**fields))
+    result = await service.call(requests.ForgetRequest(**_given(arguments)))
     return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)
 
 
@@ -180,6 +164,27 @@ async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> Jso
 async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> JsonDict:
     """Namespaces with their sizes, and whether everything works. Call it when recall misses things or says degraded."""
     return serializers.status(await service.call(requests.StatusRequest()))
+
+
+async def with_whole_ids(service: Operations, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Put whole ids in place of ends, which notes show, in the arguments of a tool. Raises InvalidInput, NotFound."""
+    places = [place for path in _IDS for place in _texts_at(arguments, *path.split("."))]
+    parsed = [id_or_ending(holder[key], field, _ID) for holder, key, field in places]
+    for (holder, key, _), id_ in zip(places, await whole_ids(service, parsed, hint=_ID), strict=True):
+        holder[key] = str(id_)
+    return arguments
+
+
+def _texts_at(arguments: Any, name: str, *rest: str, field: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Return the texts at a path of arguments: what holds each, its key or place there, and its name in errors."""
+    value = arguments.get(name) if isinstance(arguments, dict) else None
+    if isinstance(value, str) and value and not rest:
+        yield arguments, name, f"{field}{name}"
+    for place, entry in enumerate(value if isinstance(value, list) else ()):
+        if rest:
+            yield from _texts_at(entry, *rest, field=f"{field}{name}[{place}].")
+        elif isinstance(entry, str):
+            yield value, place, f"{field}{name}[{place}]"
 
 
 async def _answer(service: Operations, request: Callable[..., requests.Returns[Answer]], arguments: Any) -> JsonDict:

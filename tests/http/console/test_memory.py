@@ -210,7 +210,7 @@ async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
     await ann.post(f"/memories/{one}/pin", pinned="yes")
     pinned = (await team.read(one)).pinned
     await ann.post(f"/memories/{one}/pin", pinned="")
-    related = await ann.post(f"/memories/{one}/relate", other=other, type="part_of")
+    related = await ann.post(f"/memories/{one}/relate", other=str(other)[-12:], type="part_of")
     removed = await ann.post(f"/memories/{one}/unrelate", {"from": one, "to": other, "type": "part_of"})
     preview = await ann.post(f"/memories/{one}/merge", other=other)
     before = (await team.read(other)).superseded_at

@@ -98,7 +98,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"filters": {"kinds": ["note"], "paths": [""]}}, "filters.paths: path 1 is empty. Leave it out"),
     ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "give ids or filters, one of the two"),
     ({"ids": [str(UUID(int=1))]}, "There is no memory"),
-    ({"ids": ["nonsense"]}, "ids: 'nonsense' is not an id. Give the whole id"),
+    ({"ids": ["nonsense"]}, "ids[0]: 'nonsense' is not an id. Give the whole id"),
     ({"ids": [str(UUID(int=1))] * 101}, "ids: must hold at most 100, got 101."),
 ]
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from folklore.errors import InvalidInput, NotFound
@@ -14,10 +15,14 @@ from folklore.model import Memory
 _ENDING = re.compile(r"[0-9a-f]{4,31}")
 
 
-def ending_of(text: str) -> str | None:
-    """Return the end of an id as it is looked up; None for any other text."""
+def id_or_ending(text: str, field: str, hint: str) -> UUID | str:
+    """Return an id, or the end of one as it is looked up. Raises InvalidInput."""
+    with suppress(ValueError):
+        return UUID(text)
     ending = text.lower().lstrip("…").replace("-", "")
-    return ending if _ENDING.fullmatch(ending) else None
+    if _ENDING.fullmatch(ending):
+        return ending
+    raise InvalidInput(field, f"{text[:60]!r} is not an id.", hint=hint)
 
 
 async def whole_ids(operations: Operations, ids: Sequence[UUID | str], *, hint: str) -> tuple[UUID, ...]:

@@ -10,13 +10,13 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from folklore.errors import NotFound
+from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
 from folklore.memory import serializers
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
 from folklore.memory.results import History, MemoryDetails
-from folklore.memory.service.endings import ending_of, whole_ids
+from folklore.memory.service.endings import id_or_ending, whole_ids
 from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
@@ -72,18 +72,18 @@ async def show(visit: Visit) -> Response:
     )
 
 
-def memory_id(text: str) -> UUID:
-    """Return the id of a memory in an address. Raises NotFound, as for an id that no memory has."""
+async def memory_id(visit: Visit, text: str) -> UUID:
+    """Return the id that an address or a form names, whole or by its end. Raises NotFound, InvalidInput."""
     try:
-        return UUID(text)
-    except ValueError:
+        named = id_or_ending(text, "ID", _IDS)
+    except InvalidInput:  # as for an id that no memory has
         raise NotFound(f"There is no memory {text[:60]}.", hint=_IDS) from None
+    return (await whole_ids(visit.service, [named], hint=_IDS))[0]
 
 
 async def read(visit: Visit) -> MemoryDetails:
-    """Read the memory that the address names by its id or the end of it, a forgotten one too. Raises NotFound."""
-    text = visit.request.path_params["id"]
-    ids = await whole_ids(visit.service, [ending_of(text) or memory_id(text)], hint=_IDS)
+    """Read the memory that the address names, a forgotten one too. Raises NotFound, InvalidInput."""
+    ids = (await memory_id(visit, visit.request.path_params["id"]),)
     return (await visit.call(GetRequest(ids=ids, forgotten=True))).found[0]
 
 

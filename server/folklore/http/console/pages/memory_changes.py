@@ -153,7 +153,8 @@ async def relate(visit: Visit) -> Response:
         strength = float(visit.form.get("strength", "") or "1")
     except ValueError:
         raise InvalidInput("strength", "must be a number.") from None
-    other, type_ = memory_id(visit.form.get("other", "")), visit.form.get("type", "").strip() or "relates_to"
+    other = await memory_id(visit, visit.form.get("other", ""))
+    type_ = visit.form.get("type", "").strip() or "relates_to"
     change = requests.RelationChange(from_id=memory.id, to_id=other, type=type_, strength=strength)
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="related")
@@ -162,7 +163,7 @@ async def relate(visit: Visit) -> Response:
 async def unrelate(visit: Visit) -> Response:
     """Remove a relation."""
     memory = await _writable(visit)
-    ends = {f"{name}_id": memory_id(visit.form.get(name, "")) for name in ("from", "to")}
+    ends = {f"{name}_id": await memory_id(visit, visit.form.get(name, "")) for name in ("from", "to")}
     change = requests.RelationChange(**ends, type=visit.form.get("type", ""), remove=True)
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="unrelated")
@@ -170,7 +171,7 @@ async def unrelate(visit: Visit) -> Response:
 
 async def merge(visit: Visit) -> Response:
     """Show what a merge would do, and after the confirmation merge another memory into this one."""
-    memory, other_id = await _writable(visit), memory_id(visit.form.get("other", ""))
+    memory, other_id = await _writable(visit), await memory_id(visit, visit.form.get("other", ""))
     if not visit.form.get("confirmed"):
         [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
         return await visit.render("memory_merge.html", memory=memory, other=other.memory)
