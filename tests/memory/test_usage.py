@@ -52,17 +52,13 @@ async def test_memories_in_an_answer_are_logged_with_rank_and_score_and_counted(
         "select u.*, m.content, m.recall_count, m.last_recalled_at"
         " from usage u join memories m on m.id = u.memory_id order by u.used_at, u.rank"
     )
-    assert [(row["content"], row["rank"]) for row in rows] == [
-        ("red apple", 1),
-        ("red apple pie today", 2),
-        ("red apple pie today", 1),
-    ]
-    assert [row["recall_count"] for row in rows] == [1, 2, 2]
+    counted = [(row["content"], row["rank"], row["recall_count"]) for row in rows]
+    assert counted == [("red apple", 1, 1), ("red apple pie today", 1, 1)], "the weak second one only fills up"
     assert {row["session"] for row in rows} == {app.session}
     assert {row["caller"] for row in rows} == {"tester"}
-    assert rows[0]["query"] == query_digest("red apple") != rows[2]["query"]
+    assert rows[0]["query"] == query_digest("red apple") != rows[1]["query"]
     assert all(row["last_recalled_at"] is not None for row in rows)
-    assert [row["score"] is None for row in rows] == [False, False, True], "a search for words has no score"
+    assert [row["score"] is None for row in rows] == [False, True], "a search for words has no score"
     held = await connection.fetch("select u::text as row from usage u")
     assert not any("apple" in row["row"] for row in held), "never the text of the query"
 

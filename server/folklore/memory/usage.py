@@ -69,14 +69,15 @@ class UsageQueue:
     def add(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
         """Queue the found memories of an answer without waiting. Branches find no memories of a listing.
 
-        A memory that answers several questions is counted once, for the first of them.
+        Weak matches below better ones are left out: they only fill the answer up. A memory that answers
+        several questions is counted once, for the first of them.
         """
         if not answer.found_by:
             return
-        answer_id = new_id()
+        answer_id, better = new_id(), any(result.match in ("strong", "fair") for result in answer.memories)
         digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
-            if result.expanded is not None:
+            if result.expanded is not None or (better and result.match == "weak"):
                 continue
             entry = UsageEntry(
                 namespace=result.memory.namespace,
