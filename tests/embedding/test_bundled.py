@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
+import psutil
 import pytest
 
 from folklore.embedding import bundled
@@ -83,6 +84,14 @@ async def test_a_large_batch_runs_in_another_thread(embedder: Embedder, monkeypa
 
     assert (await embedder.embed(["word " * 5_000] * 40)).shape == (40, 256)
     assert threads == ["embed_0"]
+
+
+def test_embedding_starts_no_threads_which_would_keep_much_memory() -> None:
+    model = StaticModel.load()
+    before = psutil.Process().num_threads()
+    model.embed(["a harbour"] * 100)
+
+    assert psutil.Process().num_threads() == before
 
 
 # Modules of a command that embeds nothing.

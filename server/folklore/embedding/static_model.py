@@ -7,6 +7,7 @@ question also its word's rarity in the searched namespaces. Both find more (benc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,9 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from folklore.embedding.vectors import Vectors, normalized
+
+# Of tokenizers: no pool of threads, one for each processor, each of which would keep 55 MB from then on.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 class StaticModel:
