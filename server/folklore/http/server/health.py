@@ -5,6 +5,7 @@ Neither an address nor a name nor a count; a message from the database may hold 
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
@@ -114,7 +115,8 @@ class Health:
         """Return False if there may be requests with a token, and the database has no complete role for them."""
         settings = self._app.settings
         demanded = settings.http.authentication == "always" or settings.oauth.issuer is not None
-        return not (demanded or await principals.any_limited()) or await principals.has_role()
+        needed = demanded or await principals.any_limited(now=datetime.now(UTC))
+        return not needed or await principals.has_role()
 
     def _missing(self, code: str, **reason: object) -> Report:
         """Log the reason once; the client gets the code."""

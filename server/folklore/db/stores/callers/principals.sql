@@ -1,8 +1,9 @@
 -- name: any_token. True if a token of this server exists: from then on HTTP requests need one.
 select exists (select from tokens where issuer is null) as there
 
--- name: any_limited. True if a token exists that is limited to grants.
-select exists (select from tokens where not owner and revoked_at is null) as there
+-- name: any_limited. True if a token that is limited to grants is valid at :now.
+select true from tokens
+where not owner and revoked_at is null and (expires_at is null or expires_at > :now::timestamptz) limit 1
 
 -- name: delete_expired. Delete the rows of external tokens that expired before :before. Tokens of this server stay,
 -- to be listed.
