@@ -36,8 +36,8 @@ def test_what_is_private_is_removed_to_the_end_or_from_the_beginning_if_a_mark_i
     "prompt",
     [
         "2", "no, the second one", "yes, both", "option b", "1 and 3", "ship it", "stop, that is wrong", " continue ",
-        "Thanks, looks good.", "Yes, do that.", "danke, weiter", "what\u2019s next?", "What did you do just now?",
-        "ok, what have you changed in the file a.py?", "停，不要改那个文件", "等等", "ok ship",
+        "Thanks, that looks really good.", "Yes, do that.", "what\u2019s next?", "What did you do just now?",
+        "ok, what have you changed in the file a.py?", "停，不要改那个文件", "等等", "ok ship", "danke, weiter",
         "wait, it reads every file of it twice", "ok add retries", "stop, " + "x" * 74, "please continue", "yes " * 10,
     ],
 )  # fmt: skip
