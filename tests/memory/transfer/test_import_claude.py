@@ -96,7 +96,7 @@ async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_writte
     dry = await folklore("import", claude.root, "--dry-run")
 
     assert refused.code == 2
-    assert refused.err.startswith("folklore: --yes: is needed, as there are 2 targets.")
+    assert refused.err.startswith("folklore: --yes: is needed, as there are 2 namespaces.")
     for shown in (refused.out, dry.out):
         assert re.search(r"…\S+-shop +repo:acme/shop +1 +new +only you", shown)
         assert re.search(r"…\S+/\.claude +tester-private +1 +new +only you", shown)

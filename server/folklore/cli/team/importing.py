@@ -72,7 +72,7 @@ def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes
     repository.
 
     Rules and notes of assistants go to the namespace of their repository; your own notes and conversations to a private
-    one. The targets are shown first. Without a terminal, several targets, or one that others can read, need --yes.
+    one. The targets are shown first. Without a terminal, several namespaces, or one that others can read, need --yes.
 
     Lines of jsonl with only "content", or with any of the other fields, do as well; a line that names no namespace goes
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
@@ -170,7 +170,7 @@ def _row(target: Target) -> tuple[object, ...]:
 def _confirmed(targets: Sequence[Target], *, ask: bool) -> list[Target]:
     """Show the targets, and return those with a namespace once the user agrees. Raises InvalidInput, FolkloreError.
 
-    A terminal is asked. Elsewhere several targets, and one that others can read, need --yes.
+    A terminal is asked. Elsewhere several namespaces, and one that others can read, need --yes.
     """
     if not wants_json():
         _show(targets)
@@ -191,7 +191,7 @@ def _ask(namespaces: Sequence[str], shared: Sequence[str]) -> None:
         readable = f" Others can read {', '.join(shared)}." if shared else ""
         confirm(f"Import into {into}?{readable}")
     elif shared or namespaces[1:]:
-        problem = f"others can read {shared[0]}" if shared else f"there are {len(namespaces)} targets"
+        problem = f"others can read {shared[0]}" if shared else f"there are {len(namespaces)} namespaces"
         raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
 
 
@@ -258,18 +258,18 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"skipped: {count:,} of type {name!r}"
     for name, count in report.ignored_fields.items():
         yield f"ignored: field {name!r} on {count:,} lines; {_reason(name)}"
-    for count, text in (
-        (report.without_vector, "are found by keyword only until a server has made their vectors (`folklore status`)"),
-        (report.unlinked, "were superseded by a memory that is neither stored nor in the file"),
-        (report.removed, "were forgotten, since their section is no longer in its file (`folklore undo` restores one)"),
-        (report.redacted, "had secrets replaced by a marker"),
-        (report.refused, "lines were skipped because they hold secrets"),
-        (report.relations, "relations imported"),
-        (report.revisions, "revisions imported"),
-        (report.untied, "relations and revisions belong to memories that are neither stored nor in the file"),
+    for what, count in (
+        ("found by keyword only until a server has made their vectors (`folklore status`)", report.without_vector),
+        ("superseded by a memory that is neither stored nor in the file", report.unlinked),
+        ("forgotten, since their section is no longer in its file (`folklore undo` restores one)", report.removed),
+        ("with secrets replaced by a marker", report.redacted),
+        ("lines skipped because they hold secrets", report.refused),
+        ("relations", report.relations),
+        ("revisions", report.revisions),
+        ("relations and revisions of memories that are neither stored nor in the file", report.untied),
     ):
         if count:
-            yield f"{count:,} {text}"
+            yield f"{what}: {count:,}"
 
 
 def _reason(ignored: str) -> str:
