@@ -44,14 +44,13 @@ async def seen(folklore: CommandLine, *arguments: object, **options: object) -> 
     return shown.lines
 
 
-@pytest.mark.parametrize("columns", [80, 160])
-async def test_no_line_is_wider_than_the_terminal(stored: CommandLine, columns: int) -> None:
+async def test_no_line_is_wider_than_the_terminal(stored: CommandLine) -> None:
     for arguments in COMMANDS:
-        lines = await seen(stored, *arguments, columns=columns)
+        lines = await seen(stored, *arguments, columns=80)
 
         assert lines, arguments
         # A word that is longer, such as the path of a home, stays whole.
-        assert [line for line in lines if screen.cells(line) > columns and " " in line.strip()] == [], arguments
+        assert [line for line in lines if screen.cells(line) > 80 and " " in line.strip()] == [], arguments
 
 
 async def test_a_terminal_has_styles_and_none_with_no_color_or_in_a_pipe(stored: CommandLine) -> None:
