@@ -104,20 +104,11 @@ CONTEXTS = [
     ("registry login", '{\\"ghcr.io\\":{\\"auth\\":\\"‹' + LOGIN + '›\\"}}'), ("password hash", f"deploy:‹{BCRYPT}›"),
     ("password hash", "root:‹$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + "›:19700:0:99999:7:::"),
     ("Sentry DSN", "SENTRY_DSN=‹https://" + "0a9c" * 8 + "@o2316.ingest.sentry.io/5175513›"),
-    ("password in a URL", f"postgresql://app:‹{WORD}›@db.acme.io/app and redis://:6379"),
-    ("password in a URL", f"redis://:‹{PASSWORD}›@cache.acme.io"),
     ("signed address", "https://b.s3.amazonaws.com/k?X-Amz-Date=1&‹X-Amz-Signature=" + "0a9c" * 16 + "›"),
     ("seed phrase", f"Recovery phrase of the treasury wallet is ‹{WORDS}›."),
     ("basic credential", f"Authorization: Basic ‹{LOGIN}›."),
-    ("bearer credential", f"bearer of news: Bearer ‹{TOKEN}›, please"),
-    ("bearer credential", f"header=bearer%20‹{TOKEN}›"), ("key", f"X-Api-Key: ‹{TOKEN}›."),
-    ("key", f"‹{TOKEN}› was the old api key"), ("session cookie", f"Set-Cookie: sid=‹{TOKEN}›; Path=/"),
     ("private key", '{"kty":"EC","x":"' + TOKEN * 2 + '","d":"‹' + TOKEN * 2 + '›"}'),
     ("private key", '{\\"kty\\":\\"EC\\",\\"d\\":\\"‹' + TOKEN + '›\\"}'),
-    ("password", f"curl -u bot:‹{PASSWORD}› https://acme.io"), ("password", f"mysql -u root -p‹{PASSWORD}› app"),
-    ("password", f"sshpass -p ‹{WORD}› ssh acme.io"), ("password", f"machine acme.io login bot password ‹{PASSWORD}›"),
-    ("password", f"create user bot password '‹{WORD}›'"), ("password", f"*:*:*:bot:‹{WORD}›"),
-    ("password", f"login: bot / ‹{PASSWORD}›, as ever"), ("password", f"‹{WORD}9!› is the root password"),
 ]  # fmt: skip
 
 
