@@ -52,7 +52,7 @@ def test_a_key_that_is_broken_over_lines_is_found(seed: int, kind: str, between:
     assert find(f"key: {key[:middle]}{between}{key[middle:]} and so on")
 
 
-@settings(max_examples=8)
+@settings(max_examples=8, derandomize=True)
 @given(seeds)
 def test_redacting_leaves_no_part_of_a_secret_and_is_idempotent(seed: int) -> None:
     for kind, key in keys_of(seed):

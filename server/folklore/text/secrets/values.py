@@ -70,7 +70,7 @@ _EXPRESSION = re.compile(
     | ^[*&]?[A-Za-z_$](?:[\w.:]|->)*[(\[]                        # getpass(), os.environ["X"]
     | ^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$                         # OPENAI_API_KEY
     | ^-{1,2}[A-Za-z][A-Za-z.-]*(?:$|[=,:]) | ^[A-Za-z_]\w*=(?!=*$)              # --flag, strict=True
-    | ^/(?:[\w.-]{1,20}/)*[\w.*-]{0,20}$ | ^(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$   # a path
+    | ^(?![A-Za-z0-9+/]{40}$)/(?:[\w.-]{1,20}/)*[\w.*-]{0,20}$ | ^(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$   # a path
     | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\
     | ^[\w-]+\.(?:ya?ml|json|txt|pem|key|crt|env|toml|ini|conf|cfg|py|js|ts|go|rs|java|md|sh|sql|gpg|enc|asc|pub)$
     | ^[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}$                    # an address
