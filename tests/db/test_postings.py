@@ -199,6 +199,8 @@ async def test_small_namespaces_are_packed_where_their_sum_is_large(
     assert len(due) == 3, "21 memories, of which 6, 5 and 4 leave 6"
     after = {item.memory.id: item.score for item in (await person.recall("zebra 3", limit=40)).memories}
     assert after == pytest.approx(before)
+    monkeypatch.setattr("folklore.db.stores.postings._MOST_PAGES", 0)
+    assert len((await postings.due())[0]) == 3, "all, so that a vacuum truncates the table"
 
 
 async def test_an_upgrade_carries_the_words_of_a_store_over(empty_database_url: str) -> None:

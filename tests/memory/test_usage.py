@@ -124,7 +124,6 @@ async def test_an_erased_memory_does_not_stop_the_other_entries(
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
     (id_,) = await person.keep("a text")
-
     erased = new_id()
 
     left = await UsageStore(database).record([used(erased), used(id_), used(id_, namespace="gone")])

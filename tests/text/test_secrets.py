@@ -129,7 +129,6 @@ ROWS = (ROOT / "tests" / "secrets_at_edges.txt").read_text(encoding="utf-8").rep
 def test_a_secret_is_told_from_other_values_at_the_edges_of_each_rule(kind: str, marked: str) -> None:
     for name, value in {"⏎": "\n", "⇥": "\t", "{PASSWORD}": PASSWORD, "{WORD}": WORD, "{TOKEN}": TOKEN}.items():
         marked = marked.replace(name, value)
-
     text = marked.replace("‹", "").replace("›", "")
 
     expected = [] if kind == "none" else [(kind, marked.index("‹"), marked.index("›") - 1)]

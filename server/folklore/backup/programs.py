@@ -131,8 +131,7 @@ def find_programs(major: int) -> Programs:
     """
     if binaries := installed_binaries(major, ("pg_dump", "pg_restore")):
         return Programs(binaries.folder)
-    path = shutil.which("pg_dump")
-    if path and _major_of(path) == major:
+    if (path := shutil.which("pg_dump")) and _major_of(path) == major:
         return Programs(Path(path).parent)
     raise NotFound(
         f"There is no pg_dump of Postgres {major} on this machine, which the server's version needs.",

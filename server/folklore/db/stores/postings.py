@@ -9,9 +9,9 @@ from folklore.db.store import Store
 _START = -(1 << 31) - 1
 # Memories and words that one transaction takes, so that those that change memories wait for tenths of a second.
 PACKED_AT_ONCE, _CLEANED_AT_ONCE = 2_000, 2_000
-# A namespace is packed from so many fresh memories on. A question reads all that are fresh in its scope, so beyond so
-# many in all namespaces small ones are packed too, until half are left.
-_LARGE, _MOST_FRESH = 250, 4_000
+# A namespace is packed from so many fresh memories on. A question reads the whole table, so beyond so many in all
+# small ones are packed too, until half are left, and beyond so many pages all, so that a vacuum truncates it.
+_LARGE, _MOST_FRESH, _MOST_PAGES = 250, 4_000, 2_000
 
 
 class PostingStore(Store):
@@ -21,9 +21,9 @@ class PostingStore(Store):
         """Return the namespaces to pack, and those to clean with how many memories were removed. One statement."""
         rows = await self.rows("postings/due", "fresh", most=PACKED_AT_ONCE)
         remaining, namespaces = sum(row["fresh"] for row in rows), list[UUID]()
-        crowded = remaining > _MOST_FRESH
+        left = _MOST_FRESH // 2 if remaining > _MOST_FRESH else remaining
         for row in rows:
-            if row["fresh"] >= _LARGE or (crowded and remaining > _MOST_FRESH // 2):
+            if row["fresh"] >= _LARGE or remaining > (left if row["pages"] <= _MOST_PAGES else 0):
                 namespaces.append(row["namespace"])
                 remaining -= row["fresh"]
         return namespaces, {row["namespace"]: row["dead"] for row in rows if row["dead"]}

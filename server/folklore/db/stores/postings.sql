@@ -50,8 +50,9 @@ update packed_namespaces set dead = dead - :dead::integer where namespace_id = :
 select folklore_delete_postings(:namespace::uuid, :ids::uuid[])
 
 -- name: due. The namespaces with fresh memories, counted up to :most, or many dead entries: a tenth of the packed
--- memories were removed. Those with the most fresh ones first.
-select n.id as namespace, counted.fresh, coalesce(packed.dead, 0) as dead
+-- memories were removed. Those with the most fresh ones first. `pages` are those of the table of fresh words.
+select n.id as namespace, counted.fresh, coalesce(packed.dead, 0) as dead,
+    (select pg_relation_size('fresh_words') / current_setting('block_size')::integer) as pages
 from namespaces n
 cross join lateral (
     select count(*) as fresh from (select from fresh_words f where f.namespace_id = n.id limit :most::integer) bounded
