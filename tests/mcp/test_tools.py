@@ -228,6 +228,9 @@ async def test_tools_take_the_end_of_an_id_as_notes_show_it(client: Client) -> N
     [newer] = (await call(client, "memory_store", memories=[entry]))["stored"]
     relation = {"from": newer["id"][-8:], "to": stored["id"], "type": "causes"}
     assert (await call(client, "memory_relate", relations=[relation]))["created"][0]["to"] == stored["id"]
+    assert (await call(client, "memory_update", id=newer["id"], merge=[stored["id"][-8:]]))["id"] == newer["id"]
+    many = [{"from": f"{number:04x}", "to": newer["id"]} for number in range(101)]
+    assert "relations: names more than 100 memories by" in await refusal(client, "memory_relate", relations=many)
     entries = [{"content": "x"}, {"content": "x", "related": [{"id": "it"}]}]
     assert "memories[1].related[0].id: 'it' is not" in await refusal(client, "memory_store", memories=entries)
 

@@ -75,7 +75,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "secrets.finder.find": secrets.find, "secrets.finder.redact": secrets.redact,
     "secrets.key_formats.find_keys": lambda it: list(key_formats.find_keys(it, it.lower())),
     "secrets.values.decoded": values.decoded, "secrets.values.is_generated": values.is_generated,
-    "secrets.values.is_hexadecimal": values.is_hexadecimal, "secrets.values.is_mixed": values.is_mixed,
+    "secrets.values.is_mixed": values.is_mixed,
     "secrets.values.is_password": lambda it: values.is_password(it, stated=True),
     "secrets.values.is_placeholder": values.is_placeholder,
     "secrets.values.is_placeholder_key": values.is_placeholder_key,

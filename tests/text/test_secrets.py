@@ -94,12 +94,9 @@ MANIFEST = "kind: Secret\n{}:\n  conn: {}\n"
 # Kinds, and texts with the secret between ‹ and ›.
 CONTEXTS = [
     ("password", "password: ‹hunter" + "2›"), ("password", "password: ‹correct-horse-" + "battery-staple›"),
-    ("password", "The password for grafana is ‹PyDTM" + "czfpJl›."),
-    ("password", "We set the admin password to ‹6lhel7" + "tvpb›."),
     ("Kubernetes secret", "apiVersion: v1\n" + MANIFEST.format("data", f"‹{_base64('k3Xq9' * 4)}›")),
     ("Kubernetes secret", MANIFEST.format("data", f"‹{_base64(bytes(range(130, 160)))}›")),
     ("Kubernetes secret", MANIFEST.format("data", f"‹{_base64('-----BEGIN PRIVATE ' + 'KEY-----')}›")),
-    ("Kubernetes secret", MANIFEST.format("stringData", f"‹{PASSWORD}›")),
     ("registry login", '{"auths": {"ghcr.io": {"auth": "‹' + LOGIN + '›"}}}'),
     ("registry login", '{\\"ghcr.io\\":{\\"auth\\":\\"‹' + LOGIN + '›\\"}}'), ("password hash", f"deploy:‹{BCRYPT}›"),
     ("password hash", "root:‹$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + "›:19700:0:99999:7:::"),

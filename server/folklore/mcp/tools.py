@@ -26,7 +26,10 @@ _STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempote
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 _ID = "Give the whole id, or at least its last 4 characters."
 # Paths of the arguments that name memories, of any tool: `a.b` is the field b of each entry of a.
-_IDS = ("id", "ids", "supersedes", "memories.supersedes", "memories.related.id", "relations.from", "relations.to")
+_IDS = (
+    "id", "ids", "merge", "supersedes", "memories.supersedes", "memories.related.id", "relations.from", "relations.to",
+)  # fmt: skip
+_MOST_ENDS = 100  # of a call, as ResolveRequest takes
 _ENDS = "whole, or the last 4 characters or more"
 
 Meta = Mapping[str, Any]
@@ -170,6 +173,9 @@ async def with_whole_ids(service: Operations, arguments: dict[str, Any]) -> dict
     """Put whole ids in place of ends, which notes show, in the arguments of a tool. Raises InvalidInput, NotFound."""
     places = [place for path in _IDS for place in _texts_at(arguments, *path.split("."))]
     parsed = [id_or_ending(holder[key], field, _ID) for holder, key, field in places]
+    if len({id_ for id_ in parsed if isinstance(id_, str)}) > _MOST_ENDS:
+        name = places[0][2].partition("[")[0]
+        raise InvalidInput(name, f"names more than {_MOST_ENDS} memories by the ends of ids.", hint="Give whole ids.")
     for (holder, key, _), id_ in zip(places, await whole_ids(service, parsed, hint=_ID), strict=True):
         holder[key] = str(id_)
     return arguments

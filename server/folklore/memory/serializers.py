@@ -232,18 +232,13 @@ def status(state: Status) -> JsonDict:
     )
 
 
-def iso_time(value: datetime | None) -> str | None:
-    """Return a time as ISO 8601 with seconds."""
-    return None if value is None else value.isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 def _fields(item: object, names: str) -> JsonDict:
     return {name: _plain(getattr(item, name)) for name in names.split()}
 
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return iso_time(value)
+        return value.isoformat(timespec="seconds").replace("+00:00", "Z")
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, tuple):

@@ -188,7 +188,8 @@ async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIte
     redone_at: datetime | None = None
     async for entry, histories in writes:
         for history in histories:
-            change = _change_by(entry, history)  # a store changed no former memory
+            # A store changed no former memory.
+            change = next((item for item in history.revisions if item.changed_at == entry.at), None)
             if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
                 continue
             if change is None or change.undoes is None:
@@ -197,10 +198,6 @@ async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIte
                 yield entry, history, change
             else:
                 redone_at = entry.at  # what a redo superseded or restored belongs to it
-
-
-def _change_by(entry: Event, history: History) -> Revision | None:
-    return next((item for item in history.revisions if item.changed_at == entry.at), None)
 
 
 def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:

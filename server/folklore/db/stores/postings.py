@@ -9,8 +9,8 @@ from folklore.db.store import Store
 _START = -(1 << 31) - 1
 # Memories and words that one transaction takes, so that those that change memories wait for tenths of a second.
 PACKED_AT_ONCE, _CLEANED_AT_ONCE = 2_000, 2_000
-# A namespace is packed from so many fresh memories on. A question reads the whole table, so beyond so many in all
-# small ones are packed too, until half are left, and beyond so many pages all, so that a vacuum truncates it.
+# A namespace is packed from so many fresh memories on. A question reads the whole table of them. So from more than so
+# many in all on, small ones are packed too until half are left, and if it has more pages, all: a vacuum truncates it.
 _LARGE, _MOST_FRESH, _MOST_PAGES = 250, 4_000, 2_000
 
 

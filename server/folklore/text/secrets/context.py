@@ -14,10 +14,10 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from folklore.text.secrets.values import (
+    HEXADECIMAL,
     Secret,
     decoded,
     is_generated,
-    is_hexadecimal,
     is_mixed,
     is_password,
     is_placeholder,
@@ -229,7 +229,7 @@ def _is_secret(name: _Name, value: _Value) -> bool:
         return is_password(value.text, stated=value.stated)
     if value.form in ("purpose", "next") and not (name.qualified and len(value.text) >= 16):
         return False
-    if value.form == "next" and is_hexadecimal(value.text):  # the fingerprint of a signing key
+    if value.form == "next" and HEXADECIMAL.match(value.text):  # the fingerprint of a signing key
         return False
     return is_token(value.text, stated=value.form == "set" or value.stated, qualified=name.qualified)
 

@@ -58,6 +58,7 @@ _BREAK = re.compile(
     r"(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
     r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
 )
+_BREAK_SIGN = re.compile(r"[\n\"'`]|\\n")
 _MAX_BREAKS = 8
 _MAX_BROKEN_LENGTH = 600  # of a key that continues in other lines; a PEM block has no limit
 # A letter or digit precedes that is not the end of an escape: `%3D` in a URL, `\n` in JSON.
@@ -66,7 +67,8 @@ _WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})(?<!\\[nrt])")
 # The headers and the body of a PEM block, with real or escaped line breaks, and its last line.
 _PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\s|\\+[nrt]|[\"'`,+>|#*]|[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200})*", re.ASCII)
 _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
-_MIN_PEM_LENGTH = 40
+# A block is judged by its beginning: if its last line is missing, the prose behind it is matched as body.
+_MIN_PEM_LENGTH, _BEGINNING = 40, 200
 
 
 def find_keys(text: str, lower: str) -> Iterator[Secret]:
@@ -96,6 +98,8 @@ def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
     assert rule.body is not None
     if body := rule.body.match(text, start):
         return body.end(), _is_key(rule, body.group())
+    if not _BREAK_SIGN.search(text, start, start + _MAX_BROKEN_LENGTH):
+        return start, False
     for breaks in range(1, _MAX_BREAKS + 1):
         content, positions, removed = _without_breaks(text, start, breaks)
         body = rule.body.match(content)
@@ -131,7 +135,8 @@ def _pem_block(text: str, start: int) -> tuple[int, bool]:
     """Return the end of a PEM block, and whether it has more than its first line."""
     body = _PEM_BODY.match(text, start)
     assert body is not None
-    if sum(map(str.isalnum, body.group())) < _MIN_PEM_LENGTH or is_placeholder_key(body.group()):
+    beginning = body.group()[:_BEGINNING]
+    if sum(map(str.isalnum, beginning)) < _MIN_PEM_LENGTH or is_placeholder_key(beginning):
         return start, False
     last = _PEM_END.match(text, body.end())
     return last.end() if last else body.end(), True

@@ -86,7 +86,7 @@ _NUMBERS = re.compile(
     r"|letter|digit|word|minute|second|time)s?)?$"
 )
 _UUID = re.compile(r"(?i)^\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?$")
-_HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$")
+HEXADECIMAL = re.compile(r"^(?:0x)?[0-9a-fA-F]+$")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
 _NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z|:\Z")
 _WORDY = re.compile(r"^[A-Za-z]+(?:[-_./:][A-Za-z]+)*$")
@@ -178,14 +178,9 @@ def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> boo
         return False
     if _UUID.match(value):
         return qualified
-    if _HEX.match(value):
+    if HEXADECIMAL.match(value):
         return (qualified and len(value) >= 16) or (stated and len(value) >= 32)
     return _is_random(value)
-
-
-def is_hexadecimal(value: str) -> bool:
-    """Return whether a value has hexadecimal digits only."""
-    return bool(_HEX.match(value))
 
 
 def kinds_of_characters(value: str) -> int:
@@ -200,7 +195,7 @@ def _is_sample(value: str) -> bool:
         rest = value[: word.start()] + value[word.end() :]
         if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
             return True
-    return len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
+    return len(value) <= 40 and len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
 
 
 def _is_plain_password(value: str) -> bool:
