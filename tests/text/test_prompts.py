@@ -51,7 +51,7 @@ def test_a_remark_goes_on_stops_thanks_chooses_or_asks_about_the_session(prompt:
         "ok, add a retry to the purchase", "great, which port is free?", "wait, do we deploy?", "error 137",
         "stop in 5 minutes", "ok use a.py", "ok fixThis", "ok a/bc", "add retries", "okra", "yes " * 11,
         "stop, " + "x" * 75, "ok one two three", "好的，给购买流程添加重试机制",
-        "停，为什么要改这个流程？", "はい、購入処理に再試行を追加してください",
+        "it looks wrong in Safari", "停，为什么要改这个流程？", "はい、購入処理に再試行を追加してください",
     ],
 )  # fmt: skip
 def test_what_may_be_a_task_or_a_question_is_no_remark(prompt: str) -> None:
