@@ -16,7 +16,14 @@ from typing import Any
 
 import click
 
-from benchmarks.command_line import Benchmark, Options, main, print_json, print_table, track
+from benchmarks.command_line import (
+    Benchmark,
+    Options,
+    main,
+    print_json,
+    print_table,
+    track,
+)
 from benchmarks.metrics import auroc, floor_keeping, mean, recall_at
 from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Arguments, Store, open_store
@@ -41,8 +48,12 @@ class Foreign:
 
 def speakers_of(contents: Sequence[str]) -> list[str]:
     """Return the names before a colon that at least a fifth of the turns begin with."""
-    found = Counter(match.group(1) for text in contents if (match := _SPEAKER.match(text)))
-    return [name for name, count in found.most_common() if count >= _SHARE * len(contents)]
+    found = Counter(
+        match.group(1) for text in contents if (match := _SPEAKER.match(text))
+    )
+    return [
+        name for name, count in found.most_common() if count >= _SHARE * len(contents)
+    ]
 
 
 def renamed(guests: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
@@ -71,14 +82,20 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 def foreign_questions(given: RetrievalSet, questions: Sequence[Question]) -> Foreign:
     """Return each question of one conversation, asked of the next one of the set (of the first after the last)."""
     if len(given.memories) < 2:
-        return Foreign([], reason="the set has one namespace: there is no other conversation to ask")
+        return Foreign(
+            [],
+            reason="the set has one namespace: there is no other conversation to ask",
+        )
     speakers = {
         name: found
         for name, memories in given.memories.items()
         if (found := speakers_of([str(memory["content"]) for memory in memories]))
     }
     if len(speakers) < 2:
-        return Foreign([], reason="the memories name no speakers (Name: …), so these are not conversations")
+        return Foreign(
+            [],
+            reason="the memories name no speakers (Name: …), so these are not conversations",
+        )
     names = list(speakers)
     following = dict(zip(names, [*names[1:], names[0]], strict=True))
     asked, as_they_are = [], []
@@ -144,12 +161,21 @@ class Abstained:
     def areas(self) -> dict[str, float]:
         """Return the AUROC by the best score, by the first score, and by the best score in each category."""
         found = {
-            "as they are": auroc([one.best for one in self.real], [one.best for one in self.as_they_are]),
-            "best score": auroc([one.best for one in self.real], [one.best for one in self.foreign]),
-            "first score": auroc([one.first for one in self.real], [one.first for one in self.foreign]),
+            "as they are": auroc(
+                [one.best for one in self.real], [one.best for one in self.as_they_are]
+            ),
+            "best score": auroc(
+                [one.best for one in self.real], [one.best for one in self.foreign]
+            ),
+            "first score": auroc(
+                [one.first for one in self.real], [one.first for one in self.foreign]
+            ),
         }
         for name in sorted({one.question.category for one in self.real}):
-            sides = [[one.best for one in side if one.question.category == name] for side in (self.real, self.foreign)]
+            sides = [
+                [one.best for one in side if one.question.category == name]
+                for side in (self.real, self.foreign)
+            ]
             found[name] = auroc(*sides)
         return found
 
@@ -173,7 +199,11 @@ class Abstained:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything."""
-        document: dict[str, Any] = {"set": self.name, "stored": self.stored, "applies": self.reason is None}
+        document: dict[str, Any] = {
+            "set": self.name,
+            "stored": self.stored,
+            "applies": self.reason is None,
+        }
         if self.reason is not None:
             return document | {"reason": self.reason}
         floors = [asdict(floor) for floor in self.floors]
@@ -194,7 +224,9 @@ def precision(answered: float, refused: float) -> float:
     return answered / (answered + wrong) if answered + wrong > 0 else 1.0
 
 
-async def abstain(given: RetrievalSet, options: Options, floors: Sequence[float]) -> Abstained:
+async def abstain(
+    given: RetrievalSet, options: Options, floors: Sequence[float]
+) -> Abstained:
     """Store the set; ask its questions, their foreign twins, and its questions again with every floor."""
     questions = given.sample(options.questions)
     foreign = foreign_questions(given, questions)
@@ -204,28 +236,64 @@ async def abstain(given: RetrievalSet, options: Options, floors: Sequence[float]
         await store.fill(given)
         real = await _ask(store, questions, options.limit, options.arguments)
         strange = await _ask(store, foreign.questions, options.limit, options.arguments)
-        as_they_are = await _ask(store, foreign.as_they_are, options.limit, options.arguments)
+        as_they_are = await _ask(
+            store, foreign.as_they_are, options.limit, options.arguments
+        )
         lifted = {"ranking": {**options.ranking, "min_score": 0.0}}
         whole = await _ask(store, questions, options.limit, options.arguments | lifted)
-        lowest = max(floor_keeping(_ANSWERED, [one.best for one in real]) - _ROUNDING, 0.0)
+        lowest = max(
+            floor_keeping(_ANSWERED, [one.best for one in real]) - _ROUNDING, 0.0
+        )
         found = []
         for min_score in (lowest, *floors):
             ranking = {"ranking": {**options.ranking, "min_score": min_score}}
-            found.append(_floor(min_score, real, strange, await _ask(store, questions, options.limit, ranking)))
-        return Abstained(given.name, store.counts.stored, None, real, strange, found, as_they_are, whole)
+            found.append(
+                _floor(
+                    min_score,
+                    real,
+                    strange,
+                    await _ask(store, questions, options.limit, ranking),
+                )
+            )
+        return Abstained(
+            given.name,
+            store.counts.stored,
+            None,
+            real,
+            strange,
+            found,
+            as_they_are,
+            whole,
+        )
 
 
-def _floor(min_score: float, real: Sequence[Scored], foreign: Sequence[Scored], again: Sequence[Scored]) -> Floor:
+def _floor(
+    min_score: float,
+    real: Sequence[Scored],
+    foreign: Sequence[Scored],
+    again: Sequence[Scored],
+) -> Floor:
     answered = mean([float(one.best >= min_score) for one in real])
     refused = mean([float(one.best < min_score) for one in foreign])
     whole = mean([one.recall if one.best >= min_score else 0.0 for one in real])
-    return Floor(min_score, answered, refused, precision(answered, refused), mean([one.recall for one in again]), whole)
+    return Floor(
+        min_score,
+        answered,
+        refused,
+        precision(answered, refused),
+        mean([one.recall for one in again]),
+        whole,
+    )
 
 
-async def _ask(store: Store, questions: Sequence[Question], limit: int, options: Arguments) -> list[Scored]:
+async def _ask(
+    store: Store, questions: Sequence[Question], limit: int, options: Arguments
+) -> list[Scored]:
     found = []
     for question in track(questions, "Asking"):
-        answer = await store.ask(question.query, question.namespaces, limit, options | {"format": "concise"})
+        answer = await store.ask(
+            question.query, question.namespaces, limit, options | {"format": "concise"}
+        )
         recall = recall_at(10, answer.sources, question.evidence)
         best, first = max(answer.scores, default=0.0), next(iter(answer.scores), 0.0)
         found.append(Scored(question, best, first, recall, answer.fits, answer.tokens))
@@ -233,9 +301,15 @@ async def _ask(store: Store, questions: Sequence[Question], limit: int, options:
 
 
 @click.command(cls=Benchmark)
-@click.argument("set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False)
+)
 @click.option(
-    "--floor", "floors", type=click.FloatRange(0, 1), multiple=True, help="A min_score; repeatable. Default: six."
+    "--floor",
+    "floors",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    help="A min_score; repeatable. Default: six.",
 )
 def abstention(set_: Path, floors: tuple[float, ...], options: Options) -> None:
     """Compare the scores of questions that SET answers with those of questions that it does not answer.
@@ -254,10 +328,16 @@ def abstention(set_: Path, floors: tuple[float, ...], options: Options) -> None:
     elif found.reason is not None:
         click.echo(f"{found.name}: does not apply: {found.reason}.")
     else:
-        click.echo(f"{found.name}: {len(found.real):,} questions, {len(found.foreign):,} without an answer")
+        click.echo(
+            f"{found.name}: {len(found.real):,} questions, {len(found.foreign):,} without an answer"
+        )
         print_table(found.silence())
-        print_table([{"by": name, "AUROC": value} for name, value in found.areas().items()])
-        click.echo(f"At 95 % answered {found.floors[0].refused:.1%} of the others are refused")
+        print_table(
+            [{"by": name, "AUROC": value} for name, value in found.areas().items()]
+        )
+        click.echo(
+            f"At 95 % answered {found.floors[0].refused:.1%} of the others are refused"
+        )
         print_table([asdict(floor) for floor in found.floors])
 
 

@@ -35,7 +35,11 @@ _INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 0,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    },
 }
 Ask = Callable[[bytes], Awaitable[bytes]]
 
@@ -108,10 +112,16 @@ async def calls(home: str, port: int, rounds: int) -> dict[str, Any]:
                 pairs = []
                 for _ in range(rounds + 20):
                     text = question(rng, texts)
-                    arguments = {"text": text} if tool == "trivial" else {"query": text, "namespaces": [_NAMESPACE]}
+                    arguments = (
+                        {"text": text}
+                        if tool == "trivial"
+                        else {"query": text, "namespaces": [_NAMESPACE]}
+                    )
                     sent = request(port, era, tool, arguments)
                     body = sent.partition(b"\r\n\r\n")[2]
-                    pairs.append((await timed(over_http, sent), await timed(through, body)))
+                    pairs.append(
+                        (await timed(over_http, sent), await timed(through, body))
+                    )
                 del pairs[:20]  # warm up
                 added = [ours - theirs for theirs, ours in pairs]
                 figures[f"{era} {tool}"] = {
@@ -126,7 +136,10 @@ async def calls(home: str, port: int, rounds: int) -> dict[str, Any]:
 
 async def start(home: str, port: int) -> dict[str, float]:
     """Compare the start with that of the bare SDK, in alternation; and the memory of both."""
-    bare, ours = command(home, "-m", "benchmarks.servers", "bare"), command(home, *_serve(port))
+    bare, ours = (
+        command(home, "-m", "benchmarks.servers", "bare"),
+        command(home, *_serve(port)),
+    )
     pairs = [(await first_list(bare), await first_list(ours)) for _ in range(9)]
     return {
         "bare_ms": statistics.median(pair[0] for pair in pairs),
@@ -156,21 +169,32 @@ async def bare_memory() -> float:
 async def measure(home: str, port: int, rounds: int) -> dict[str, Any]:
     """Return the figures of a run."""
     figures = await calls(home, port, rounds)
-    return figures | {"start": await start(home, port), "bare_rss_mb": await bare_memory()}
+    return figures | {
+        "start": await start(home, port),
+        "bare_rss_mb": await bare_memory(),
+    }
 
 
 def main() -> None:
     """Print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=400, help="pairs of calls of each kind")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=400, help="pairs of calls of each kind"
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as home:
         try:
             with server(Path(home)) as (port, _):
                 figures = asyncio.run(measure(home, port, options.rounds))
         finally:
             Engine(Path(home)).stop()
-    rounded = json.loads(json.dumps(figures), parse_float=lambda text: round(float(text), 2))
+    rounded = json.loads(
+        json.dumps(figures), parse_float=lambda text: round(float(text), 2)
+    )
     print(json.dumps(rounded, indent=2))
 
 

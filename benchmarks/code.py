@@ -17,24 +17,40 @@ from typing import Any, Literal
 
 import click
 
-from benchmarks.command_line import Benchmark, Options, main, print_json, print_table, track
+from benchmarks.command_line import (
+    Benchmark,
+    Options,
+    main,
+    print_json,
+    print_table,
+    track,
+)
 from benchmarks.metrics import mean
 from benchmarks.sets import evenly
 from benchmarks.store import open_store
 
 # The facts: memories about installed distributions
 
-Kind = Literal["function", "message", "constant", "sqlstate", "file", "version", "requirement"]
+Kind = Literal[
+    "function", "message", "constant", "sqlstate", "file", "version", "requirement"
+]
 
 _ROOT = "folklore-mcp"
 _FILES_EACH = 60
 _LARGEST_FILE = 200_000  # bytes
-_MOST: dict[Kind, int] = {"function": 2_400, "message": 800, "constant": 300, "file": 600}
+_MOST: dict[Kind, int] = {
+    "function": 2_400,
+    "message": 800,
+    "constant": 300,
+    "file": 600,
+}
 _LONGEST = 500  # characters of a docstring
 _WORDS_OF_MESSAGE = 4  # a shorter piece of a message is not specific
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # A store may rightly refuse a text that looks like a credential.
-_CREDENTIAL = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential|bearer)\W|://[^/\s]*@|-----BEGIN")
+_CREDENTIAL = re.compile(
+    r"(?i)(password|passwd|secret|token|api_?key|credential|bearer)\W|://[^/\s]*@|-----BEGIN"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +92,18 @@ def facts(distributions: Sequence[Distribution]) -> list[Fact]:
     kinds: dict[Kind, list[Fact]] = {}
     for fact in found.values():
         kinds.setdefault(fact.kind, []).append(fact)
-    return [fact for kind, held in kinds.items() for fact in evenly(held, _MOST.get(kind))]
+    return [
+        fact for kind, held in kinds.items() for fact in evenly(held, _MOST.get(kind))
+    ]
 
 
 def _versions(package: Distribution) -> Iterator[Fact]:
     name, version = package.metadata["Name"], package.version
-    summary = (package.metadata["Summary"] or "").strip() if "Summary" in package.metadata else ""
+    summary = (
+        (package.metadata["Summary"] or "").strip()
+        if "Summary" in package.metadata
+        else ""
+    )
     yield Fact("version", version, f"{name} {version} is installed. {summary}".strip())
     for requirement in package.requires or ():
         stated = requirement.partition(";")[0].strip()
@@ -93,7 +115,9 @@ def _sources(package: Distribution) -> Iterator[Fact]:
     paths = sorted(
         path.as_posix()
         for path in package.files or ()
-        if path.suffix == ".py" and ".." not in path.parts and not {"tests", "test", "testing"} & set(path.parts)
+        if path.suffix == ".py"
+        and ".." not in path.parts
+        and not {"tests", "test", "testing"} & set(path.parts)
     )
     for path in evenly(paths, _FILES_EACH):
         try:
@@ -108,16 +132,24 @@ def _sources(package: Distribution) -> Iterator[Fact]:
 def facts_of(path: str, tree: ast.Module) -> Iterator[Fact]:
     """Yield the facts about one file."""
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    yield Fact("file", path, f"{path}: {_first_paragraph(tree) or f'{len(tree.body)} statements.'}")
+    yield Fact(
+        "file",
+        path,
+        f"{path}: {_first_paragraph(tree) or f'{len(tree.body)} statements.'}",
+    )
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             yield from _class(node, module)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _documented(node, module, f"{node.name}({ast.unparse(node.args)})")
+            yield from _documented(
+                node, module, f"{node.name}({ast.unparse(node.args)})"
+            )
         elif isinstance(node, ast.Raise):
             yield from _message(node, module)
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+        if isinstance(statement, ast.Assign) and isinstance(
+            statement.value, ast.Constant
+        ):
             yield from _constant(statement, statement.value, module)
 
 
@@ -131,15 +163,23 @@ def _class(node: ast.ClassDef, module: str) -> Iterator[Fact]:
             and [ast.unparse(target) for target in statement.targets] == ["sqlstate"]
         ):
             code = statement.value.value
-            yield Fact("sqlstate", code, f"Postgres answers SQLSTATE {code}: {module} raises {node.name}.")
+            yield Fact(
+                "sqlstate",
+                code,
+                f"Postgres answers SQLSTATE {code}: {module} raises {node.name}.",
+            )
 
 
 def _documented(
-    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, module: str, signature: str
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+    module: str,
+    signature: str,
 ) -> Iterator[Fact]:
     about = _first_paragraph(node)
     if about and not node.name.startswith("__"):
-        yield Fact("function", node.name, f"{signature[:_LONGEST]} of {module}: {about}")
+        yield Fact(
+            "function", node.name, f"{signature[:_LONGEST]} of {module}: {about}"
+        )
 
 
 def _message(node: ast.Raise, module: str) -> Iterator[Fact]:
@@ -147,11 +187,21 @@ def _message(node: ast.Raise, module: str) -> Iterator[Fact]:
     if not isinstance(called, ast.Call) or not called.args:
         return
     pieces = list(_pieces(called.args[0]))
-    fixed = max((piece.strip() for piece in pieces if piece is not None), key=len, default="")
-    whole = " ".join("".join("…" if piece is None else piece for piece in pieces).split())
+    fixed = max(
+        (piece.strip() for piece in pieces if piece is not None), key=len, default=""
+    )
+    whole = " ".join(
+        "".join("…" if piece is None else piece for piece in pieces).split()
+    )
     known_by = " ".join(fixed.split()).strip("'\"`:;,()[]{}<> ")
-    if len(known_by.split()) >= _WORDS_OF_MESSAGE and len(whole) <= _LONGEST and known_by in whole:
-        yield Fact("message", known_by, f"{module} raises {ast.unparse(called.func)}: {whole}")
+    if (
+        len(known_by.split()) >= _WORDS_OF_MESSAGE
+        and len(whole) <= _LONGEST
+        and known_by in whole
+    ):
+        yield Fact(
+            "message", known_by, f"{module} raises {ast.unparse(called.func)}: {whole}"
+        )
 
 
 def _pieces(node: ast.expr) -> Iterator[str | None]:
@@ -165,17 +215,27 @@ def _pieces(node: ast.expr) -> Iterator[str | None]:
         yield None
 
 
-def _constant(statement: ast.Assign, value: ast.Constant, module: str) -> Iterator[Fact]:
+def _constant(
+    statement: ast.Assign, value: ast.Constant, module: str
+) -> Iterator[Fact]:
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or value.value is None:
         return
     # _VERSION = '0.20' would be a second answer to a question for that version.
     if target.id.isupper() and "_" in target.id and "VERSION" not in target.id:
-        yield Fact("constant", target.id, f"{target.id} = {str(value.value)[:80]!r} in {module}")
+        yield Fact(
+            "constant",
+            target.id,
+            f"{target.id} = {str(value.value)[:80]!r} in {module}",
+        )
 
 
-def _first_paragraph(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())[:_LONGEST]
+def _first_paragraph(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> str:
+    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())[
+        :_LONGEST
+    ]
 
 
 # The known items: questions that exactly one memory answers
@@ -208,7 +268,10 @@ class Uniqueness:
     def is_only_in(self, text: str, place: int) -> bool:
         """Return True if that text holds it and no other, whatever its case and white space."""
         sought = _plain(text)
-        return sought in self._plain[place] and sum(sought in plain for plain in self._plain) == 1
+        return (
+            sought in self._plain[place]
+            and sum(sought in plain for plain in self._plain) == 1
+        )
 
     def are_only_in(self, words: Sequence[str], place: int) -> bool:
         """Return True if no other text holds all these words, as words or as parts of identifiers, in any form."""
@@ -227,8 +290,14 @@ def known_items(noted: Sequence[Fact], most: int | None) -> list[KnownItem]:
     found: dict[str, dict[str, KnownItem]] = {}
     for place, fact in enumerate(noted):
         for category, query in _questions(fact, place, unique):
-            found.setdefault(category, {}).setdefault(query.casefold(), KnownItem(category, query, place))
-    return [item for _, items in sorted(found.items()) for item in evenly(list(items.values()), most)]
+            found.setdefault(category, {}).setdefault(
+                query.casefold(), KnownItem(category, query, place)
+            )
+    return [
+        item
+        for _, items in sorted(found.items())
+        for item in evenly(list(items.values()), most)
+    ]
 
 
 def _questions(fact: Fact, place: int, unique: Uniqueness) -> Iterator[tuple[str, str]]:
@@ -254,7 +323,9 @@ def _candidates(fact: Fact) -> Iterator[tuple[str, str]]:
         yield "error code", known
         yield "error code", f"SQLSTATE {known}"
     else:
-        is_code = fact.kind == "constant" and re.search(r"ERR|CODE|STATUS|HTTP_[0-9]", known)
+        is_code = fact.kind == "constant" and re.search(
+            r"ERR|CODE|STATUS|HTTP_[0-9]", known
+        )
         yield "error code" if is_code else "identifier", known
         own = parts(known)
         # The end of a name, and its middle if there is one: the parts that a person remembers of it.
@@ -291,13 +362,20 @@ class Asked:
 async def measure(noted: Sequence[Fact], options: Options) -> list[Asked]:
     """Store the facts and ask for each known item through both tools."""
     async with open_store() as store:
-        memories = [{"content": fact.content, "source": str(place)} for place, fact in enumerate(noted)]
+        memories = [
+            {"content": fact.content, "source": str(place)}
+            for place, fact in enumerate(noted)
+        ]
         await store.add(_NAMESPACE, memories)
         asked = []
-        for item in track(known_items(noted, options.questions or _ITEMS_EACH), "Asking"):
+        for item in track(
+            known_items(noted, options.questions or _ITEMS_EACH), "Asking"
+        ):
             sources = {}
             for tool, arguments in zip(TOOLS, (options.arguments, {}), strict=True):
-                answer = await store.ask(item.query, [_NAMESPACE], options.limit, arguments, tool=tool)
+                answer = await store.ask(
+                    item.query, [_NAMESPACE], options.limit, arguments, tool=tool
+                )
                 sources[tool] = answer.sources
             asked.append(Asked(item, sources))
         return asked
@@ -310,7 +388,9 @@ def scores(asked: Sequence[Asked]) -> list[dict[str, Any]]:
         part = [one for one in asked if name in ("all", one.item.category)]
         line: dict[str, Any] = {"asked by": name, "questions": len(part)}
         for tool, k in product(TOOLS, (1, 5)):
-            line[f"{tool} hit@{k}"] = mean([float((one.rank(tool) or k + 1) <= k) for one in part])
+            line[f"{tool} hit@{k}"] = mean(
+                [float((one.rank(tool) or k + 1) <= k) for one in part]
+            )
         lines.append(line)
     return lines
 
@@ -337,7 +417,10 @@ def code(options: Options) -> None:
             "query": one.item.query,
             "rank": one.rank(TOOLS[0]),
             "answer": noted[one.item.answer].content[:200],
-            "first result": next((noted[int(source)].content[:200] for source in one.sources[TOOLS[0]]), None),
+            "first result": next(
+                (noted[int(source)].content[:200] for source in one.sources[TOOLS[0]]),
+                None,
+            ),
         }
         for one in asked
         if one.rank(TOOLS[0]) != 1
@@ -346,7 +429,9 @@ def code(options: Options) -> None:
         counts = {"distributions": len(distributions), "stored": len(noted)}
         print_json(counts | {"scores": scores(asked), "misses": misses})
         return
-    click.echo(f"{len(noted):,} memories of {len(distributions)} packages, {len(asked):,} known items")
+    click.echo(
+        f"{len(noted):,} memories of {len(distributions)} packages, {len(asked):,} known items"
+    )
     print_table(scores(asked))
     print_table(misses[:_MISSES_SHOWN])
 

@@ -36,7 +36,9 @@ class Options:
         return {"ranking": dict(self.ranking)} if self.ranking else {}
 
 
-def _ranking(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, Any]:
+def _ranking(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> dict[str, Any]:
     try:
         value = json.loads(text or "{}")
     except ValueError as error:
@@ -49,31 +51,53 @@ def _ranking(_context: click.Context, _parameter: click.Parameter, text: str | N
 class Benchmark(click.Command):
     """A command with the options that every retrieval benchmark has. They arrive as one value, `options`."""
 
-    def __init__(self, name: str, *, params: list[click.Parameter], **values: Any) -> None:
+    def __init__(
+        self, name: str, *, params: list[click.Parameter], **values: Any
+    ) -> None:
         shared = [
-            click.Option(["--limit"], type=click.IntRange(1, 100), default=10, show_default=True, help="Of an answer."),
-            click.Option(["--questions"], type=click.IntRange(min=1), help="Ask this many questions, evenly spread."),
             click.Option(
-                ["--ranking"], callback=_ranking, help='As memory_recall takes it, in JSON: {"mmr_lambda": 0.5}.'
+                ["--limit"],
+                type=click.IntRange(1, 100),
+                default=10,
+                show_default=True,
+                help="Of an answer.",
+            ),
+            click.Option(
+                ["--questions"],
+                type=click.IntRange(min=1),
+                help="Ask this many questions, evenly spread.",
+            ),
+            click.Option(
+                ["--ranking"],
+                callback=_ranking,
+                help='As memory_recall takes it, in JSON: {"mmr_lambda": 0.5}.',
             ),
             click.Option(
                 ["--home"],
                 type=click.Path(path_type=Path, file_okay=False),
                 help="Keep the stored sets in this folder, and use them again in the next run.",
             ),
-            click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
+            click.Option(
+                ["--json", "as_json"], is_flag=True, help="Print one JSON document."
+            ),
         ]
         self._shared = [option.name for option in shared]
         super().__init__(name, params=[*params, *shared], **values)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command with the shared options as one value."""
-        ctx.params["options"] = Options(**{str(name): ctx.params.pop(str(name)) for name in self._shared})
+        ctx.params["options"] = Options(
+            **{str(name): ctx.params.pop(str(name)) for name in self._shared}
+        )
         return super().invoke(ctx)
 
 
 SETS = click.argument(
-    "sets", metavar="SET.jsonl…", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False)
+    "sets",
+    metavar="SET.jsonl…",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
 )
 
 
@@ -117,10 +141,14 @@ def print_table(rows: Sequence[Mapping[str, object]]) -> None:
         table.add_column(name, justify="right" if number else "left")
     for row in rows:
         table.add_row(*map(_cell, row.values()))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False).print(table)
+    Console(
+        width=None if sys.stdout.isatty() else 200, highlight=False, markup=False
+    ).print(table)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+    return (
+        f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+    )

@@ -26,15 +26,35 @@ from folklore.engine import Engine
 
 _HERE = Path(__file__).parents[1] / "server"
 _COUNT = 1_000
-_COMMANDS = ("list", "show 1", "history 1", "log", "status", "search {word}", "recall {word}", "--version", "--help")
+_COMMANDS = (
+    "list",
+    "show 1",
+    "history 1",
+    "log",
+    "status",
+    "search {word}",
+    "recall {word}",
+    "--version",
+    "--help",
+)
 
 
-def seconds(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+def seconds(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> tuple[float, float]:
     """Return how long a process takes, and the processor time of it and its children."""
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env={**os.environ, **environment})
+    subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.monotonic() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (
+        time.monotonic() - began,
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    )
 
 
 def measure(home: Path, versions: Sequence[Path], rounds: int) -> None:
@@ -42,11 +62,19 @@ def measure(home: Path, versions: Sequence[Path], rounds: int) -> None:
     texts = sentences(_COUNT)
     word = texts[0].split()[0]
     settings = {"FOLKLORE_HOME": str(home), "FOLKLORE_NAMESPACE": "bench"}
-    environments = [{**settings, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": ""} for path in versions]
+    environments = [
+        {**settings, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": ""}
+        for path in versions
+    ]
     file = home / "memories.jsonl"
-    file.write_text("".join(json.dumps({"content": text}) + "\n" for text in texts), encoding="utf-8")
+    file.write_text(
+        "".join(json.dumps({"content": text}) + "\n" for text in texts),
+        encoding="utf-8",
+    )
     seconds(["-m", "folklore", "import", str(file)], environments[0])
-    for environment in environments:  # compiles the modules, and keeps a list for its numbers
+    for (
+        environment
+    ) in environments:  # compiles the modules, and keeps a list for its numbers
         seconds(["-m", "folklore", "list"], environment)
     for command in _COMMANDS:
         arguments = ["-m", "folklore", *command.format(word=word).split()]
@@ -57,24 +85,38 @@ def measure(home: Path, versions: Sequence[Path], rounds: int) -> None:
                 version.append(seconds(arguments, environment))
             reference.append(seconds(["-c", "import asyncio"], {})[0])
         least = statistics.median(reference)
-        medians = [[statistics.median(part) for part in zip(*version, strict=True)] for version in taken]
+        medians = [
+            [statistics.median(part) for part in zip(*version, strict=True)]
+            for version in taken
+        ]
         shown = ", ".join(
-            f"{whole:.3f} s ({whole / least:.1f} x asyncio; processor {own:.3f})" for whole, own in medians
+            f"{whole:.3f} s ({whole / least:.1f} x asyncio; processor {own:.3f})"
+            for whole, own in medians
         )
-        others = "".join(f", ratio {medians[0][0] / whole:.2f}" for whole, _ in medians[1:])
+        others = "".join(
+            f", ratio {medians[0][0] / whole:.2f}" for whole, _ in medians[1:]
+        )
         print(f"{command.split()[0]:<10} {shown}{others}", flush=True)
 
 
 def main() -> None:
     """Measure on an engine of its own, and stop it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, help="the folder `server` of another version")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--against", type=Path, help="the folder `server` of another version"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="folklore-bench-") as folder:
         home = Path(folder)
         try:
-            measure(home, [_HERE, *([given.against.resolve()] if given.against else [])], given.rounds)
+            measure(
+                home,
+                [_HERE, *([given.against.resolve()] if given.against else [])],
+                given.rounds,
+            )
         finally:
             Engine(home).stop()
 

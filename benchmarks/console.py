@@ -32,7 +32,12 @@ from benchmarks.throughput import Processes, server
 from folklore.engine import Engine
 
 _ARGUMENTS = (
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    ),
     *("--no-sandbox", "--disable-gpu"),
 )
 _KEY_MS = 140
@@ -76,7 +81,12 @@ def fill(home: Path, count: int) -> None:
         file.writelines(f"{json.dumps(memory)}\n" for memory in memories(count))
     print(f"Importing {count:,} memories, once: some minutes.", file=sys.stderr)
     command = [sys.executable, "-m", "folklore", "import", "--yes", str(lines)]
-    subprocess.run(command, env={**os.environ, "FOLKLORE_HOME": str(home)}, check=True, stdout=sys.stderr)
+    subprocess.run(
+        command,
+        env={**os.environ, "FOLKLORE_HOME": str(home)},
+        check=True,
+        stdout=sys.stderr,
+    )
     lines.unlink()
     done.touch()
 
@@ -93,12 +103,19 @@ def figures(milliseconds: Iterable[float]) -> dict[str, float]:
     }
 
 
-def requests(url: str, asked: Sequence[str], project: str | None, processes: Processes) -> dict[str, Any]:
+def requests(
+    url: str, asked: Sequence[str], project: str | None, processes: Processes
+) -> dict[str, Any]:
     """Time the request of the page, a recall over the API and a trivial request, in turns.
 
     `server_ms` and `postgres_ms` are the processor times of a page there: on an idle machine they limit the answer.
     """
-    times: dict[str, list[float]] = {"trivial": [], "recall": [], "page": [], "list": []}
+    times: dict[str, list[float]] = {
+        "trivial": [],
+        "recall": [],
+        "page": [],
+        "list": [],
+    }
     scope = {"project": project} if project else {}
     recalled = {"namespaces": [project or "*"], "limit": 20, "counted": False}
     with httpx.Client(base_url=url, headers=_JSON) as client:
@@ -106,8 +123,12 @@ def requests(url: str, asked: Sequence[str], project: str | None, processes: Pro
         for turn, text in enumerate(asked):
             calls: Mapping[str, Any] = {
                 "trivial": lambda: client.get("/healthz"),
-                "recall": lambda text=text: client.post("/api/recall", json={"query": text, **recalled}),
-                "page": lambda text=text: client.get("/search", params={"q": text, **scope}),
+                "recall": lambda text=text: client.post(
+                    "/api/recall", json={"query": text, **recalled}
+                ),
+                "page": lambda text=text: client.get(
+                    "/search", params={"q": text, **scope}
+                ),
                 "list": lambda: client.get("/search", params=scope),
             }
             for name, call in calls.items():
@@ -118,9 +139,15 @@ def requests(url: str, asked: Sequence[str], project: str | None, processes: Pro
         before = processes.seconds()
         for text in asked:
             client.get("/search", params={"q": text, **scope})
-        spent = [(now - then) / len(asked) for now, then in zip(processes.seconds(), before, strict=True)]
+        spent = [
+            (now - then) / len(asked)
+            for now, then in zip(processes.seconds(), before, strict=True)
+        ]
     found: dict[str, Any] = {name: figures(values) for name, values in times.items()}
-    ratios = [page / recall for page, recall in zip(times["page"], times["recall"], strict=True)]
+    ratios = [
+        page / recall
+        for page, recall in zip(times["page"], times["recall"], strict=True)
+    ]
     return found | {
         "page_over_recall": round(statistics.median(ratios), 2),
         "server_ms": round(spent[0] * 1e3, 1),
@@ -128,14 +155,18 @@ def requests(url: str, asked: Sequence[str], project: str | None, processes: Pro
     }
 
 
-def typing(page: Any, url: str, asked: Sequence[str], project: str | None) -> dict[str, Any]:
+def typing(
+    page: Any, url: str, asked: Sequence[str], project: str | None
+) -> dict[str, Any]:
     """Type the questions in the browser, one after the other, and return the times from key to paint."""
     page.goto(f"{url}/search" + (f"?project={project}" if project else ""))
     page.evaluate(_WATCH)
     for text in asked:
         page.fill("#q", "")
         page.type("#q", text, delay=_KEY_MS)
-        page.wait_for_function("() => keys.every((key) => key.shown !== null)", timeout=30_000)
+        page.wait_for_function(
+            "() => keys.every((key) => key.shown !== null)", timeout=30_000
+        )
     keys = page.evaluate("() => keys.map((key) => key.shown - key.at)")
     fetches = sorted(page.evaluate(_FETCHES))
     overlaps = sum(later[0] < former[1] - 0.1 for former, later in pairwise(fetches))
@@ -155,7 +186,9 @@ def scrolling(browser: Any, page: Any, url: str) -> dict[str, Any]:
     page.wait_for_load_state("networkidle")
     shown = page.locator("[data-entry]").count()
     page.mouse.move(640, 600)
-    browser.start_tracing(page=page, categories=["toplevel", "devtools.timeline", "__metadata"])
+    browser.start_tracing(
+        page=page, categories=["toplevel", "devtools.timeline", "__metadata"]
+    )
     while not page.evaluate(_AT_END):
         page.mouse.wheel(0, _WHEEL)
         page.wait_for_timeout(16)
@@ -164,11 +197,19 @@ def scrolling(browser: Any, page: Any, url: str) -> dict[str, Any]:
     mains = {
         (event["pid"], event["tid"])
         for event in events
-        if event.get("name") == "thread_name" and event["args"]["name"] == "CrRendererMain"
+        if event.get("name") == "thread_name"
+        and event["args"]["name"] == "CrRendererMain"
     }
-    tasks = [event for event in events if event.get("name") == _TASK and (event["pid"], event["tid"]) in mains]
+    tasks = [
+        event
+        for event in events
+        if event.get("name") == _TASK and (event["pid"], event["tid"]) in mains
+    ]
     # Of a busy machine, the time that the thread had a processor is what the page takes.
-    wall, busy = ([event[name] / 1e3 for event in tasks if name in event] for name in ("dur", "tdur"))
+    wall, busy = (
+        [event[name] / 1e3 for event in tasks if name in event]
+        for name in ("dur", "tdur")
+    )
     return {
         "results": shown,
         "pixels": pixels,
@@ -189,13 +230,19 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         found: dict[str, Any] = {"load": round(os.getloadavg()[0], 1)}
         processes = Processes(process.pid, home)
         found["requests"] = {
-            scope: requests(url, asked, project, processes) for scope, project in options.scopes.items()
+            scope: requests(url, asked, project, processes)
+            for scope, project in options.scopes.items()
         }
-        browser = playwright.chromium.launch(executable_path=options.browser, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=options.browser, args=_ARGUMENTS
+        )
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(f"{url}/sign-in")
         page.click("form button")
-        found["typing"] = {scope: typing(page, url, asked, project) for scope, project in options.scopes.items()}
+        found["typing"] = {
+            scope: typing(page, url, asked, project)
+            for scope, project in options.scopes.items()
+        }
         found["scrolling"] = scrolling(browser, page, url)
         browser.close()
     return found
@@ -203,15 +250,25 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--home", type=Path, help="keep the engine and its memories there for the next run")
-    parser.add_argument("--browser", default="/usr/bin/chromium", help="path of chromium")
+    parser.add_argument(
+        "--home",
+        type=Path,
+        help="keep the engine and its memories there for the next run",
+    )
+    parser.add_argument(
+        "--browser", default="/usr/bin/chromium", help="path of chromium"
+    )
     options = parser.parse_args()
     # Everything, which is searched exactly, and the largest project, which has an index.
     options.scopes = {"all projects": None, "shop (60 %)": "shop"}
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as temporary:
         home = options.home or Path(temporary)
         try:
             print(json.dumps(measure(home, options), indent=2))

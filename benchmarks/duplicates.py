@@ -12,7 +12,14 @@ from typing import Any
 
 import click
 
-from benchmarks.command_line import Benchmark, Options, main, print_json, print_table, track
+from benchmarks.command_line import (
+    Benchmark,
+    Options,
+    main,
+    print_json,
+    print_table,
+    track,
+)
 from benchmarks.metrics import Sample, interval, mean, recall_at
 from benchmarks.sets import RetrievalSet, read_set
 from benchmarks.store import Arguments, open_store
@@ -38,9 +45,14 @@ _SYNONYMS = {
     "a lot of": "plenty of", "in order to": "to", "for example": "for instance", "such as": "like",
     "wanted to": "wished to", "want to": "wish to",
 }  # fmt: skip
-_LOWERED = frozenset("a an he it its my our she that the there these they this those we what when you your".split())  # noqa: SIM905
+_LOWERED = frozenset(
+    "a an he it its my our she that the there these they this those we what when you your".split()
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
-_CLAUSES = re.compile(r"^(\S.*?\S),?\s+(because|since|when|if|while|although)\s+(\S.*?\S)([.!?]*)$", re.I | re.S)
+_CLAUSES = re.compile(
+    r"^(\S.*?\S),?\s+(because|since|when|if|while|although)\s+(\S.*?\S)([.!?]*)$",
+    re.I | re.S,
+)
 
 
 def rewordings(text: str, count: int = COPIES - 1) -> list[str]:
@@ -88,7 +100,11 @@ def _with_clauses_moved(text: str) -> str:
 
 
 def _with_other_punctuation(text: str) -> str:
-    return re.sub(r"\s+[-\u2013\u2014]+\s+", ", ", re.sub(r"[!?]+(?=\s|$)", ".", text.replace(";", ",")))
+    return re.sub(
+        r"\s+[-\u2013\u2014]+\s+",
+        ", ",
+        re.sub(r"[!?]+(?=\s|$)", ".", text.replace(";", ",")),
+    )
 
 
 _RULES: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -105,7 +121,11 @@ def _led(lead: str, text: str) -> str:
 
 def _lowered(text: str) -> str:
     first = re.match(r"\w+", text)
-    return text[:1].lower() + text[1:] if first and first.group().casefold() in _LOWERED else text
+    return (
+        text[:1].lower() + text[1:]
+        if first and first.group().casefold() in _LOWERED
+        else text
+    )
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
@@ -115,7 +135,12 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
         word = words[match.group().casefold()]
         return word[:1].upper() + word[1:] if match.group()[:1].isupper() else word
 
-    return re.sub(rf"(?<![\w'])(?:{choices})(?![\w'])", other, text, flags=re.IGNORECASE | re.ASCII)
+    return re.sub(
+        rf"(?<![\w'])(?:{choices})(?![\w'])",
+        other,
+        text,
+        flags=re.IGNORECASE | re.ASCII,
+    )
 
 
 # The measurement
@@ -139,9 +164,20 @@ class Duplicated:
         """Return a line per count: the means with MMR and without, their ratio, and the interval of the difference."""
         lines = []
         for name, pairs in self.counted.items():
-            with_mmr, without = mean([one for one, _ in pairs]), mean([other for _, other in pairs])
-            means = {"with": with_mmr, "without": without, "ratio": with_mmr / without if without else None}
-            lines.append({"in ten": name} | means | asdict(interval(Sample([one - other for one, other in pairs]))))
+            with_mmr, without = (
+                mean([one for one, _ in pairs]),
+                mean([other for _, other in pairs]),
+            )
+            means = {
+                "with": with_mmr,
+                "without": without,
+                "ratio": with_mmr / without if without else None,
+            }
+            lines.append(
+                {"in ten": name}
+                | means
+                | asdict(interval(Sample([one - other for one, other in pairs])))
+            )
         return lines
 
 
@@ -182,10 +218,17 @@ def copied_set(given: RetrievalSet) -> tuple[RetrievalSet, int]:
         for memory in held:
             if str(memory.get("source")) in evidence[name]:
                 originals += 1
-                kept = {field: value for field, value in memory.items() if field not in ("idempotency_key", "session")}
+                kept = {
+                    field: value
+                    for field, value in memory.items()
+                    if field not in ("idempotency_key", "session")
+                }
                 copies += [
-                    kept | {"content": text, "source": f"{memory['source']}{_MARK}{place}"}
-                    for place, text in enumerate(rewordings(str(memory["content"])), start=2)
+                    kept
+                    | {"content": text, "source": f"{memory['source']}{_MARK}{place}"}
+                    for place, text in enumerate(
+                        rewordings(str(memory["content"])), start=2
+                    )
                 ]
         memories[_PREFIX + name] = [*held, *copies]
     return RetrievalSet(given.name, memories, given.questions), originals
@@ -197,12 +240,21 @@ async def measure(given: RetrievalSet, options: Options) -> Duplicated:
     evidence = evidence_by_namespace(given)
     rankings = (options.arguments, {"ranking": {**options.ranking, "mmr_lambda": 1.0}})
     counted: dict[str, list[tuple[float, float]]] = {name: [] for name in COUNTS}
-    async with open_store(options.home and options.home / f"{given.name}-copied") as store:
-        await store.fill(RetrievalSet(given.name, given.memories | copied.memories, given.questions))
+    async with open_store(
+        options.home and options.home / f"{given.name}-copied"
+    ) as store:
+        await store.fill(
+            RetrievalSet(given.name, given.memories | copied.memories, given.questions)
+        )
         for question in track(given.sample(options.questions), "Asking"):
             own = given.asked(question)
             among, plain = [
-                [(await store.ask(question.query, names, options.limit, ranking)).sources for ranking in rankings]
+                [
+                    (
+                        await store.ask(question.query, names, options.limit, ranking)
+                    ).sources
+                    for ranking in rankings
+                ]
                 for names in ([_PREFIX + name for name in own], own)
             ]
             copied_here = set().union(*(evidence[name] for name in own))
@@ -217,11 +269,15 @@ async def measure(given: RetrievalSet, options: Options) -> Duplicated:
             ]
             for name, with_mmr, without in zip(COUNTS, *both, strict=True):
                 counted[name].append((with_mmr, without))
-        return Duplicated(given.name, store.counts.stored, store.counts.duplicates, originals, counted)
+        return Duplicated(
+            given.name, store.counts.stored, store.counts.duplicates, originals, counted
+        )
 
 
 @click.command(cls=Benchmark)
-@click.argument("set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False)
+)
 def duplicates(set_: Path, options: Options) -> None:
     """Ask the questions of SET where each evidence is stored five times, with diversity (MMR) and without.
 
@@ -235,10 +291,17 @@ def duplicates(set_: Path, options: Options) -> None:
     """
     found = asyncio.run(measure(read_set(set_), options))
     if options.as_json:
-        values = {"set": found.name, "stored": found.stored, "duplicates": found.duplicates, "copied": found.copied}
+        values = {
+            "set": found.name,
+            "stored": found.stored,
+            "duplicates": found.duplicates,
+            "copied": found.copied,
+        }
         print_json(values | {str(line.pop("in ten")): line for line in found.table()})
         return
-    click.echo(f"{found.name}: {found.copied:,} of {found.stored:,} memories stored five times")
+    click.echo(
+        f"{found.name}: {found.copied:,} of {found.stored:,} memories stored five times"
+    )
     print_table(found.table())
 
 

@@ -34,13 +34,27 @@ _TEXT = (
 
 async def measure() -> dict[str, float]:
     """Return milliseconds of processor time, and the ratios."""
-    embedder = configured_embedder(EmbeddingSettings(provider="minilm"), Path(os.environ.get("FOLKLORE_HOME", "")))
+    embedder = configured_embedder(
+        EmbeddingSettings(provider="minilm"), Path(os.environ.get("FOLKLORE_HOME", ""))
+    )
     assert embedder is not None
-    found: dict[str, list[float]] = {"trivial": [], "question": [], "text": [], "load": []}
+    found: dict[str, list[float]] = {
+        "trivial": [],
+        "question": [],
+        "text": [],
+        "load": [],
+    }
 
-    async def timed(name: str, times: int, work: Callable[[], Awaitable[object]], *others: psutil.Process) -> None:
+    async def timed(
+        name: str,
+        times: int,
+        work: Callable[[], Awaitable[object]],
+        *others: psutil.Process,
+    ) -> None:
         def taken() -> float:
-            return time.process_time() + sum(sum(other.cpu_times()[:2]) for other in others)
+            return time.process_time() + sum(
+                sum(other.cpu_times()[:2]) for other in others
+            )
 
         began = taken()
         for _ in range(times):
@@ -52,15 +66,32 @@ async def measure() -> dict[str, float]:
         async with Client(command(home, "-m", "benchmarks.servers", "bare")) as client:
             [server] = psutil.Process().children()
             for _ in range(_ROUNDS):
-                await timed("trivial", 40, lambda: client.call_tool("trivial", {"text": _QUESTION}), server)
-                await timed("question", 8, lambda: embedder.embed_question(_QUESTION.split(), []))
+                await timed(
+                    "trivial",
+                    40,
+                    lambda: client.call_tool("trivial", {"text": _QUESTION}),
+                    server,
+                )
+                await timed(
+                    "question",
+                    8,
+                    lambda: embedder.embed_question(_QUESTION.split(), []),
+                )
                 await timed("text", 4, lambda: embedder.embed([_TEXT]))
     await embedder.close()
-    medians = {f"{name}_ms": statistics.median(values) for name, values in found.items()}
+    medians = {
+        f"{name}_ms": statistics.median(values) for name, values in found.items()
+    }
     return medians | {
-        f"{name}_over_trivial": medians[f"{name}_ms"] / medians["trivial_ms"] for name in ("question", "text")
+        f"{name}_over_trivial": medians[f"{name}_ms"] / medians["trivial_ms"]
+        for name in ("question", "text")
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: round(value, 2) for name, value in asyncio.run(measure()).items()}, indent=2))
+    print(
+        json.dumps(
+            {name: round(value, 2) for name, value in asyncio.run(measure()).items()},
+            indent=2,
+        )
+    )

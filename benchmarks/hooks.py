@@ -74,19 +74,30 @@ async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> I
         usage=lambda: app.usage,
     )
     if moment.type == "edit":
-        request = HookRequest(event="PostToolUse", path=moment.path, text=moment.text, session=session_name)
+        request = HookRequest(
+            event="PostToolUse",
+            path=moment.path,
+            text=moment.text,
+            session=session_name,
+        )
     else:
         request = HookRequest(prompt=moment.text, session=session_name)
     text = (await service.call(request)).text
     asked = False
     if moment.type == "statement":
-        asked = (await service.call(HookRequest(event="Stop", session=session_name))).asks
+        asked = (
+            await service.call(HookRequest(event="Stop", session=session_name))
+        ).asks
     async with (await app.ready()).database.session() as session:
         await session.execute("delete from injections")
-    return Injected(moment, estimate(text), [sources[id_] for id_ in notes_of(text)], asked)
+    return Injected(
+        moment, estimate(text), [sources[id_] for id_ in notes_of(text)], asked
+    )
 
 
-async def measure_set(path: Path, beside: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+async def measure_set(
+    path: Path, beside: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return the rows of typed prompts, by category, of edits and of statements."""
     memories, moments = read_moments(path)
     found = []
@@ -95,24 +106,49 @@ async def measure_set(path: Path, beside: Sequence[dict[str, Any]]) -> list[dict
             await store_.add(namespace, held)
             await store_.add(namespace, beside)
         sources = {name: await sources_of(store_, name) for name in memories}
-        found = [await at_moment(store_, moment, sources[moment.namespace]) for moment in track(moments, "Asking")]
+        found = [
+            await at_moment(store_, moment, sources[moment.namespace])
+            for moment in track(moments, "Asking")
+        ]
     helped = [one for one in found if one.moment.evidence]
     others = [one for one in found if not one.moment.evidence]
-    categories = dict.fromkeys(one.moment.category for one in helped if one.moment.type == "prompt")
-    kinds = [("prompt", None), *(("prompt", name) for name in categories), ("edit", None)]
+    categories = dict.fromkeys(
+        one.moment.category for one in helped if one.moment.type == "prompt"
+    )
+    kinds = [
+        ("prompt", None),
+        *(("prompt", name) for name in categories),
+        ("edit", None),
+    ]
     rows = [_row(path.stem, kind, category, helped, others) for kind, category in kinds]
     for kind, worth in (("statement", True), ("other sentence", False)):
-        asked = [float(one.asked) for one in found if one.moment.type == "statement" and one.moment.store is worth]
-        blank = dict.fromkeys(rows[0]) | {"set": path.stem, "moment": kind, "number": len(asked)}
+        asked = [
+            float(one.asked)
+            for one in found
+            if one.moment.type == "statement" and one.moment.store is worth
+        ]
+        blank = dict.fromkeys(rows[0]) | {
+            "set": path.stem,
+            "moment": kind,
+            "number": len(asked),
+        }
         rows.append(blank | {"asked for": mean(asked)})
     return rows
 
 
 def _row(
-    name: str, kind: str, category: str | None, helped: Sequence[Injected], others: Sequence[Injected]
+    name: str,
+    kind: str,
+    category: str | None,
+    helped: Sequence[Injected],
+    others: Sequence[Injected],
 ) -> dict[str, Any]:
     with_, without = (
-        [one for one in all_ if one.moment.type == kind and category in (None, one.moment.category)]
+        [
+            one
+            for one in all_
+            if one.moment.type == kind and category in (None, one.moment.category)
+        ]
         for all_ in (helped, others)
     )
     shown = [one for one in with_ if one.sources]
@@ -123,7 +159,9 @@ def _row(
         "number": len(with_),
         "injected": mean([float(bool(one.sources)) for one in with_]),
         "right memory": mean([float(one.hit) for one in with_]),
-        "notes that help": sum(len(one.moment.evidence.intersection(one.sources)) for one in shown)
+        "notes that help": sum(
+            len(one.moment.evidence.intersection(one.sources)) for one in shown
+        )
         / max(sum(len(one.sources) for one in shown), 1),
         "tokens": mean([one.tokens for one in with_]),
         "outdated first": mean([float(_outdated_first(one)) for one in outdated]),
@@ -137,7 +175,9 @@ def _row(
 def _outdated_first(found: Injected) -> bool:
     """Return True if an outdated memory comes before the one that replaces it, or without it."""
     both = found.moment.outdated | found.moment.evidence
-    return next((one in found.moment.outdated for one in found.sources if one in both), False)
+    return next(
+        (one in found.moment.outdated for one in found.sources if one in both), False
+    )
 
 
 async def sources_of(store_: Store, namespace: str) -> dict[str, str]:
@@ -145,8 +185,12 @@ async def sources_of(store_: Store, namespace: str) -> dict[str, str]:
     found: dict[str, str] = {}
     cursor = None
     while True:
-        answer = await store_.app.service.call(ListRequest(namespaces=(namespace,), limit=1000, cursor=cursor))
-        found |= {short(item.memory.id): item.memory.source or "" for item in answer.memories}
+        answer = await store_.app.service.call(
+            ListRequest(namespaces=(namespace,), limit=1000, cursor=cursor)
+        )
+        found |= {
+            short(item.memory.id): item.memory.source or "" for item in answer.memories
+        }
         if (cursor := answer.cursor) is None:
             return found
 
@@ -170,7 +214,11 @@ async def measure_latency(home: str) -> dict[str, float]:
             start = time.perf_counter()
             text = await call_hook(client, prompt, session)
             hooks.append((time.perf_counter() - start) * 1e3)
-            edited = {"event": "PostToolUse", "path": "web/src/cart.ts", "text": f"const {prompt};"}
+            edited = {
+                "event": "PostToolUse",
+                "path": "web/src/cart.ts",
+                "text": f"const {prompt};",
+            }
             start = time.perf_counter()
             await client.call_tool("client_hook", {**edited, "session": session})
             edits.append((time.perf_counter() - start) * 1e3)
@@ -182,11 +230,19 @@ async def measure_latency(home: str) -> dict[str, float]:
         at_once = 0
         for round_ in range(50):
             prompt = " ".join(rng.sample(rng.choice(texts).split(), 8))
-            calls = [call_hook(one, prompt, f"t{round_}") for one in (client, other) for _ in range(4)]
-            ids = [id_ for text in await asyncio.gather(*calls) for id_ in notes_of(text)]
+            calls = [
+                call_hook(one, prompt, f"t{round_}")
+                for one in (client, other)
+                for _ in range(4)
+            ]
+            ids = [
+                id_ for text in await asyncio.gather(*calls) for id_ in notes_of(text)
+            ]
             at_once += len(ids) - len(set(ids))
         # For the start of a session: more and longer decisions than it shows.
-        decisions = [{"content": text * 5, "kind": "decision"} for text in sentences(8, seed=9)]
+        decisions = [
+            {"content": text * 5, "kind": "decision"} for text in sentences(8, seed=9)
+        ]
         await client.call_tool("memory_store", {"memories": decisions})
     return {
         "trivial_p50_ms": percentile(trivial, 0.5),
@@ -204,11 +260,15 @@ async def measure_latency(home: str) -> dict[str, float]:
 
 async def call_hook(client: Client, prompt: str, session: str) -> str:
     """Call the hidden tool as a client does, and return the injected text."""
-    answer = await client.call_tool("client_hook", {"prompt": prompt, "session": session})
+    answer = await client.call_tool(
+        "client_hook", {"prompt": prompt, "session": session}
+    )
     assert not answer.is_error, answer
     [part] = answer.content
     assert isinstance(part, TextContent)
-    return str(json.loads(part.text).get("hookSpecificOutput", {}).get("additionalContext", ""))
+    return str(
+        json.loads(part.text).get("hookSpecificOutput", {}).get("additionalContext", "")
+    )
 
 
 def measure_start(home: str) -> dict[str, float | bool]:
@@ -216,11 +276,21 @@ def measure_start(home: str) -> dict[str, float | bool]:
     arguments = [sys.executable, "-m", "folklore", "hook", "session-start"]
     outputs, seconds = [], []
     for number in range(9):
-        given = json.dumps({"session_id": f"start-{number}", "cwd": home, "source": "startup"}).encode()
+        given = json.dumps(
+            {"session_id": f"start-{number}", "cwd": home, "source": "startup"}
+        ).encode()
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(arguments, input=given, env=command(home).env, capture_output=True, check=True)
+        done = subprocess.run(
+            arguments,
+            input=given,
+            env=command(home).env,
+            capture_output=True,
+            check=True,
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        seconds.append(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        )
         outputs.append(done.stdout.decode())
     return {
         "start_processor_s": percentile(seconds, 0.5),
@@ -233,19 +303,29 @@ def measure_start(home: str) -> dict[str, float | bool]:
 @click.command()
 @SETS
 @click.option(
-    "--beside", type=click.Path(path_type=Path, dir_okay=False), help="A set; 200 of its memories lie beside."
+    "--beside",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A set; 200 of its memories lie beside.",
 )
-@click.option("--latency/--no-latency", default=True, help="Measure times at 10,000 memories too.")
+@click.option(
+    "--latency/--no-latency", default=True, help="Measure times at 10,000 memories too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def hooks(sets: tuple[Path, ...], beside: Path | None, latency: bool, as_json: bool) -> None:
+def hooks(
+    sets: tuple[Path, ...], beside: Path | None, latency: bool, as_json: bool
+) -> None:
     """Measure what hooks inject at the moments of SETS, and how long a client waits for them."""
-    logging.getLogger("client").setLevel(logging.ERROR)  # the SDK warns that the tool is not listed
+    logging.getLogger("client").setLevel(
+        logging.ERROR
+    )  # the SDK warns that the tool is not listed
     lines = [] if beside is None else others(read_set(beside), _BESIDE)
     rows = [row for path in sets for row in asyncio.run(measure_set(path, lines))]
     figures: dict[str, Any] = {}
     if latency:
         os.environ["FOLKLORE_JOBS__ENABLED"] = "false"
-        with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as home:
+        with tempfile.TemporaryDirectory(
+            prefix="folklore bench ", ignore_cleanup_errors=True
+        ) as home:
             try:
                 figures = asyncio.run(measure_latency(home)) | measure_start(home)
             finally:

@@ -64,8 +64,15 @@ def with_copies(given: RetrievalSet) -> RetrievalSet:
     memories: dict[str, list[dict[str, Any]]] = {}
     for name, held in given.memories.items():
         more = [
-            {key: value for key, value in memory.items() if key not in ("session", "idempotency_key")}
-            | {"content": _reworded(memory["content"], rng), "source": f"{memory['source']}{_MARK}{place}"}
+            {
+                key: value
+                for key, value in memory.items()
+                if key not in ("session", "idempotency_key")
+            }
+            | {
+                "content": _reworded(memory["content"], rng),
+                "source": f"{memory['source']}{_MARK}{place}",
+            }
             for memory in held
             if memory.get("source") in evidence
             for place in range(_COPIES)
@@ -89,13 +96,22 @@ async def ask(store: Store, questions: Sequence[Question]) -> list[Answer]:
         arguments: dict[str, Any] = {"query": question.query, "format": "detailed"}
         arguments["namespaces"] = list(question.namespaces) or ["*"]
         answer = await store.call("memory_recall", arguments)
-        answers.append(Answer([(one["id"], one.get("source") or "") for one in answer["memories"]]))
+        answers.append(
+            Answer([(one["id"], one.get("source") or "") for one in answer["memories"]])
+        )
     return answers
 
 
-def recall_of(answers: Sequence[Answer], questions: Sequence[Question], members: Members) -> float:
+def recall_of(
+    answers: Sequence[Answer], questions: Sequence[Question], members: Members
+) -> float:
     """Return R@10."""
-    return mean([answer.found(one.evidence, members) for answer, one in zip(answers, questions, strict=True)])
+    return mean(
+        [
+            answer.found(one.evidence, members)
+            for answer, one in zip(answers, questions, strict=True)
+        ]
+    )
 
 
 async def members_of(dsn: str) -> dict[str, frozenset[str]]:
@@ -110,18 +126,27 @@ async def members_of(dsn: str) -> dict[str, frozenset[str]]:
         await connection.close()
     found: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(str(row["from_id"]), set()).add(str(row["source"]).partition(_MARK)[0])
+        found.setdefault(str(row["from_id"]), set()).add(
+            str(row["source"]).partition(_MARK)[0]
+        )
     return {id_: frozenset(sources) for id_, sources in found.items()}
 
 
 async def run_job(store: Store, name: str, days: float = 0) -> dict[str, int]:
     """Run a job as if so many days had passed; return its counts."""
     app = store.app
-    database = Database((await database_address(app.settings))[0], PoolLimits(minimum=0, maximum=4))
+    database = Database(
+        (await database_address(app.settings))[0], PoolLimits(minimum=0, maximum=4)
+    )
     await database.open()
     try:
         context = MemoryContext.of(database, (await app.ready()).memory.embedder)
-        run = JobRun(database, context, JobOptions(pause=0), lambda: app.now() + timedelta(days=days))
+        run = JobRun(
+            database,
+            context,
+            JobOptions(pause=0),
+            lambda: app.now() + timedelta(days=days),
+        )
         report = await Runner(run, holder="bench").run(BY_NAME[name])
         return dict(report.done)
     finally:
@@ -143,9 +168,15 @@ async def consolidate(given: RetrievalSet) -> dict[str, Any]:
             "set": given.name,
             "R@10": recall_of(before, questions, {}),
             "consolidation": done | {"seconds": seconds},
-            "R@10 with reflections": recall_of(after, questions, {id_: frozenset() for id_ in members}),
-            "R@10 if a reflection counts for its members": recall_of(after, questions, members),
-            "reflections in an answer": mean([sum(id_ in members for id_, _ in answer.results) for answer in after]),
+            "R@10 with reflections": recall_of(
+                after, questions, {id_: frozenset() for id_ in members}
+            ),
+            "R@10 if a reflection counts for its members": recall_of(
+                after, questions, members
+            ),
+            "reflections in an answer": mean(
+                [sum(id_ in members for id_, _ in answer.results) for answer in after]
+            ),
         }
 
 
@@ -157,10 +188,14 @@ async def fade(given: RetrievalSet) -> dict[str, Any]:
     async with open_store() as store:
         await store.fill(given)
         await ask(store, first)
-        await store.app.usage.close()  # later answers are not recorded, so they do not count as use
+        await (
+            store.app.usage.close()
+        )  # later answers are not recorded, so they do not count as use
         for days in _AGES:
             figures["scored"] = await run_job(store, "quality", days)
-            figures[f"R@10 after {days} days"] = recall_of(await ask(store, second), second, {})
+            figures[f"R@10 after {days} days"] = recall_of(
+                await ask(store, second), second, {}
+            )
     return figures
 
 

@@ -138,7 +138,16 @@ _SENTENCES = (
     "The {c} should be read together with the {a}; {person} explains it to new colleagues.",
     "Twice a year the {a} is compared with the {b} of the other office.",
 )
-_MONTHS = ("January", "February", "March", "April", "July", "August", "October", "November")
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "July",
+    "August",
+    "October",
+    "November",
+)
 _PEOPLE = ("Marta", "Jonas", "Priya", "Tom", "Leila", "Sven", "Grace", "Hugo")
 
 
@@ -178,7 +187,9 @@ def note(subject: Subject, length: int, rng: random.Random, fact: str = "") -> s
 def _sentence(subject: Subject, rng: random.Random) -> str:
     a, b, c = rng.sample(subject.nouns, 3)
     person, month, number = rng.choice(_PEOPLE), rng.choice(_MONTHS), rng.randint(3, 90)
-    return rng.choice(_SENTENCES).format(a=a, b=b, c=c, person=person, month=month, number=number)
+    return rng.choice(_SENTENCES).format(
+        a=a, b=b, c=c, person=person, month=month, number=number
+    )
 
 
 async def measure() -> list[dict[str, object]]:
@@ -186,22 +197,40 @@ async def measure() -> list[dict[str, object]]:
     rng = random.Random(28)
     async with open_store() as store:
         for subject in subjects():
-            notes = [(f"{subject.name}: fact", note(subject, _LENGTH, rng, subject.fact))]
-            notes += [(f"{subject.name}: {place}", note(subject, _LENGTH, rng)) for place in range(_LONG)]
-            notes += [(f"{subject.name}: short {place}", note(subject, 300, rng)) for place in range(_SHORT)]
-            await store.add(_NAMESPACE, [{"content": text, "source": source} for source, text in notes])
+            notes = [
+                (f"{subject.name}: fact", note(subject, _LENGTH, rng, subject.fact))
+            ]
+            notes += [
+                (f"{subject.name}: {place}", note(subject, _LENGTH, rng))
+                for place in range(_LONG)
+            ]
+            notes += [
+                (f"{subject.name}: short {place}", note(subject, 300, rng))
+                for place in range(_SHORT)
+            ]
+            await store.add(
+                _NAMESPACE,
+                [{"content": text, "source": source} for source, text in notes],
+            )
         return [await _asked(store, subject) for subject in subjects()]
 
 
 async def _asked(store: Store, subject: Subject) -> dict[str, object]:
     row: dict[str, object] = {"subject": subject.name}
     for number, question in zip(("half", "few"), subject.questions, strict=True):
-        answer = await store.call("memory_recall", {"query": question, "namespaces": [_NAMESPACE]})
+        answer = await store.call(
+            "memory_recall", {"query": question, "namespaces": [_NAMESPACE]}
+        )
         sources = [memory.get("source") for memory in answer["memories"]]
         source = f"{subject.name}: fact"
         place = sources.index(source) if source in sources else None
-        shown = place is not None and subject.fact in " ".join(answer["memories"][place]["content"].split())
-        row |= {f"{number}: place": 0 if place is None else place + 1, f"{number}: shown": shown}
+        shown = place is not None and subject.fact in " ".join(
+            answer["memories"][place]["content"].split()
+        )
+        row |= {
+            f"{number}: place": 0 if place is None else place + 1,
+            f"{number}: shown": shown,
+        }
     return row
 
 
@@ -212,7 +241,9 @@ def late_facts() -> None:
     print_table(rows)
     for number in ("half", "few"):
         first = [row for row in rows if row[f"{number}: place"] == 1]
-        click.echo(f"{number} of the words: first {len(first)} of {len(rows)}, ", nl=False)
+        click.echo(
+            f"{number} of the words: first {len(first)} of {len(rows)}, ", nl=False
+        )
         click.echo(f"shown {sum(bool(row[f'{number}: shown']) for row in first)}")
 
 

@@ -37,7 +37,10 @@ _NAMESPACE = "bench"
 def sentences(count: int, seed: int = 7) -> list[str]:
     """Return texts of 8 to 40 words, each from a Zipf vocabulary of 20,000."""
     rng = random.Random(seed)
-    words = [f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{place:x}" for place in range(20_000)]
+    words = [
+        f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{place:x}"
+        for place in range(20_000)
+    ]
     weights = [1 / (rank + 2) for rank in range(len(words))]
     lengths = [rng.randint(8, 40) for _ in range(count)]
     drawn = rng.choices(words, weights, k=sum(lengths))
@@ -55,8 +58,14 @@ def question(rng: random.Random, texts: list[str]) -> str:
 
 def command(home: str, *arguments: str) -> StdioServerParameters:
     """Return how to start Python with these arguments and this home of Folklore."""
-    environment = {"FOLKLORE_HOME": home, "FOLKLORE_NAMESPACE": _NAMESPACE, "FOLKLORE_LOG_LEVEL": "error"}
-    return StdioServerParameters(command=sys.executable, args=list(arguments), env={**os.environ, **environment})
+    environment = {
+        "FOLKLORE_HOME": home,
+        "FOLKLORE_NAMESPACE": _NAMESPACE,
+        "FOLKLORE_LOG_LEVEL": "error",
+    }
+    return StdioServerParameters(
+        command=sys.executable, args=list(arguments), env={**os.environ, **environment}
+    )
 
 
 def served(home: str) -> StdioServerParameters:
@@ -64,7 +73,9 @@ def served(home: str) -> StdioServerParameters:
     return command(home, "-m", "folklore", "serve")
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> tuple[dict[str, Any], float]:
+async def call(
+    client: Client, tool: str, **arguments: Any
+) -> tuple[dict[str, Any], float]:
     """Call a tool that must succeed; return its answer and the seconds it took."""
     start = time.perf_counter()
     answer = await client.call_tool(tool, arguments)
@@ -75,7 +86,9 @@ async def call(client: Client, tool: str, **arguments: Any) -> tuple[dict[str, A
 
 async def recall(client: Client, query: str) -> float:
     """Return the milliseconds of a recall that must bring ten results."""
-    answer, seconds = await call(client, "memory_recall", query=query, namespaces=[_NAMESPACE])
+    answer, seconds = await call(
+        client, "memory_recall", query=query, namespaces=[_NAMESPACE]
+    )
     assert len(answer["memories"]) == 10, answer
     return seconds * 1e3
 
@@ -84,7 +97,14 @@ async def store(client: Client, texts: list[str]) -> list[float]:
     """Store the texts in batches of 500; return the seconds of each batch."""
     batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
     return [
-        (await call(client, "memory_store", memories=[{"content": text} for text in batch], namespace=_NAMESPACE))[1]
+        (
+            await call(
+                client,
+                "memory_store",
+                memories=[{"content": text} for text in batch],
+                namespace=_NAMESPACE,
+            )
+        )[1]
         for batch in batches
     ]
 
@@ -117,7 +137,9 @@ async def first_recall(home: str) -> dict[str, float]:
             await call(client, "memory_recall", query="warm")
             return time.perf_counter() - start
 
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as empty:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as empty:
         try:
             new = await timed(empty)
         finally:
@@ -149,10 +171,17 @@ async def calls(home: str) -> dict[str, float]:
     }
 
 
-async def questions_of_common_words(home: str, texts: list[str], path: str) -> dict[str, float]:
+async def questions_of_common_words(
+    home: str, texts: list[str], path: str
+) -> dict[str, float]:
     """Return the milliseconds of a median question, and of questions of the commonest words as multiples of it."""
     rng = random.Random(5)
-    commonest = [word for word, _ in Counter(word for text in texts for word in text.split()).most_common(40)]
+    commonest = [
+        word
+        for word, _ in Counter(
+            word for text in texts for word in text.split()
+        ).most_common(40)
+    ]
     usual: list[float] = []
     common: dict[int, list[float]] = {size: [] for size in _COMMON}
     async with Client(served(home)) as client:
@@ -160,11 +189,20 @@ async def questions_of_common_words(home: str, texts: list[str], path: str) -> d
         for _ in range(_ROUNDS_OF_LARGE):
             usual.append(await recall(client, question(rng, texts)))
             for size, times in common.items():
-                times.append(await recall(client, " ".join(rng.sample(commonest[: size + 4], size))))
+                times.append(
+                    await recall(
+                        client, " ".join(rng.sample(commonest[: size + 4], size))
+                    )
+                )
     middle = statistics.median(usual)
-    figures = {f"{path}_median_question_ms": middle, f"{path}_slowest_question_ms": max(usual)}
+    figures = {
+        f"{path}_median_question_ms": middle,
+        f"{path}_slowest_question_ms": max(usual),
+    }
     for size, times in common.items():
-        figures[f"{path}_commonest_{size}_words_times_median"] = statistics.median(times) / middle
+        figures[f"{path}_commonest_{size}_words_times_median"] = (
+            statistics.median(times) / middle
+        )
     return figures
 
 
@@ -172,7 +210,9 @@ def build_index(home: str) -> dict[str, float]:
     """Return the seconds that the index job takes."""
     start = time.perf_counter()
     arguments = [sys.executable, "-m", "folklore", "jobs", "run", "indexes", "--json"]
-    done = subprocess.run(arguments, env=command(home).env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        arguments, env=command(home).env, capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout)["jobs"][0]["done"]["built"] == 1, done.stdout
     return {"index_built_s": time.perf_counter() - start}
 
@@ -183,9 +223,16 @@ async def large(home: str, count: int) -> dict[str, float]:
     os.environ["FOLKLORE_JOBS__ENABLED"] = "false"
     texts = sentences(count)
     async with Client(served(home)) as client:
-        figures = {"memories": float(count), "stored_per_second": count / sum(await store(client, texts))}
+        figures = {
+            "memories": float(count),
+            "stored_per_second": count / sum(await store(client, texts)),
+        }
     figures |= await questions_of_common_words(home, texts, "exact")
-    return figures | await asyncio.to_thread(build_index, home) | await questions_of_common_words(home, texts, "hnsw")
+    return (
+        figures
+        | await asyncio.to_thread(build_index, home)
+        | await questions_of_common_words(home, texts, "hnsw")
+    )
 
 
 async def measure(home: str, count: int | None) -> dict[str, float]:
@@ -197,13 +244,26 @@ async def measure(home: str, count: int | None) -> dict[str, float]:
 
 def main() -> None:
     """Print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", type=int, metavar="MEMORIES", help="measure one namespace of so many memories")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--large",
+        type=int,
+        metavar="MEMORIES",
+        help="measure one namespace of so many memories",
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as home:
         try:
             figures = asyncio.run(measure(home, options.large))
-            print(json.dumps({name: round(value, 3) for name, value in figures.items()}, indent=2))
+            print(
+                json.dumps(
+                    {name: round(value, 3) for name, value in figures.items()}, indent=2
+                )
+            )
         finally:
             Engine(Path(home)).stop()
 

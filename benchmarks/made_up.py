@@ -17,10 +17,39 @@ from typing import Any
 
 # The projects, and the share of the memories in each.
 PROJECTS = {"shop": 0.6, "billing": 0.2, "search-service": 0.15, "handbook": 0.05}
-_KINDS = {"note": 50, "decision": 15, "bug": 15, "procedural": 10, "semantic": 7, "episodic": 3}
+_KINDS = {
+    "note": 50,
+    "decision": 15,
+    "bug": 15,
+    "procedural": 10,
+    "semantic": 7,
+    "episodic": 3,
+}
 _TOPICS = (
-    *("deploy", "database", "api", "tests", "frontend", "security", "performance", "docs", "build", "payments"),
-    *("search", "queue", "cache", "login", "mail", "export", "mobile", "backup", "metrics", "release"),
+    *(
+        "deploy",
+        "database",
+        "api",
+        "tests",
+        "frontend",
+        "security",
+        "performance",
+        "docs",
+        "build",
+        "payments",
+    ),
+    *(
+        "search",
+        "queue",
+        "cache",
+        "login",
+        "mail",
+        "export",
+        "mobile",
+        "backup",
+        "metrics",
+        "release",
+    ),
 )
 _PEOPLE = 24
 _TICKETS = 4_000
@@ -34,7 +63,9 @@ class Words:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._words = _vocabulary()
-        self._cumulated = list(accumulate(1 / (rank + 3) for rank in range(len(self._words))))
+        self._cumulated = list(
+            accumulate(1 / (rank + 3) for rank in range(len(self._words)))
+        )
 
     def draw(self, count: int) -> list[str]:
         """Return so many words."""
@@ -50,21 +81,28 @@ class Words:
     def _name(self) -> str:
         first, second = self.draw(2)
         number = self._rng.randint(1, _TICKETS)
-        return self._rng.choice((f"SHOP-{number}", f"src/{first}/{second}.py", f"{first}_{second}()"))
+        return self._rng.choice(
+            (f"SHOP-{number}", f"src/{first}/{second}.py", f"{first}_{second}()")
+        )
 
 
 def memories(count: int, seed: int = 18) -> Iterator[dict[str, Any]]:
     """Yield memories as lines of an import have them."""
     rng = random.Random(seed)
     words = Words(rng)
-    people = [f"{first}-{second}" for first, second in zip(*[iter(words.draw(2 * _PEOPLE))] * 2, strict=True)]
+    people = [
+        f"{first}-{second}"
+        for first, second in zip(*[iter(words.draw(2 * _PEOPLE))] * 2, strict=True)
+    ]
     for _ in range(count):
         at = _END - timedelta(days=_DAYS * rng.random() ** 2)
         yield {
             "content": " ".join(words.sentence() for _ in range(rng.randint(1, 5))),
             "namespace": rng.choices(list(PROJECTS), list(PROJECTS.values()))[0],
             "kind": rng.choices(list(_KINDS), list(_KINDS.values()))[0],
-            "tags": sorted({f"topic/{rng.choice(_TOPICS)}" for _ in range(rng.randint(0, 3))}),
+            "tags": sorted(
+                {f"topic/{rng.choice(_TOPICS)}" for _ in range(rng.randint(0, 3))}
+            ),
             # A few people write most.
             "author": people[int(_PEOPLE * rng.random() ** 2)],
             "created_at": at.isoformat(timespec="seconds"),
@@ -88,4 +126,8 @@ def _vocabulary() -> list[str]:
     assert spec.origin is not None
     file = Path(spec.origin).parent / "tokenizers" / "l2_supercat_tokenizer_config.json"
     places: dict[str, int] = json.loads(file.read_bytes())["model"]["vocab"]
-    return [word[1:] for word in sorted(places, key=places.__getitem__) if re.fullmatch("\u2581[a-z]{3,}", word)]
+    return [
+        word[1:]
+        for word in sorted(places, key=places.__getitem__)
+        if re.fullmatch("\u2581[a-z]{3,}", word)
+    ]

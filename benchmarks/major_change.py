@@ -53,7 +53,11 @@ def main() -> None:
             began = time.monotonic()
             _folklore(home, "db", "start")
             usual = time.monotonic() - began
-            result = {"memories": given.memories, "lines": len(before), "seconds": round(usual, 1)}
+            result = {
+                "memories": given.memories,
+                "lines": len(before),
+                "seconds": round(usual, 1),
+            }
             result["equal"] = _lines(home) == before
         print(json.dumps(result), flush=True)
         rng = random.Random(given.seed)
@@ -64,23 +68,33 @@ def main() -> None:
 def _killed(room: Path, seconds: float, before: Sequence[str]) -> dict[str, object]:
     with _copy(room) as home:
         process = subprocess.Popen(
-            [sys.executable, "-m", "folklore", "db", "start"], env=_environment(home), stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "folklore", "db", "start"],
+            env=_environment(home),
+            stdout=subprocess.DEVNULL,
         )
         time.sleep(seconds)
         process.kill()
         process.wait()
         _end_all(home)
         left = version_on_disk(EnginePaths(home))
-        return {"killed_after": round(seconds, 2), "left": left, "equal": _lines(home) == before}
+        return {
+            "killed_after": round(seconds, 2),
+            "left": left,
+            "equal": _lines(home) == before,
+        }
 
 
 def _original(home: Path, count: int) -> list[str]:
     """Fill a home of the older version; return the lines of its export."""
     with older_engine(home) as dsn:
-        lines = [json.dumps({**memory, "namespace": "notes"}) for memory in memories(count)]
+        lines = [
+            json.dumps({**memory, "namespace": "notes"}) for memory in memories(count)
+        ]
         _folklore(home, "import", "-", "--yes", dsn=dsn, given="\n".join(lines))
         exported = _folklore(home, "export", "-", dsn=dsn).splitlines()[1:]
-        asyncio.run(_relate_and_edit(dsn, [UUID(json.loads(line)["id"]) for line in exported]))
+        asyncio.run(
+            _relate_and_edit(dsn, [UUID(json.loads(line)["id"]) for line in exported])
+        )
         return _lines(home, dsn=dsn)
 
 
@@ -89,7 +103,9 @@ async def _relate_and_edit(dsn: str, ids: Sequence[UUID]) -> None:
         person = Person(library)
         for start in range(0, min(_RELATED, len(ids) - 1), 100):
             pairs = pairwise(ids[start : start + 101])
-            await person.relate(*(Relation(one, "relates_to", other) for one, other in pairs))
+            await person.relate(
+                *(Relation(one, "relates_to", other) for one, other in pairs)
+            )
         for id_ in ids[:_EDITED]:
             await person.update(id_, importance=0.9)
 
@@ -118,15 +134,30 @@ def _end_all(home: Path) -> None:
 
 
 def _environment(home: Path, dsn: str | None = None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLKLORE_")}
-    own = {"FOLKLORE_HOME": str(home), "FOLKLORE_AUTHOR": "bench", "FOLKLORE_NAMESPACE": "notes"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FOLKLORE_")
+    }
+    own = {
+        "FOLKLORE_HOME": str(home),
+        "FOLKLORE_AUTHOR": "bench",
+        "FOLKLORE_NAMESPACE": "notes",
+    }
     return kept | own | ({"FOLKLORE_DATABASE_URL": dsn} if dsn else {})
 
 
-def _folklore(home: Path, *arguments: str, dsn: str | None = None, given: str = "") -> str:
+def _folklore(
+    home: Path, *arguments: str, dsn: str | None = None, given: str = ""
+) -> str:
     command = [sys.executable, "-m", "folklore", *arguments]
     done = subprocess.run(
-        command, env=_environment(home, dsn), input=given, capture_output=True, text=True, check=False
+        command,
+        env=_environment(home, dsn),
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         sys.exit(f"{arguments[0]} failed: {done.stderr}")

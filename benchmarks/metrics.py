@@ -35,14 +35,27 @@ def all_at(k: int, ranked: Sequence[str], evidence: AbstractSet[str]) -> float:
 
 def reciprocal_rank(ranked: Sequence[str], evidence: AbstractSet[str]) -> float:
     """Return 1 / rank of the first evidence; 0 if none is found."""
-    return next((1 / place for place, source in enumerate(ranked, start=1) if source in evidence), 0.0)
+    return next(
+        (
+            1 / place
+            for place, source in enumerate(ranked, start=1)
+            if source in evidence
+        ),
+        0.0,
+    )
 
 
 def ndcg_at(k: int, ranked: Sequence[str], evidence: AbstractSet[str]) -> float:
     """Return the discounted cumulative gain of the first k as a share of the best possible one."""
-    places = {source: place for place, source in reversed([*enumerate(ranked[:k], start=1)])}
-    gain = sum(1 / math.log2(places[source] + 1) for source in evidence if source in places)
-    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(evidence)) + 1))
+    places = {
+        source: place for place, source in reversed([*enumerate(ranked[:k], start=1)])
+    }
+    gain = sum(
+        1 / math.log2(places[source] + 1) for source in evidence if source in places
+    )
+    ideal = sum(
+        1 / math.log2(place + 1) for place in range(1, min(k, len(evidence)) + 1)
+    )
     return gain / ideal
 
 
@@ -78,7 +91,9 @@ class Sample:
     groups: Sequence[Hashable] = field(default=())
 
 
-def resampled_means(sample: Sample, rounds: int = ROUNDS, stream: int = 0) -> NDArray[np.float64]:
+def resampled_means(
+    sample: Sample, rounds: int = ROUNDS, stream: int = 0
+) -> NDArray[np.float64]:
     """Return the means (rounds,) of bootstrap samples of whole groups; a stream has the same draws in every run.
 
     Efron and Tibshirani, An Introduction to the Bootstrap, chapters 8 and 13.
@@ -106,9 +121,17 @@ def interval(*samples: Sample, rounds: int = ROUNDS) -> Interval:
     """
     if not samples:
         return Interval(0.0, 0.0, 0.0)
-    drawn = np.mean([resampled_means(sample, rounds, stream) for stream, sample in enumerate(samples)], axis=0)
+    drawn = np.mean(
+        [
+            resampled_means(sample, rounds, stream)
+            for stream, sample in enumerate(samples)
+        ],
+        axis=0,
+    )
     low, high = np.percentile(drawn, [2.5, 97.5])
-    return Interval(mean([mean(sample.values) for sample in samples]), float(low), float(high))
+    return Interval(
+        mean([mean(sample.values) for sample in samples]), float(low), float(high)
+    )
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:

@@ -34,7 +34,9 @@ def read_moments(path: Path) -> tuple[dict[str, list[dict[str, Any]]], list[Mome
     moments = []
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         if line["type"] == "memory":
-            fields = {name: line[name] for name in _FIELDS if line.get(name) is not None}
+            fields = {
+                name: line[name] for name in _FIELDS if line.get(name) is not None
+            }
             memories.setdefault(line["namespace"], []).append(fields)
         else:
             moments.append(_moment(line))
@@ -42,11 +44,17 @@ def read_moments(path: Path) -> tuple[dict[str, list[dict[str, Any]]], list[Mome
 
 
 def _moment(line: Mapping[str, Any]) -> Moment:
-    evidence, outdated = (frozenset(line.get(name) or ()) for name in ("evidence", "outdated"))
+    evidence, outdated = (
+        frozenset(line.get(name) or ()) for name in ("evidence", "outdated")
+    )
     more = {name: line[name] for name in ("category", "path", "store") if name in line}
-    return Moment(line["type"], line["namespace"], line["text"], evidence, outdated, **more)
+    return Moment(
+        line["type"], line["namespace"], line["text"], evidence, outdated, **more
+    )
 
 
 def others(given: RetrievalSet, count: int) -> Sequence[dict[str, Any]]:
     """Return memories of another set, evenly spread, to be added to those of a project."""
-    return evenly([memory for memories in given.memories.values() for memory in memories], count)
+    return evenly(
+        [memory for memories in given.memories.values() for memory in memories], count
+    )

@@ -44,7 +44,9 @@ def _fill(client: httpx.Client, texts: list[str]) -> list[str]:
     ids = []
     for start in range(0, len(texts), _BATCH):
         drafts = [{"content": text} for text in texts[start : start + _BATCH]]
-        answer = client.post("/api/store", json={"memories": drafts, "namespace": _NAMESPACE})
+        answer = client.post(
+            "/api/store", json={"memories": drafts, "namespace": _NAMESPACE}
+        )
         answer.raise_for_status()
         ids += [item["id"] for item in answer.json()["result"]["stored"]]
     return ids
@@ -55,7 +57,11 @@ def _recalls(client: httpx.Client, questions: list[str], seconds: float) -> list
     taken, until, place = [], time.perf_counter() + seconds, 0
     while (begin := time.perf_counter()) < until:
         answer = client.post(
-            "/api/recall", json={"query": questions[place % len(questions)], "namespaces": [_NAMESPACE]}
+            "/api/recall",
+            json={
+                "query": questions[place % len(questions)],
+                "namespaces": [_NAMESPACE],
+            },
         )
         answer.raise_for_status()
         taken.append(time.perf_counter() - begin)
@@ -75,7 +81,9 @@ def _try_tokens(port: int, connections: int, going: Event, over: Event) -> None:
     """Send wrong tokens over so many connections while `going` is set."""
 
     async def one() -> None:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", timeout=60
+        ) as client:
             while not over.is_set():
                 if not going.is_set():
                     await asyncio.sleep(0.05)
@@ -96,28 +104,49 @@ def tokens(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     with server(home) as (port, _):
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as owner:
             _fill(owner, texts)
-            made = owner.post("/api/create_token", json={"name": "good", "grants": [f"{_NAMESPACE}:writer"]})
+            made = owner.post(
+                "/api/create_token",
+                json={"name": "good", "grants": [f"{_NAMESPACE}:writer"]},
+            )
             made.raise_for_status()
         bearer = {"Authorization": f"Bearer {made.json()['result']['secret']}"}
         context = multiprocessing.get_context("spawn")
         going, over = context.Event(), context.Event()
-        others = context.Process(target=_try_tokens, args=(port, options.connections, going, over), daemon=True)
+        others = context.Process(
+            target=_try_tokens,
+            args=(port, options.connections, going, over),
+            daemon=True,
+        )
         others.start()
         alone, beside = [], []
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, headers=bearer) as good:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=60, headers=bearer
+        ) as good:
             _recalls(good, _questions(texts), 2.0)
             for _ in range(options.rounds):
                 going.clear()
                 time.sleep(1.0)
-                alone.append(len(_recalls(good, _questions(texts), options.seconds)) / options.seconds)
+                alone.append(
+                    len(_recalls(good, _questions(texts), options.seconds))
+                    / options.seconds
+                )
                 going.set()
                 time.sleep(1.0)
-                beside.append(len(_recalls(good, _questions(texts), options.seconds)) / options.seconds)
+                beside.append(
+                    len(_recalls(good, _questions(texts), options.seconds))
+                    / options.seconds
+                )
         over.set()
         others.join(10)
         assert others.exitcode == 0, "the wrong tokens were not tried to the end"
-    kept = statistics.median(with_ / without for without, with_ in zip(alone, beside, strict=True))
-    return {"alone_per_second": _rounded(alone), "beside_per_second": _rounded(beside), "kept": round(kept, 2)}
+    kept = statistics.median(
+        with_ / without for without, with_ in zip(alone, beside, strict=True)
+    )
+    return {
+        "alone_per_second": _rounded(alone),
+        "beside_per_second": _rounded(beside),
+        "kept": round(kept, 2),
+    }
 
 
 def _rounded(figures: list[float]) -> float:
@@ -129,16 +158,24 @@ def _rounded(figures: list[float]) -> float:
 
 def in_small_disk(options: argparse.Namespace) -> int:
     """Run `disk` in a mount namespace whose home is a file system of its own."""
-    with tempfile.TemporaryDirectory(prefix="folklore-bench-", ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore-bench-", ignore_cleanup_errors=True
+    ) as home:
         script = f'mount -t tmpfs -o size={options.megabytes}m none "$1" && chmod 755 "$1" && shift && exec "$@"'
         command = [sys.executable, "-m", "benchmarks.pressure", "disk", "--home", home]
-        return subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", home, *command], check=False).returncode
+        return subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", home, *command],
+            check=False,
+        ).returncode
 
 
 def disk(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Return what a caller notices of a disk that becomes full and is freed again."""
     texts = sentences(2_000)
-    with server(home) as (port, _), httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+    with (
+        server(home) as (port, _),
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
+    ):
         ids = _fill(client, texts)
         questions = _questions(texts)
         _recalls(client, questions, 2.0)
@@ -149,10 +186,16 @@ def disk(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         left = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
         ballast.unlink()
         begin = time.perf_counter()
-        while not client.post("/api/store", json=_one(f"There is space again {time.time()}.")).is_success:
+        while not client.post(
+            "/api/store", json=_one(f"There is space again {time.time()}.")
+        ).is_success:
             time.sleep(0.05)
         writable = time.perf_counter() - begin
-        lost = [id_ for id_ in ids + acknowledged if client.post("/api/get", json={"ids": [id_]}).status_code != 200]
+        lost = [
+            id_
+            for id_ in ids + acknowledged
+            if client.post("/api/get", json={"ids": [id_]}).status_code != 200
+        ]
     before_ms, full_ms = statistics.median(before) * 1e3, statistics.median(full) * 1e3
     return {
         "recall_ms": round(before_ms, 1),
@@ -172,7 +215,9 @@ def _store_until_full(client: httpx.Client, ballast: Path) -> tuple[list[str], s
     with ballast.open("wb", buffering=0) as file:
         full = False
         while not full:
-            answer = client.post("/api/store", json=_one(f"While the disk fills: {time.time()}."))
+            answer = client.post(
+                "/api/store", json=_one(f"While the disk fills: {time.time()}.")
+            )
             if answer.is_success:
                 acknowledged.append(answer.json()["result"]["stored"][0]["id"])
             else:
@@ -190,20 +235,31 @@ def _one(text: str) -> dict[str, Any]:
 
 def main() -> int:
     """Print the figures as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument("what", choices=["tokens", "disk"])
     parser.add_argument("--connections", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
     parser.add_argument("--megabytes", type=int, default=700, help="of the disk")
-    parser.add_argument("--home", type=Path, help="keep the engine and its memories there")
+    parser.add_argument(
+        "--home", type=Path, help="keep the engine and its memories there"
+    )
     options = parser.parse_args()
     if options.what == "disk" and options.home is None:
         return in_small_disk(options)
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as temporary:
         home = options.home or Path(temporary)
         try:
-            print(json.dumps({"tokens": tokens, "disk": disk}[options.what](home, options), indent=2))
+            print(
+                json.dumps(
+                    {"tokens": tokens, "disk": disk}[options.what](home, options),
+                    indent=2,
+                )
+            )
         finally:
             Engine(home).stop()
     return 0

@@ -10,8 +10,24 @@ from typing import Any
 
 import click
 
-from benchmarks.command_line import SETS, Benchmark, Options, main, print_json, print_table, track
-from benchmarks.metrics import all_at, hit_at, mean, ndcg_at, percentile, recall_at, reciprocal_rank
+from benchmarks.command_line import (
+    SETS,
+    Benchmark,
+    Options,
+    main,
+    print_json,
+    print_table,
+    track,
+)
+from benchmarks.metrics import (
+    all_at,
+    hit_at,
+    mean,
+    ndcg_at,
+    percentile,
+    recall_at,
+    reciprocal_rank,
+)
 from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Answer, Counts, open_store
 
@@ -35,7 +51,9 @@ class Measured:
         categories = sorted({question.category for question, _ in self.asked})
         found = {"all": self._scores(self.asked)}
         for name in categories if len(categories) > 1 else ():
-            found[name] = self._scores([one for one in self.asked if one[0].category == name])
+            found[name] = self._scores(
+                [one for one in self.asked if one[0].category == name]
+            )
         return found
 
     def _scores(self, asked: Sequence[tuple[Question, Answer]]) -> dict[str, float]:
@@ -49,12 +67,19 @@ class Measured:
             "MRR": mean([reciprocal_rank(*pair) for pair in pairs]),
             "nDCG@10": mean([ndcg_at(10, *pair) for pair in pairs]),
         }
-        return scores | ({"R@20": mean([recall_at(20, *pair) for pair in pairs])} if self.limit >= 20 else {})
+        return scores | (
+            {"R@20": mean([recall_at(20, *pair) for pair in pairs])}
+            if self.limit >= 20
+            else {}
+        )
 
     def latency(self) -> dict[str, float]:
         """Return percentiles of the milliseconds of a recall, as the client waits."""
         taken = [answer.seconds * 1000 for _, answer in self.asked]
-        return {f"p{round(share * 100)}": percentile(taken, share) for share in (0.5, 0.95, 0.99)}
+        return {
+            f"p{round(share * 100)}": percentile(taken, share)
+            for share in (0.5, 0.95, 0.99)
+        }
 
     def as_json(self, options: Options) -> dict[str, Any]:
         """Return everything."""
@@ -80,7 +105,9 @@ async def measure(given: RetrievalSet, options: Options) -> Measured:
         asked = []
         # The first recall of a connection prepares its statements, so the first question is asked twice.
         for question in track([*questions[:1], *questions], "Asking"):
-            answer = await store.ask(question.query, question.namespaces, options.limit, options.arguments)
+            answer = await store.ask(
+                question.query, question.namespaces, options.limit, options.arguments
+            )
             asked.append((question, answer))
         return Measured(given.name, options.limit, store.counts, asked[1:])
 
@@ -101,10 +128,20 @@ def retrieval(sets: tuple[Path, ...], options: Options) -> None:
         return
     for measured in found:
         counts, latency = measured.counts, measured.latency()
-        click.echo(f"{measured.name}: {counts.stored:,} memories, {counts.rate:,.0f} a second", nl=False)
-        click.echo(f", {counts.duplicates:,} duplicates, {measured.degraded:,} degraded answers")
-        click.echo("recall: " + ", ".join(f"{name} {value:.1f} ms" for name, value in latency.items()))
-        print_table([{"category": part, **values} for part, values in measured.scores().items()])
+        click.echo(
+            f"{measured.name}: {counts.stored:,} memories, {counts.rate:,.0f} a second",
+            nl=False,
+        )
+        click.echo(
+            f", {counts.duplicates:,} duplicates, {measured.degraded:,} degraded answers"
+        )
+        click.echo(
+            "recall: "
+            + ", ".join(f"{name} {value:.1f} ms" for name, value in latency.items())
+        )
+        print_table(
+            [{"category": part, **values} for part, values in measured.scores().items()]
+        )
 
 
 if __name__ == "__main__":

@@ -50,19 +50,34 @@ _SUFFIXES = (".py", ".pyi", ".md", ".rst", ".txt", ".h")
 _SHORTEST, _LONGEST = 60, 900  # characters of a paragraph
 _ROUNDS, _COUNTED, _IMPORTED = 60, 20, 2_000
 _TABLES = ("memories", "embeddings", "postings", "packed_memories", "fresh_words")
-_SCOPES: Mapping[str, tuple[str, ...]] = {"large": (_LARGE,), "small": (_SMALL,), "default": ()}
+_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "large": (_LARGE,),
+    "small": (_SMALL,),
+    "default": (),
+}
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,}")
 
 
 def paragraphs() -> list[str]:
     """Return the paragraphs of the installed packages and of Python's own library, in an order by chance."""
     found: dict[str, None] = {}
-    for root in dict.fromkeys(sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib")):
+    for root in dict.fromkeys(
+        sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib")
+    ):
         for path in sorted(Path(root).rglob("*")):
-            if path.suffix in _SUFFIXES and path.is_file() and path.stat().st_size < 2_000_000:
-                for text in re.split(r"\n\s*\n", path.read_text(encoding="utf-8", errors="ignore")):
+            if (
+                path.suffix in _SUFFIXES
+                and path.is_file()
+                and path.stat().st_size < 2_000_000
+            ):
+                for text in re.split(
+                    r"\n\s*\n", path.read_text(encoding="utf-8", errors="ignore")
+                ):
                     text = text.strip()
-                    if _SHORTEST <= len(text) <= _LONGEST and len(_WORD.findall(text)) >= 6:
+                    if (
+                        _SHORTEST <= len(text) <= _LONGEST
+                        and len(_WORD.findall(text)) >= 6
+                    ):
                         found[text] = None
     texts = list(found)
     random.Random(_SEED).shuffle(texts)
@@ -74,9 +89,18 @@ def memories(first: int, last: int, texts: Sequence[str]) -> Iterator[str]:
     sizes = list(accumulate(1 / rank for rank in range(1, _NAMESPACES + 1)))
     for number in range(first, last):
         rng = random.Random(number)
-        text = texts[number] if number < len(texts) else f"{rng.choice(texts)}\n\n{rng.choice(texts)}"
+        text = (
+            texts[number]
+            if number < len(texts)
+            else f"{rng.choice(texts)}\n\n{rng.choice(texts)}"
+        )
         space = rng.choices(range(_NAMESPACES), cum_weights=sizes)[0]
-        yield json.dumps({"content": text, "namespace": _LARGE if number % 2 == 0 else f"space-{space}"})
+        yield json.dumps(
+            {
+                "content": text,
+                "namespace": _LARGE if number % 2 == 0 else f"space-{space}",
+            }
+        )
 
 
 def question(rng: random.Random, texts: Sequence[str]) -> str:
@@ -88,7 +112,11 @@ def question(rng: random.Random, texts: Sequence[str]) -> str:
 def of(home: Path, *arguments: str) -> StdioServerParameters:
     """Return how to start Python with this home, in a project of average size, without background jobs."""
     started = command(str(home), *arguments)
-    more = {"FOLKLORE_NAMESPACE": _SMALL, "FOLKLORE_SECRETS": "off", "FOLKLORE_JOBS__ENABLED": "false"}
+    more = {
+        "FOLKLORE_NAMESPACE": _SMALL,
+        "FOLKLORE_SECRETS": "off",
+        "FOLKLORE_JOBS__ENABLED": "false",
+    }
     more["FOLKLORE_EMBEDDING__PROVIDER"] = "bundled"
     return started.model_copy(update={"env": {**(started.env or {}), **more}})
 
@@ -96,8 +124,15 @@ def of(home: Path, *arguments: str) -> StdioServerParameters:
 def run(home: Path, *arguments: str, lines: Iterator[str] | None = None) -> float:
     """Run a command and return its seconds; an import may leave out lines that it refuses."""
     started, text = time.perf_counter(), None if lines is None else "\n".join(lines)
-    options: Mapping[str, Any] = {"input": text, "text": True, "stdout": subprocess.PIPE, "check": False}
-    subprocess.run([sys.executable, "-m", "folklore", *arguments], env=of(home).env, **options)
+    options: Mapping[str, Any] = {
+        "input": text,
+        "text": True,
+        "stdout": subprocess.PIPE,
+        "check": False,
+    }
+    subprocess.run(
+        [sys.executable, "-m", "folklore", *arguments], env=of(home).env, **options
+    )
     return time.perf_counter() - started
 
 
@@ -108,13 +143,29 @@ def fill(home: Path, size: int, texts: Sequence[str]) -> None:
     started = time.perf_counter()
     while done < size:
         until = min(size, done + 20_000)
-        run(home, "import", "-", "--yes", "--format", "jsonl", lines=memories(done, until, texts))
+        run(
+            home,
+            "import",
+            "-",
+            "--yes",
+            "--format",
+            "jsonl",
+            lines=memories(done, until, texts),
+        )
         done = until
         mark.write_text(str(done))
         rate = (done - begun) / (time.perf_counter() - started)
-        print(f"imported {done:,} of {size:,}, {rate:,.0f} a second", file=sys.stderr, flush=True)
+        print(
+            f"imported {done:,} of {size:,}, {rate:,.0f} a second",
+            file=sys.stderr,
+            flush=True,
+        )
     for job in ("postings", "indexes", "statistics"):
-        print(f"job {job}: {run(home, 'jobs', 'run', job):.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"job {job}: {run(home, 'jobs', 'run', job):.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def spread(milliseconds: Sequence[float]) -> dict[str, float]:
@@ -125,7 +176,11 @@ def spread(milliseconds: Sequence[float]) -> dict[str, float]:
 
 async def floors(home: Path, texts: Sequence[str]) -> Figures:
     """Return the milliseconds of the statements of the slower branch, by scope, each the quickest of three runs."""
-    app, seen, rows = App(load_settings(log_level="error")), list[tuple[str, dict[str, object]]](), Session.rows
+    app, seen, rows = (
+        App(load_settings(log_level="error")),
+        list[tuple[str, dict[str, object]]](),
+        Session.rows,
+    )
 
     async def recorded(session: Session, name: str, /, **values: object) -> list[Row]:
         seen.append((name, values))
@@ -140,13 +195,25 @@ async def floors(home: Path, texts: Sequence[str]) -> Figures:
                 seen.clear()
                 with patch.object(Session, "rows", recorded):
                     asked = {"namespaces": names} if names else {}
-                    await app.service.call(RecallRequest(query=question(rng, texts), counted=False, **asked))
+                    await app.service.call(
+                        RecallRequest(
+                            query=question(rng, texts), counted=False, **asked
+                        )
+                    )
                 branches = {"keyword": 0.0, "dense": 0.0}
                 for name, values in seen:
-                    branch = "keyword" if re.match("recall/(words|keyword)", name) else "dense"
-                    if branch == "dense" and not re.match("recall/(dense|nearest)", name):
+                    branch = (
+                        "keyword"
+                        if re.match("recall/(words|keyword)", name)
+                        else "dense"
+                    )
+                    if branch == "dense" and not re.match(
+                        "recall/(dense|nearest)", name
+                    ):
                         continue
-                    async with database.session("scan" if branch == "dense" else "kept") as session:
+                    async with database.session(
+                        "scan" if branch == "dense" else "kept"
+                    ) as session:
                         times = []
                         for _ in range(3):
                             started = time.perf_counter()
@@ -160,23 +227,40 @@ async def floors(home: Path, texts: Sequence[str]) -> Figures:
     return found
 
 
-async def calls(home: Path, texts: Sequence[str], connection: asyncpg.Connection) -> Figures:
+async def calls(
+    home: Path, texts: Sequence[str], connection: asyncpg.Connection
+) -> Figures:
     """Return milliseconds, and processor milliseconds and transactions a call, of each kind of call over stdio."""
     rng, new = random.Random(_SEED + 1), iter(range(1 << 30))
 
     def stored(count: int) -> list[dict[str, str]]:
-        return [{"content": f"{question(rng, texts)} {next(new)} {uuid4()}"} for _ in range(count)]
+        return [
+            {"content": f"{question(rng, texts)} {next(new)} {uuid4()}"}
+            for _ in range(count)
+        ]
 
     kinds: dict[str, tuple[str, Any]] = {
         "trivial": ("trivial", lambda: {"text": question(rng, texts)}),
-        "recall large": ("memory_recall", lambda: {"query": question(rng, texts), "namespaces": [_LARGE]}),
-        "recall small": ("memory_recall", lambda: {"query": question(rng, texts), "namespaces": [_SMALL]}),
+        "recall large": (
+            "memory_recall",
+            lambda: {"query": question(rng, texts), "namespaces": [_LARGE]},
+        ),
+        "recall small": (
+            "memory_recall",
+            lambda: {"query": question(rng, texts), "namespaces": [_SMALL]},
+        ),
         "recall default": ("memory_recall", lambda: {"query": question(rng, texts)}),
-        "search": ("search_keywords", lambda: {"query": question(rng, texts), "namespaces": [_LARGE]}),
+        "search": (
+            "search_keywords",
+            lambda: {"query": question(rng, texts), "namespaces": [_LARGE]},
+        ),
         "list": ("memory_list", lambda: {"namespaces": [_LARGE]}),
         "store": ("memory_store", lambda: {"memories": stored(1)}),
         "store 20": ("memory_store", lambda: {"memories": stored(20)}),
-        "hook": ("client_hook", lambda: {"prompt": question(rng, texts), "session": str(next(new))}),
+        "hook": (
+            "client_hook",
+            lambda: {"prompt": question(rng, texts), "session": str(next(new))},
+        ),
     }
     counted = "select sum(xact_commit + xact_rollback)::float8 from pg_stat_database where datname = current_database()"
     found = Figures()
@@ -188,17 +272,26 @@ async def calls(home: Path, texts: Sequence[str], connection: asyncpg.Connection
                 if place >= 5:
                     times[kind].append(seconds * 1e3)
         [server] = [
-            item for item in psutil.Process().children(recursive=True) if "benchmarks.servers" in item.cmdline()
+            item
+            for item in psutil.Process().children(recursive=True)
+            if "benchmarks.servers" in item.cmdline()
         ]
         for kind, (tool, arguments) in kinds.items():
             await asyncio.sleep(1.2)  # a backend reports its transactions once a second
-            before, committed = sum(server.cpu_times()[:2]), await connection.fetchval(counted)
+            before, committed = (
+                sum(server.cpu_times()[:2]),
+                await connection.fetchval(counted),
+            )
             for _ in range(_COUNTED):
                 await call(client, tool, **arguments())
             processor = (sum(server.cpu_times()[:2]) - before) * 1e3 / _COUNTED
             await asyncio.sleep(1.2)
             transactions = (await connection.fetchval(counted) - committed) / _COUNTED
-            found[kind] = {**spread(times[kind]), "processor": processor, "transactions": transactions}
+            found[kind] = {
+                **spread(times[kind]),
+                "processor": processor,
+                "transactions": transactions,
+            }
         found["server"] = {"megabytes": server.memory_info().rss / 1e6}
     return found
 
@@ -207,9 +300,14 @@ def crowded(home: Path, texts: Sequence[str]) -> Figures:
     """Return milliseconds and rates of one client and of 32 over HTTP, next to trivial calls of the same server."""
     rng, found = random.Random(_SEED + 2), Figures()
     questions = [question(rng, texts) for _ in range(1_000)]
-    scopes = {scope: {"namespaces": names} if names else {} for scope, names in _SCOPES.items()}
+    scopes = {
+        scope: {"namespaces": names} if names else {}
+        for scope, names in _SCOPES.items()
+    }
     for clients in (1, 32):
-        options = throughput.arguments().parse_args(["--clients", str(clients), "--seconds", "3", "--rounds", "3"])
+        options = throughput.arguments().parse_args(
+            ["--clients", str(clients), "--seconds", "3", "--rounds", "3"]
+        )
         with throughput.bench(home, options) as running:
             for scope, figures in running.compare("modern", questions, scopes).items():
                 found[f"http {clients} {scope}"] = figures
@@ -226,12 +324,12 @@ async def copied(connection: asyncpg.Connection) -> float:
                 "select attname from pg_attribute where attrelid = $1::regclass and attnum > 0 and attgenerated = ''"
                 " and not attisdropped order by attnum", table)
         ]  # fmt: skip
-        listed = ", ".join(f"'{space}'::uuid" if name == "namespace_id" else name for name in names)
+        listed = ", ".join(
+            f"'{space}'::uuid" if name == "namespace_id" else name for name in names
+        )
         one = "select id from namespaces where name = 'large'"
         column = "id" if table == "memories" else "memory_id"
-        first = (
-            f"(select id from memories where namespace_id = ({one}) order by id desc limit 1 offset {_IMPORTED - 1})"
-        )
+        first = f"(select id from memories where namespace_id = ({one}) order by id desc limit 1 offset {_IMPORTED - 1})"
         query = f"select {listed} from {table} where namespace_id = ({one}) and {column} >= {first}"
         path = Path(tempfile.gettempdir()) / f"folklore-{space}-{table}"
         await connection.copy_from_query(query, output=path, format="binary")
@@ -245,7 +343,9 @@ async def copied(connection: asyncpg.Connection) -> float:
         )
         started = time.perf_counter()
         for table, (path, names) in rows.items():
-            await connection.copy_to_table(table, source=path, columns=names, format="binary")
+            await connection.copy_to_table(
+                table, source=path, columns=names, format="binary"
+            )
         seconds = time.perf_counter() - started
     finally:
         await transaction.rollback()
@@ -259,15 +359,46 @@ async def measured(home: Path, size: int, texts: Sequence[str]) -> Figures:
     connection = await asyncpg.connect(Engine(home).start())
     try:
         sizes = "select pg_total_relation_size($1::regclass)::float8"
-        found = {"bytes": {table: await connection.fetchval(sizes, table) / size for table in _TABLES}}
+        found = {
+            "bytes": {
+                table: await connection.fetchval(sizes, table) / size
+                for table in _TABLES
+            }
+        }
         asked = texts[:size]
         found |= await floors(home, asked)
         found |= await calls(home, asked, connection)
         found |= await asyncio.to_thread(crowded, home, asked)
-        lines = [json.dumps({"content": f"{texts[-1 - place]} ({uuid4()})"}) for place in range(_IMPORTED)]
-        seconds = run(home, "import", "-", "--yes", "--namespace", _LARGE, "--format", "jsonl", lines=iter(lines))
-        alone = run(home, "import", "-", "--yes", "--namespace", _LARGE, "--format", "jsonl", lines=iter(lines[:1]))
-        found["import"] = {"a second": _IMPORTED / (seconds - alone), "copy": _IMPORTED / await copied(connection)}
+        lines = [
+            json.dumps({"content": f"{texts[-1 - place]} ({uuid4()})"})
+            for place in range(_IMPORTED)
+        ]
+        seconds = run(
+            home,
+            "import",
+            "-",
+            "--yes",
+            "--namespace",
+            _LARGE,
+            "--format",
+            "jsonl",
+            lines=iter(lines),
+        )
+        alone = run(
+            home,
+            "import",
+            "-",
+            "--yes",
+            "--namespace",
+            _LARGE,
+            "--format",
+            "jsonl",
+            lines=iter(lines[:1]),
+        )
+        found["import"] = {
+            "a second": _IMPORTED / (seconds - alone),
+            "copy": _IMPORTED / await copied(connection),
+        }
     finally:
         await connection.close()
     return found
@@ -284,17 +415,28 @@ def shown(results: Mapping[str, Figures]) -> str:
         trivial = found["trivial"]["p50"]
         for kind in kinds:
             of_kind, sql = found[kind], found.get(f"sql {kind.removeprefix('recall ')}")
-            floor = "" if sql is None else f"{of_kind['p50'] / (sql['p50'] + trivial):.1f}"
+            floor = (
+                "" if sql is None else f"{of_kind['p50'] / (sql['p50'] + trivial):.1f}"
+            )
             times = " / ".join(f"{of_kind[name]:.1f}" for name in ("p50", "p95", "p99"))
             lines.append(
                 f"| {int(size):,} | {kind} | {times} | {of_kind['p50'] / trivial:.1f} | {floor} |"
                 f" {of_kind['processor']:.1f} | {of_kind['transactions']:.1f} |"
             )
-            bars.append((kind, f"{kind:<15} {int(size):>9,} {'#' * round(4 * of_kind['p50'] / trivial)}"))
-        parts = ", ".join(f"{table} {value:,.0f}" for table, value in found["bytes"].items())
+            bars.append(
+                (
+                    kind,
+                    f"{kind:<15} {int(size):>9,} {'#' * round(4 * of_kind['p50'] / trivial)}",
+                )
+            )
+        parts = ", ".join(
+            f"{table} {value:,.0f}" for table, value in found["bytes"].items()
+        )
         for kind, one in found.items():
             if "ratio" in one:
-                rate = f"{one['rate']:.0f} a second, {one['ratio']:.2f} of trivial calls"
+                rate = (
+                    f"{one['rate']:.0f} a second, {one['ratio']:.2f} of trivial calls"
+                )
                 lines.append(
                     f"| {int(size):,} | {kind} | {one['p50_ms']:.1f} / {one['p95_ms']:.1f} | {rate} | |"
                     f" {one['server_ms']:.1f} | |"
@@ -302,21 +444,37 @@ def shown(results: Mapping[str, Figures]) -> str:
         lines.append(f"\n{int(size):,}: {sum(found['bytes'].values()):,.0f} bytes a memory ({parts}); trivial call"
                      f" {trivial:.1f} ms; import {found['import']['a second']:,.0f} a second, COPY"
                      f" {found['import']['copy']:,.0f}; server {found['server']['megabytes']:,.0f} MB\n")  # fmt: skip
-    return "\n".join([*lines, "", *(bar for _, bar in sorted(bars, key=lambda item: item[0]))])
+    return "\n".join(
+        [*lines, "", *(bar for _, bar in sorted(bars, key=lambda item: item[0]))]
+    )
 
 
 def main() -> None:
     """Measure each tier that was not measured yet, and print all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tiers", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--home", type=Path, help="keep the engine and the figures here")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--tiers", type=int, nargs="+", default=[1_000, 10_000, 100_000]
+    )
+    parser.add_argument(
+        "--home", type=Path, help="keep the engine and the figures here"
+    )
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="folklore-bench-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore-bench-", ignore_cleanup_errors=True
+    ) as folder:
         home = cast("Path", given.home or Path(folder)).resolve()
         home.mkdir(parents=True, exist_ok=True)
-        os.environ |= {name: value for name, value in (of(home).env or {}).items() if name.startswith("FOLKLORE_")}
+        os.environ |= {
+            name: value
+            for name, value in (of(home).env or {}).items()
+            if name.startswith("FOLKLORE_")
+        }
         file, texts = home / "results.json", paragraphs()
-        results: dict[str, Figures] = json.loads(file.read_text()) if file.exists() else {}
+        results: dict[str, Figures] = (
+            json.loads(file.read_text()) if file.exists() else {}
+        )
         try:
             for size in sorted(given.tiers):
                 if str(size) not in results:

@@ -40,7 +40,13 @@ def _trivial_tool() -> ToolSpec:
         return await trivial(arguments.text)
 
     run.__name__, run.__doc__ = "trivial", trivial.__doc__
-    return ToolSpec(run, "Trivial", Arguments, {"type": "object"}, ToolAnnotations(read_only_hint=True))
+    return ToolSpec(
+        run,
+        "Trivial",
+        Arguments,
+        {"type": "object"},
+        ToolAnnotations(read_only_hint=True),
+    )
 
 
 def stdio() -> None:

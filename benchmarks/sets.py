@@ -41,12 +41,17 @@ class RetrievalSet:
 
     def sample(self, count: int | None) -> list[Question]:
         """Return the questions that name evidence: `count` of them, evenly spread, or all."""
-        return evenly([question for question in self.questions if question.evidence], count)
+        return evenly(
+            [question for question in self.questions if question.evidence], count
+        )
 
     def groups(self, questions: Sequence[Question]) -> list[Hashable]:
         """Return the group of each question: its namespaces if the set has several, else the question itself."""
         several = len(self.memories) > 1
-        return [question.namespaces if several else place for place, question in enumerate(questions)]
+        return [
+            question.namespaces if several else place
+            for place, question in enumerate(questions)
+        ]
 
     def asked(self, question: Question) -> tuple[str, ...]:
         """Return the namespaces that a question searches: all if it names none."""
@@ -66,7 +71,9 @@ def read_set(path: Path) -> RetrievalSet:
         with path.open(encoding="utf-8") as lines:
             return _parse(path.stem, lines)
     except OSError as error:
-        raise InvalidInput("SET", f"{path} cannot be read ({error.strerror}).") from error
+        raise InvalidInput(
+            "SET", f"{path} cannot be read ({error.strerror})."
+        ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput("SET", f"{path} is not UTF-8.") from error
 
@@ -80,23 +87,38 @@ def _parse(name: str, lines: Iterable[str]) -> RetrievalSet:
         try:
             line = json.loads(text)
             if line.get("type", "memory") == "memory" and "content" in line:
-                memories.setdefault(line.get("namespace", _DEFAULT_NAMESPACE), []).append(line)
+                memories.setdefault(
+                    line.get("namespace", _DEFAULT_NAMESPACE), []
+                ).append(line)
             elif line.get("type") in ("question", "prompt"):
                 questions.append(_question(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise InvalidInput("SET", f"line {number} is not a memory or question ({reason}).") from error
+            raise InvalidInput(
+                "SET", f"line {number} is not a memory or question ({reason})."
+            ) from error
     if not memories or not questions:
         raise InvalidInput(
-            "SET", f"needs memories and questions, has {len(memories)} namespaces and {len(questions)} questions."
+            "SET",
+            f"needs memories and questions, has {len(memories)} namespaces and {len(questions)} questions.",
         )
-    return RetrievalSet(name, {name: _in_session_order(held) for name, held in memories.items()}, questions)
+    return RetrievalSet(
+        name,
+        {name: _in_session_order(held) for name, held in memories.items()},
+        questions,
+    )
 
 
 def _question(line: dict[str, Any]) -> Question:
     return Question(
         query=line["query"] if "query" in line else line["text"],
-        namespaces=tuple(line["namespaces"] if "namespaces" in line else [line["namespace"]] if "text" in line else ()),
+        namespaces=tuple(
+            line["namespaces"]
+            if "namespaces" in line
+            else [line["namespace"]]
+            if "text" in line
+            else ()
+        ),
         evidence=frozenset(map(str, line["evidence"])),
         category=str(line.get("category", "all")),
     )
@@ -110,7 +132,12 @@ def _in_session_order(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             slots.setdefault(line["session"], []).append(place)
     ordered = list(lines)
     for places in slots.values():
-        by_position = sorted((lines[place] for place in places), key=lambda line: int(line["position"]))
+        by_position = sorted(
+            (lines[place] for place in places), key=lambda line: int(line["position"])
+        )
         for place, line in zip(places, by_position, strict=True):
             ordered[place] = line
-    return [{name: line[name] for name in _FIELDS if line.get(name) is not None} for line in ordered]
+    return [
+        {name: line[name] for name in _FIELDS if line.get(name) is not None}
+        for line in ordered
+    ]

@@ -49,7 +49,9 @@ from tests.temporary_engine import temporary_engine
 
 NAMESPACES = ("soak-one", "soak-two")
 COUNTERS = 4
-_WORDS = tuple("alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima".split())  # noqa: SIM905
+_WORDS = tuple(
+    "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima".split()
+)
 
 
 @dataclass
@@ -97,20 +99,30 @@ class Worker:
             Draft(self._text(), session="s" if self._random.random() < 0.3 else None)
             for _ in range(self._random.randint(1, 6))
         ]
-        await self._service.call(StoreRequest(memories=tuple(drafts), namespace=self._namespace()))
+        await self._service.call(
+            StoreRequest(memories=tuple(drafts), namespace=self._namespace())
+        )
 
     async def supersede(self) -> None:
         """Store a memory that supersedes another and is related to a third."""
         namespace = self._namespace()
         old, other = await self._some(namespace, 2)
-        draft = Draft(self._text(), supersedes=old, related=(Link(other, "relates_to", self._random.random()),))
+        draft = Draft(
+            self._text(),
+            supersedes=old,
+            related=(Link(other, "relates_to", self._random.random()),),
+        )
         await self._service.call(StoreRequest(memories=(draft,), namespace=namespace))
 
     async def revise(self) -> None:
         """Change a text or a tag."""
         (id_,) = await self._some(self._namespace(), 1)
         changes = [{"content": self._text()}, {"tags": [self._random.choice(_WORDS)]}]
-        await self._service.call(UpdateRequest(id=id_, changes=Changes.model_validate(self._random.choice(changes))))
+        await self._service.call(
+            UpdateRequest(
+                id=id_, changes=Changes.model_validate(self._random.choice(changes))
+            )
+        )
 
     async def increment(self) -> None:
         """Raise a counter by one, unless it changed since it was read."""
@@ -118,7 +130,9 @@ class Worker:
         found = await self._counter(source)
         number = int(found.content.rpartition(" ")[2]) + 1
         changes = Changes.model_validate({"content": f"{source} has {number}"})
-        await self._service.call(UpdateRequest(id=found.id, changes=changes, if_revision=found.revision))
+        await self._service.call(
+            UpdateRequest(id=found.id, changes=changes, if_revision=found.revision)
+        )
         self.tally.raised[source] += 1
 
     async def forget(self) -> None:
@@ -133,8 +147,12 @@ class Worker:
 
     async def forget_by_filter(self) -> None:
         """Forget the memories with a tag."""
-        filters = FiltersRequest(tags=(self._random.choice(_WORDS),), exclude_tags=("counter",))
-        await self._service.call(ForgetRequest(filters=filters, namespaces=(self._namespace(),)))
+        filters = FiltersRequest(
+            tags=(self._random.choice(_WORDS),), exclude_tags=("counter",)
+        )
+        await self._service.call(
+            ForgetRequest(filters=filters, namespaces=(self._namespace(),))
+        )
 
     async def undo(self) -> None:
         """Undo the last change of a memory."""
@@ -146,7 +164,9 @@ class Worker:
         a, b, c = await self._some(self._namespace(), 3)
         strength = self._random.random()
         kinds = ["causes", "part_of", "supersedes"]
-        written = RelationChange(from_id=a, to_id=b, type=self._random.choice(kinds), strength=strength)
+        written = RelationChange(
+            from_id=a, to_id=b, type=self._random.choice(kinds), strength=strength
+        )
         removed = RelationChange(from_id=b, to_id=c, type="causes", remove=True)
         await self._service.call(RelateRequest(relations=(written, removed)))
 
@@ -154,10 +174,16 @@ class Worker:
         """Read the details of some memories."""
         await self._service.call(GetRequest(ids=await self._some(self._namespace(), 3)))
 
-    async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
+    async def _some(
+        self, namespace: str, count: int, *, any_state: bool = False
+    ) -> tuple[UUID, ...]:
         """Return some of the newest memories, without the counters."""
-        filters = FiltersRequest(exclude_tags=("counter",), include_superseded=any_state)
-        listed = await self._service.call(ListRequest(namespaces=(namespace,), filters=filters, limit=60))
+        filters = FiltersRequest(
+            exclude_tags=("counter",), include_superseded=any_state
+        )
+        listed = await self._service.call(
+            ListRequest(namespaces=(namespace,), filters=filters, limit=60)
+        )
         ids = [item.memory.id for item in listed.memories]
         if len(ids) < count:
             raise NotFound("Too few memories are left.")
@@ -165,7 +191,9 @@ class Worker:
 
     async def _counter(self, source: str) -> Memory:
         filters = FiltersRequest(source_prefix=source)
-        listed = await self._service.call(ListRequest(namespaces=(NAMESPACES[0],), filters=filters, limit=1))
+        listed = await self._service.call(
+            ListRequest(namespaces=(NAMESPACES[0],), filters=filters, limit=1)
+        )
         return listed.memories[0].memory
 
     def _namespace(self) -> str:
@@ -178,19 +206,30 @@ class Worker:
 async def prepare(dsn: str) -> None:
     """Create the namespaces and the counters."""
     async with _open(dsn) as library:
-        counters = [Draft(f"counter-{n} has 0", source=f"counter-{n}", tags=("counter",)) for n in range(COUNTERS)]
+        counters = [
+            Draft(f"counter-{n} has 0", source=f"counter-{n}", tags=("counter",))
+            for n in range(COUNTERS)
+        ]
         service = _service(library, Caller("soak"))
-        await service.call(StoreRequest(memories=tuple(counters), namespace=NAMESPACES[0]))
-        await service.call(StoreRequest(memories=(Draft("alpha bravo"),), namespace=NAMESPACES[1]))
+        await service.call(
+            StoreRequest(memories=tuple(counters), namespace=NAMESPACES[0])
+        )
+        await service.call(
+            StoreRequest(memories=(Draft("alpha bravo"),), namespace=NAMESPACES[1])
+        )
 
 
-async def work(dsn: str, seed: int, *, steps: int | None = None, seconds: float | None = None) -> Tally:
+async def work(
+    dsn: str, seed: int, *, steps: int | None = None, seconds: float | None = None
+) -> Tally:
     """Run one worker for a number of steps or of seconds."""
     async with _open(dsn) as library:
         worker = Worker(library, seed)
         until = None if seconds is None else monotonic() + seconds
         count = 0
-        while (steps is None or count < steps) and (until is None or monotonic() < until):
+        while (steps is None or count < steps) and (
+            until is None or monotonic() < until
+        ):
             await worker.step()
             count += 1
         return worker.tally
@@ -207,9 +246,13 @@ async def violations(connection: asyncpg.Connection, raised: Counter[str]) -> li
         if digest(row["content"]) != bytes(row["digest"]):
             found.append(f"the digest of {row['id']} is that of another text")
     for source in (f"counter-{n}" for n in range(COUNTERS)):
-        content = await connection.fetchval("select content from memories where source = $1", source)
+        content = await connection.fetchval(
+            "select content from memories where source = $1", source
+        )
         if content != f"{source} has {raised[source]}":
-            found.append(f"{source} was raised {raised[source]} times, but its text is {content!r}")
+            found.append(
+                f"{source} was raised {raised[source]} times, but its text is {content!r}"
+            )
     return found
 
 
@@ -309,9 +352,20 @@ def _service(library: MemoryContext, caller: Caller) -> Service:
 async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
     """Run the workers, each as a process, and return the invariants that do not hold."""
     await prepare(dsn)
-    command = [sys.executable, "-m", "benchmarks.soak", "--seconds", str(seconds), "--dsn", dsn, "--worker"]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.soak",
+        "--seconds",
+        str(seconds),
+        "--dsn",
+        dsn,
+        "--worker",
+    ]
     workers = [
-        await asyncio.create_subprocess_exec(*command, str(seed), stdout=asyncio.subprocess.PIPE)
+        await asyncio.create_subprocess_exec(
+            *command, str(seed), stdout=asyncio.subprocess.PIPE
+        )
         for seed in range(processes)
     ]
     total = Tally()
@@ -326,11 +380,18 @@ async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
     connection = await asyncpg.connect(dsn)
     problems += await violations(connection, total.raised)
     memories, revisions, relations = [
-        await connection.fetchval(f"select count(*) from {table}") for table in ("memories", "revisions", "relations")
+        await connection.fetchval(f"select count(*) from {table}")
+        for table in ("memories", "revisions", "relations")
     ]
     await connection.close()
-    print(f"{processes} processes, {seconds:g} s: {sum(total.done.values()):,} calls done", dict(total.done))
-    print(f"refused, since another process was first: {sum(total.refused.values()):,}", dict(total.refused))
+    print(
+        f"{processes} processes, {seconds:g} s: {sum(total.done.values()):,} calls done",
+        dict(total.done),
+    )
+    print(
+        f"refused, since another process was first: {sum(total.refused.values()):,}",
+        dict(total.refused),
+    )
     print(f"counters raised {sum(total.raised.values()):,} times; left: {memories:,} memories, {revisions:,} revisions,"
           f" {relations:,} relations")  # fmt: skip
     return problems
@@ -338,7 +399,9 @@ async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
 
 def main() -> int:
     """Return 0 if every invariant holds."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument("--processes", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--dsn", help="an empty database; default: a new engine")
@@ -346,7 +409,11 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.worker is not None:
         tally = asyncio.run(work(asked.dsn, asked.worker, seconds=asked.seconds))
-        print(json.dumps({"done": tally.done, "refused": tally.refused, "raised": tally.raised}))
+        print(
+            json.dumps(
+                {"done": tally.done, "refused": tally.refused, "raised": tally.raised}
+            )
+        )
         return 0
 
     async def whole(dsn: str) -> list[str]:

@@ -27,7 +27,18 @@ from folklore.memory.service import Service
 from folklore.model import Draft
 
 _FILES = 200
-_NAMES = ("Ancona", "Bremen", "Calais", "Dover", "Emden", "Faro", "Genoa", "Harwich", "Izmir", "Jaffa")
+_NAMES = (
+    "Ancona",
+    "Bremen",
+    "Calais",
+    "Dover",
+    "Emden",
+    "Faro",
+    "Genoa",
+    "Harwich",
+    "Izmir",
+    "Jaffa",
+)
 _START = 1_700_000_000
 
 
@@ -46,9 +57,14 @@ def _make(root: Path, commits: int) -> None:
     """Make a repository in which each commit changes one of 200 files in twenty folders."""
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
     subprocess.run(
-        ["git", "-C", str(root), "fast-import", "--quiet"], check=True, input="".join(_stream(commits)).encode()
+        ["git", "-C", str(root), "fast-import", "--quiet"],
+        check=True,
+        input="".join(_stream(commits)).encode(),
     )
-    subprocess.run(["git", "-C", str(root), "reset", "--quiet", "--hard", "refs/heads/bench"], check=True)
+    subprocess.run(
+        ["git", "-C", str(root), "reset", "--quiet", "--hard", "refs/heads/bench"],
+        check=True,
+    )
 
 
 def _stream(commits: int) -> Iterator[str]:
@@ -69,31 +85,45 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
         app = store.app
         marked, plain = _service(app, copy), _service(app, None)
         drafts = [
-            Draft(f"The pier of {name} is closed.", paths=(_path(place),), commit=f"HEAD~{place * commits // 20 + 1}")
+            Draft(
+                f"The pier of {name} is closed.",
+                paths=(_path(place),),
+                commit=f"HEAD~{place * commits // 20 + 1}",
+            )
             for place, name in enumerate(_NAMES)
         ]
         await marked.call(StoreRequest(memories=tuple(drafts), namespace="bench"))
         request = RecallRequest(
-            query="which pier is closed", namespaces=("bench",), ranking=RankingRequest(min_score=0)
+            query="which pier is closed",
+            namespaces=("bench",),
+            ranking=RankingRequest(min_score=0),
         )
         times: dict[str, list[float]] = {"without": [], "first": [], "marked": []}
         for _ in range(rounds):
             fresh = _service(app, WorkingCopy(lambda: root, lambda: "bench"))
             await asyncio.to_thread(lambda: copy.found)
-            for name, service in (("without", plain), ("first", fresh), ("marked", marked)):
+            for name, service in (
+                ("without", plain),
+                ("first", fresh),
+                ("marked", marked),
+            ):
                 began = perf_counter()
                 answer = await service.call(request)
                 times[name].append((perf_counter() - began) * 1_000)
                 assert len(answer.memories) == len(_NAMES)
         stale = sum(bool(result.stale) for result in answer.memories)
-    click.echo(f"{len(_NAMES)} results, {stale} of them stale, {commits:,} commits; median and least milliseconds:")
+    click.echo(
+        f"{len(_NAMES)} results, {stale} of them stale, {commits:,} commits; median and least milliseconds:"
+    )
     for name, values in times.items():
         click.echo(f"  {name:8} {median(values):6.1f} {min(values):6.1f}")
 
 
 def _service(app: App, copy: WorkingCopy | None) -> Service:
     return Service(
-        open=lambda: app.context(app.caller, lambda: "bench", lambda: "bench", copy=copy),
+        open=lambda: app.context(
+            app.caller, lambda: "bench", lambda: "bench", copy=copy
+        ),
         caller=lambda: app.caller,
         namespace=lambda: "bench",
         usage=lambda: app.usage,

@@ -76,11 +76,16 @@ class Store:
 
     async def fill(self, given: RetrievalSet) -> None:
         """Store a set, unless this home holds it from an earlier run. Raises InvalidInput if it holds another one."""
-        digest = hashlib.sha256(json.dumps(given.memories, sort_keys=True).encode()).hexdigest()
+        digest = hashlib.sha256(
+            json.dumps(given.memories, sort_keys=True).encode()
+        ).hexdigest()
         if self.record is not None and self.record.exists():
             held = json.loads(self.record.read_text())
             if held.pop("digest") != digest:
-                raise InvalidInput("home", f"{self.record.parent} holds another set. Use an empty folder.")
+                raise InvalidInput(
+                    "home",
+                    f"{self.record.parent} holds another set. Use an empty folder.",
+                )
             self.counts = Counts(**held)
             return
         for namespace, memories in given.memories.items():
@@ -93,15 +98,24 @@ class Store:
         for start in track(range(0, len(memories), MAX_BATCH), f"Storing {namespace}"):
             batch = list(memories[start : start + MAX_BATCH])
             began = time.perf_counter()
-            answer = await self.call("memory_store", {"namespace": namespace, "memories": batch})
-            await (await self.app.ready()).memory.finish(_EMBEDDED_WITHIN)  # a slow model's vectors follow the answer
+            answer = await self.call(
+                "memory_store", {"namespace": namespace, "memories": batch}
+            )
+            await (await self.app.ready()).memory.finish(
+                _EMBEDDED_WITHIN
+            )  # a slow model's vectors follow the answer
             self.counts.seconds += time.perf_counter() - began
             new = sum(item["status"] != "duplicate" for item in answer["stored"])
             self.counts.stored += new
             self.counts.duplicates += len(batch) - new
 
     async def ask(
-        self, query: str, namespaces: Sequence[str], limit: int, options: Arguments, tool: str = "memory_recall"
+        self,
+        query: str,
+        namespaces: Sequence[str],
+        limit: int,
+        options: Arguments,
+        tool: str = "memory_recall",
     ) -> Answer:
         """Call memory_recall, or another tool of the same answer; `options` are further arguments."""
         arguments = {"query": query, "limit": limit, "format": "detailed"} | options
@@ -114,7 +128,10 @@ class Store:
             scores=[float(memory.get("score", 0.0)) for memory in answer["memories"]],
             seconds=seconds,
             degraded=bool(answer.get("degraded")),
-            fits=any(memory.get("match") in ("strong", "fair") for memory in answer["memories"]),
+            fits=any(
+                memory.get("match") in ("strong", "fair")
+                for memory in answer["memories"]
+            ),
             tokens=len(json.dumps(answer, ensure_ascii=False)) / _CHARACTERS_PER_TOKEN,
         )
 
@@ -122,20 +139,26 @@ class Store:
         """Call a tool. Raises FolkloreError with the message of the tool."""
         result = await self.client.call_tool(tool, arguments)
         if result.is_error or result.structured_content is None:
-            message = " ".join(part.text for part in result.content if isinstance(part, TextContent))
+            message = " ".join(
+                part.text for part in result.content if isinstance(part, TextContent)
+            )
             raise FolkloreError(f"{tool}: {message}")
         answer: dict[str, Any] = result.structured_content
         return answer
 
 
 @asynccontextmanager
-async def open_store(home: Path | None = None, settings: Settings | None = None) -> AsyncIterator[Store]:
+async def open_store(
+    home: Path | None = None, settings: Settings | None = None
+) -> AsyncIterator[Store]:
     """Open a store with the user's settings otherwise: a new database next to a configured one, else a new engine.
 
     It is removed at the end. With `home` the engine of that folder is used, and its files are kept.
     """
     # The texts of a set are public, and a refused one would leave its question without an answer.
-    settings = (settings or load_settings()).model_copy(update={"read_only": False, "secrets": "off"})
+    settings = (settings or load_settings()).model_copy(
+        update={"read_only": False, "secrets": "off"}
+    )
     if home is None and settings.database_url is not None:
         place = _database(settings, settings.database_url.get_secret_value())
     else:
@@ -145,8 +168,12 @@ async def open_store(home: Path | None = None, settings: Settings | None = None)
         try:
             await app.ready()
             async with Client(build_server(app.service)) as client:
-                yield Store(app, client, record=None if home is None else home / "set.json")
-        except BaseExceptionGroup as group:  # the task group of the client wraps the error of the block
+                yield Store(
+                    app, client, record=None if home is None else home / "set.json"
+                )
+        except (
+            BaseExceptionGroup
+        ) as group:  # the task group of the client wraps the error of the block
             error: BaseException = group
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
@@ -160,7 +187,9 @@ async def _database(settings: Settings, dsn: str) -> AsyncIterator[Settings]:
     name = f"folklore_bench_{uuid4().hex[:12]}"
     await _execute(dsn, f"create database {name}")
     try:
-        yield settings.model_copy(update={"database_url": SecretStr(with_database(dsn, name))})
+        yield settings.model_copy(
+            update={"database_url": SecretStr(with_database(dsn, name))}
+        )
     finally:
         await _execute(dsn, f"drop database if exists {name} with (force)")
 
@@ -176,13 +205,19 @@ async def _execute(dsn: str, statement: str) -> None:
 def with_database(dsn: str, name: str) -> str:
     """Return the same address with another database."""
     parts = urlsplit(dsn)
-    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in ("dbname", "database")]
+    query = [
+        pair
+        for pair in parse_qsl(parts.query, keep_blank_values=True)
+        if pair[0] not in ("dbname", "database")
+    ]
     return urlunsplit(parts._replace(path=f"/{name}", query=urlencode(query)))
 
 
 @asynccontextmanager
 async def _engine(settings: Settings, home: Path | None) -> AsyncIterator[Settings]:
-    folder = home or Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="folklore-bench-"))
+    folder = home or Path(
+        await asyncio.to_thread(tempfile.mkdtemp, prefix="folklore-bench-")
+    )
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     engine = Engine(folder, idle_minutes=10)
     try:
@@ -194,7 +229,9 @@ async def _engine(settings: Settings, home: Path | None) -> AsyncIterator[Settin
 
 
 def _remove(folder: Path) -> None:
-    for _ in range(20):  # the watcher of the engine ends shortly after the engine, and may write a file meanwhile
+    for _ in range(
+        20
+    ):  # the watcher of the engine ends shortly after the engine, and may write a file meanwhile
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return

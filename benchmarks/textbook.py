@@ -70,7 +70,12 @@ class Textbook:
             held = self.postings.get(term, ())
             weight = times * math.log1p((total - len(held) + 0.5) / (len(held) + 0.5))
             for place, count in held:
-                scores[place] += weight * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[place]))
+                scores[place] += (
+                    weight
+                    * count
+                    * (K1 + 1)
+                    / (count + K1 * (1 - B + B * lengths[place]))
+                )
         best = np.argsort(-scores, kind="stable")[:limit]
         return [self.sources[place] for place in best if scores[place] > 0]
 
@@ -88,46 +93,86 @@ async def terms_of(dsn: str, texts: Sequence[str]) -> list[Counter[str]]:
     return found
 
 
-async def answers(store: Store, given: RetrievalSet, weights: Weights) -> list[dict[str, list[str]]]:
+async def answers(
+    store: Store, given: RetrievalSet, weights: Weights
+) -> list[dict[str, list[str]]]:
     """Return the sources that each question gets: by default with these weights, and from each plain ranking."""
-    context, spaces = await store.app.context(store.app.caller, store.app.namespace), spaces_of(given)
+    context, spaces = (
+        await store.app.context(store.app.caller, store.app.namespace),
+        spaces_of(given),
+    )
     (dsn, _), questions = await database_address(store.app.settings), given.sample(None)
-    texts = {name: await terms_of(dsn, [one["content"] for one in held]) for name, held in given.memories.items()}
+    texts = {
+        name: await terms_of(dsn, [one["content"] for one in held])
+        for name, held in given.memories.items()
+    }
     asked = await terms_of(dsn, [question.query for question in questions])
     scopes: dict[tuple[str, ...], Textbook] = {}
     found = []
     for question, terms in track([*zip(questions, asked, strict=True)], "Asking"):
         names = given.asked(question)
         if names not in scopes:
-            sources = [str(one["source"]) for name in names for one in given.memories[name]]
-            scopes[names] = Textbook.of(sources, [text for name in names for text in texts[name]])
-        search = await search_for(context, Asked(question.query, tuple(spaces[name] for name in names), limit=_LIMIT))
+            sources = [
+                str(one["source"]) for name in names for one in given.memories[name]
+            ]
+            scopes[names] = Textbook.of(
+                sources, [text for name in names for text in texts[name]]
+            )
+        search = await search_for(
+            context,
+            Asked(question.query, tuple(spaces[name] for name in names), limit=_LIMIT),
+        )
         lists = await run_branches(context.memory, search)
         ranked = await rank(context.memory, lists, weights)
-        plain = replace(search, question=replace(search.question, ranking=PRESETS["rrf"]))
-        orders: dict[str, Iterable[UUID]] = {branch: lists.hits[branch].ids for branch in _BRANCHES}
-        orders |= {"default": ranked.scores, "rrf": (await rank(context.memory, replace(lists, search=plain))).scores}
-        read = {id_: str(candidate.row["source"]) for id_, candidate in ranked.candidates.all.items()}
-        by_name = {name: [read[id_] for id_ in order][:_LIMIT] for name, order in orders.items()}
+        plain = replace(
+            search, question=replace(search.question, ranking=PRESETS["rrf"])
+        )
+        orders: dict[str, Iterable[UUID]] = {
+            branch: lists.hits[branch].ids for branch in _BRANCHES
+        }
+        orders |= {
+            "default": ranked.scores,
+            "rrf": (await rank(context.memory, replace(lists, search=plain))).scores,
+        }
+        read = {
+            id_: str(candidate.row["source"])
+            for id_, candidate in ranked.candidates.all.items()
+        }
+        by_name = {
+            name: [read[id_] for id_ in order][:_LIMIT]
+            for name, order in orders.items()
+        }
         found.append(by_name | {"BM25": scopes[names].ranked(terms, _LIMIT)})
     return found
 
 
-def _lines(given: RetrievalSet, found: Sequence[Mapping[str, list[str]]]) -> list[dict[str, Any]]:
+def _lines(
+    given: RetrievalSet, found: Sequence[Mapping[str, list[str]]]
+) -> list[dict[str, Any]]:
     """Return a line for each metric: its means, and the default minus each plain ranking in points, with intervals."""
     questions, lines = given.sample(None), []
     for metric, of in _METRICS.items():
         values = {
-            name: [of(one[name], question.evidence) for one, question in zip(found, questions, strict=True)]
+            name: [
+                of(one[name], question.evidence)
+                for one, question in zip(found, questions, strict=True)
+            ]
             for name in found[0]
         }
         means = {name: mean(value) for name, value in values.items()}
         lines.append({"set": given.name, "metric": metric, **means})
         for name in ("rrf", "BM25", max(_BRANCHES, key=lambda branch: means[branch])):
             pairs = zip(values["default"], values[name], strict=True)
-            by = interval(Sample([(own - other) * 100 for own, other in pairs], given.groups(questions)))
+            by = interval(
+                Sample(
+                    [(own - other) * 100 for own, other in pairs],
+                    given.groups(questions),
+                )
+            )
             column = name if name not in _BRANCHES else "better branch"
-            lines[-1][f"- {column}"] = f"{by.difference:+.1f} [{by.low:+.1f}, {by.high:+.1f}]"
+            lines[-1][f"- {column}"] = (
+                f"{by.difference:+.1f} [{by.low:+.1f}, {by.high:+.1f}]"
+            )
     return lines
 
 
@@ -138,14 +183,21 @@ async def measure(folder: Path, home: Path | None) -> list[dict[str, Any]]:
         trained_on = {one.name: await examples(store, one, _BRANCHES) for one in sets}
         lines = []
         for one in sets:
-            weights = train([held for name, held in trained_on.items() if name != one.name], dense=True)
+            weights = train(
+                [held for name, held in trained_on.items() if name != one.name],
+                dense=True,
+            )
             lines += _lines(one, await answers(store, one, weights))
         return lines
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Keep the stored sets here.")
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the stored sets here.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def textbook(folder: Path, home: Path | None, as_json: bool) -> None:
     """Compare the default ranking with plain ones on the sets *-dev.jsonl of FOLDER, each left out in training.

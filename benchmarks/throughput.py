@@ -59,14 +59,20 @@ def request(port: int, era: str, tool: str, arguments: dict[str, Any]) -> bytes:
             "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
             "io.modelcontextprotocol/clientCapabilities": {},
         }
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    return "\r\n".join([*headers, f"Content-Length: {len(body)}", "", ""]).encode() + body
+    body = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    ).encode()
+    return (
+        "\r\n".join([*headers, f"Content-Length: {len(body)}", "", ""]).encode() + body
+    )
 
 
 class Connected(asyncio.Protocol):
     """Connection that asks, reads the answer, records its seconds and asks the next."""
 
-    def __init__(self, requests: Iterator[bytes], until: float, done: Callable[[], None]) -> None:
+    def __init__(
+        self, requests: Iterator[bytes], until: float, done: Callable[[], None]
+    ) -> None:
         self._requests = requests
         self._until = until
         self._done = done
@@ -96,11 +102,23 @@ class Connected(asyncio.Protocol):
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 return
-            length = bytes(self._buffer[:end]).lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
-            self._missing = end + 4 + int(length) if length else 0  # an event stream has chunks instead
-        if len(self._buffer) < self._missing or (not self._missing and not self._buffer.endswith(b"\r\n0\r\n\r\n")):
+            length = (
+                bytes(self._buffer[:end])
+                .lower()
+                .partition(b"content-length:")[2]
+                .split(b"\r\n", 1)[0]
+            )
+            self._missing = (
+                end + 4 + int(length) if length else 0
+            )  # an event stream has chunks instead
+        if len(self._buffer) < self._missing or (
+            not self._missing and not self._buffer.endswith(b"\r\n0\r\n\r\n")
+        ):
             return
-        if not self._buffer.startswith(b"HTTP/1.1 200") or b'"structuredContent"' not in self._buffer:
+        if (
+            not self._buffer.startswith(b"HTTP/1.1 200")
+            or b'"structuredContent"' not in self._buffer
+        ):
             self.problem = bytes(self._buffer[:600]).decode(errors="replace")
             self._transport.close()
             return
@@ -108,12 +126,16 @@ class Connected(asyncio.Protocol):
         self._ask()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if error is not None or (self.problem is None and time.perf_counter() < self._until):
+        if error is not None or (
+            self.problem is None and time.perf_counter() < self._until
+        ):
             self.problem = self.problem or f"the server closed the connection ({error})"
         self._done()
 
 
-async def ask(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> dict[str, Any]:
+async def ask(
+    port: int, requests: Sequence[bytes], clients: int, seconds: float
+) -> dict[str, Any]:
     """Ask over so many connections; return calls per second, milliseconds per call and the cost of the client."""
     loop = asyncio.get_running_loop()
     left, over = clients, loop.create_future()
@@ -128,7 +150,11 @@ async def ask(port: int, requests: Sequence[bytes], clients: int, seconds: float
     source = cycle(requests)
     connections = [Connected(source, begin + seconds, done) for _ in range(clients)]
     for connection in connections:
-        await loop.create_connection(lambda connection=connection: connection, "127.0.0.1", port)  # type: ignore[misc]
+        await loop.create_connection(
+            lambda connection=connection: connection,  # type: ignore[misc]
+            "127.0.0.1",
+            port,
+        )
     await over
     took, spent = time.perf_counter() - begin, time.process_time() - spent
     for connection in connections:
@@ -155,15 +181,23 @@ class Processes:
     def __init__(self, server: int, home: Path) -> None:
         self._server = psutil.Process(server)
         notes = home / "engine" / "data" / "postmaster.pid"
-        self._postmaster = psutil.Process(int(notes.read_text().split()[0])) if notes.exists() else None
+        self._postmaster = (
+            psutil.Process(int(notes.read_text().split()[0]))
+            if notes.exists()
+            else None
+        )
 
     def seconds(self) -> tuple[float, float]:
         """Return the seconds so far of the server and of the processes of Postgres (0 if it runs elsewhere)."""
         if self._postmaster is None:
             return _spent(self._server), 0.0
         times = self._postmaster.cpu_times()
-        ended = float(times.children_user + times.children_system)  # such as workers of parallel plans
-        return _spent(self._server), ended + sum(map(_spent, self._postmaster.children(recursive=True)))
+        ended = float(
+            times.children_user + times.children_system
+        )  # such as workers of parallel plans
+        return _spent(self._server), ended + sum(
+            map(_spent, self._postmaster.children(recursive=True))
+        )
 
 
 def _spent(process: psutil.Process) -> float:
@@ -180,15 +214,24 @@ def server(home: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    environment = {"FOLKLORE_NAMESPACE": _NAMESPACE, **os.environ, "FOLKLORE_HOME": str(home)}
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.servers", "http", str(port)], env=environment)
+    environment = {
+        "FOLKLORE_NAMESPACE": _NAMESPACE,
+        **os.environ,
+        "FOLKLORE_HOME": str(home),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.servers", "http", str(port)], env=environment
+    )
     try:
         deadline = time.monotonic() + 60
         while True:
             assert process.poll() is None, "the server ended"
             assert time.monotonic() < deadline, "the server does not answer"
             try:
-                if httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=30).status_code == 200:
+                if (
+                    httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=30).status_code
+                    == 200
+                ):
                     break
             except httpx.TransportError:
                 time.sleep(0.05)
@@ -202,67 +245,114 @@ async def fill(port: int, texts: Sequence[str]) -> None:
     """Store the texts, unless the home holds them from an earlier run."""
     if not texts:
         return
-    async with Client(f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=120) as client:
+    async with Client(
+        f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=120
+    ) as client:
         status = await client.call_tool("memory_status", {})
-        there = [entry for entry in status.structured_content["namespaces"] if entry["name"] == _NAMESPACE]
+        there = [
+            entry
+            for entry in status.structured_content["namespaces"]
+            if entry["name"] == _NAMESPACE
+        ]
         if there and there[0]["memories"] >= len(texts):
             return
         for start in range(0, len(texts), 500):
             batch = [{"content": text} for text in texts[start : start + 500]]
-            answer = await client.call_tool("memory_store", {"memories": batch, "namespace": _NAMESPACE})
+            answer = await client.call_tool(
+                "memory_store", {"memories": batch, "namespace": _NAMESPACE}
+            )
             assert not answer.is_error, answer
 
 
 class Bench:
     """A running server with its memories, and the client process that asks it."""
 
-    def __init__(self, port: int, processes: Processes, client: Connection, options: argparse.Namespace) -> None:
+    def __init__(
+        self,
+        port: int,
+        processes: Processes,
+        client: Connection,
+        options: argparse.Namespace,
+    ) -> None:
         self._port = port
         self._processes = processes
         self._client = client
         self._options = options
 
-    def compare(self, era: str, questions: Sequence[str], scopes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def compare(
+        self,
+        era: str,
+        questions: Sequence[str],
+        scopes: Mapping[str, Mapping[str, Any]],
+    ) -> dict[str, Any]:
         """Return medians over the rounds of trivial calls and recalls in alternation, and the ratios of their rates.
 
         `scopes` are the arguments of each kind of recall but the question.
         """
-        requests = {"trivial": [request(self._port, era, "trivial", {"text": question}) for question in questions]}
+        requests = {
+            "trivial": [
+                request(self._port, era, "trivial", {"text": question})
+                for question in questions
+            ]
+        }
         for kind, scope in scopes.items():
             requests[kind] = [
-                request(self._port, era, "memory_recall", {"query": question, **scope}) for question in questions
+                request(self._port, era, "memory_recall", {"query": question, **scope})
+                for question in questions
             ]
         for kind in requests:
             self._round(requests[kind], 1.0)  # warms up
         rounds = [
-            {kind: self._round(requests[kind], self._options.seconds) for kind in requests}
+            {
+                kind: self._round(requests[kind], self._options.seconds)
+                for kind in requests
+            }
             for _ in range(self._options.rounds)
         ]
         figures = {kind: _medians([one[kind] for one in rounds]) for kind in requests}
         for kind in scopes:
-            ratios = sorted(round(one[kind]["rate"] / one["trivial"]["rate"], 3) for one in rounds)
-            figures[kind] |= {"ratio": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1]}
+            ratios = sorted(
+                round(one[kind]["rate"] / one["trivial"]["rate"], 3) for one in rounds
+            )
+            figures[kind] |= {
+                "ratio": statistics.median(ratios),
+                "lowest": ratios[0],
+                "highest": ratios[-1],
+            }
         return figures
 
     def _round(self, requests: Sequence[bytes], seconds: float) -> dict[str, float]:
         before = self._processes.seconds()
         self._client.send((self._port, requests, self._options.clients, seconds))
         found: dict[str, float] = self._client.recv()
-        server, postgres = (now - then for now, then in zip(self._processes.seconds(), before, strict=True))
-        return found | {"server_ms": server / found["calls"] * 1e3, "postgres_ms": postgres / found["calls"] * 1e3}
+        server, postgres = (
+            now - then
+            for now, then in zip(self._processes.seconds(), before, strict=True)
+        )
+        return found | {
+            "server_ms": server / found["calls"] * 1e3,
+            "postgres_ms": postgres / found["calls"] * 1e3,
+        }
 
 
 def _medians(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {name: round(statistics.median(one[name] for one in figures), 3) for name in figures[0]}
+    return {
+        name: round(statistics.median(one[name] for one in figures), 3)
+        for name in figures[0]
+    }
 
 
 @contextmanager
-def bench(home: Path, options: argparse.Namespace, texts: Sequence[str] = ()) -> Iterator[Bench]:
+def bench(
+    home: Path, options: argparse.Namespace, texts: Sequence[str] = ()
+) -> Iterator[Bench]:
     """Start a server with these memories, and the process of the clients."""
     ours, theirs = multiprocessing.Pipe()
     with server(home) as (port, process):
         asyncio.run(fill(port, texts))
-        client = multiprocessing.get_context("spawn").Process(target=client_process, args=(theirs,), daemon=True)
+        client = multiprocessing.get_context("spawn").Process(
+            target=client_process, args=(theirs,), daemon=True
+        )
         client.start()
         yield Bench(port, Processes(process.pid, home), ours, options)
         ours.send(None)
@@ -281,20 +371,28 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def arguments() -> argparse.ArgumentParser:
     """Return the options of a measurement."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else None
+    )
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--eras", nargs="+", choices=list(_ERAS), default=list(_ERAS))
-    parser.add_argument("--home", type=Path, help="keep the engine and its memories there for the next run")
+    parser.add_argument(
+        "--home",
+        type=Path,
+        help="keep the engine and its memories there for the next run",
+    )
     return parser
 
 
 def main() -> None:
     """Print the figures as JSON."""
     options = arguments().parse_args()
-    with tempfile.TemporaryDirectory(prefix="folklore bench ", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore bench ", ignore_cleanup_errors=True
+    ) as temporary:
         home = options.home or Path(temporary)
         try:
             print(json.dumps(measure(home, options), indent=2))

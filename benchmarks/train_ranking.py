@@ -65,7 +65,9 @@ def spaces_of(given: RetrievalSet) -> dict[str, str]:
     return {name: f"{given.name}/{name}".replace(":", "/") for name in given.memories}
 
 
-async def examples(store: Store, given: RetrievalSet, branches: Sequence[Branch]) -> list[Example]:
+async def examples(
+    store: Store, given: RetrievalSet, branches: Sequence[Branch]
+) -> list[Example]:
     """Return the examples of a set: its questions, and as many as asked of a namespace that cannot answer them."""
     app = store.app
     context = await app.context(app.caller, app.namespace)
@@ -74,27 +76,53 @@ async def examples(store: Store, given: RetrievalSet, branches: Sequence[Branch]
              for question in given.questions]  # fmt: skip
     names = list(spaces)
     following = dict(zip(names, [*names[1:], names[0]], strict=True))
-    own = [question for question in given.questions if len(question.namespaces) == 1 and question.evidence]
+    own = [
+        question
+        for question in given.questions
+        if len(question.namespaces) == 1 and question.evidence
+    ]
     for question in evenly(own, min(_FOREIGN, len(own))) if len(names) > 1 else ():
         foreign = replace(question, evidence=frozenset(), category="foreign")
-        found.append(await _example(context, foreign, [spaces[following[question.namespaces[0]]]], branches))
+        found.append(
+            await _example(
+                context, foreign, [spaces[following[question.namespaces[0]]]], branches
+            )
+        )
     return found
 
 
 async def search_for(context: RequestContext, asked: Asked) -> Search:
     """Return a question in its scope; signs in it are no operators."""
-    return replace(search_of(context, asked, await context.memory.find_namespaces(asked.namespaces)), expression=False)
+    return replace(
+        search_of(
+            context, asked, await context.memory.find_namespaces(asked.namespaces)
+        ),
+        expression=False,
+    )
 
 
 async def _example(
-    context: RequestContext, question: Question, spaces: Sequence[str], branches: Sequence[Branch]
+    context: RequestContext,
+    question: Question,
+    spaces: Sequence[str],
+    branches: Sequence[Branch],
 ) -> Example:
-    search = await search_for(context, Asked(question.query, tuple(spaces), branches=tuple(branches)))
-    candidates, _ = await read_pool(context.memory, await run_branches(context.memory, search))
+    search = await search_for(
+        context, Asked(question.query, tuple(spaces), branches=tuple(branches))
+    )
+    candidates, _ = await read_pool(
+        context.memory, await run_branches(context.memory, search)
+    )
     ids: list[UUID] = list(candidates.all)
     sources = [str(candidates.all[id_].row["source"]) for id_ in ids]
     if not ids:
-        return Example(question, [], np.zeros((0, len(RELEVANCE))), np.zeros((0, len(CONFIDENCE))), np.zeros(0, bool))
+        return Example(
+            question,
+            [],
+            np.zeros((0, len(RELEVANCE))),
+            np.zeros((0, len(CONFIDENCE))),
+            np.zeros(0, bool),
+        )
     pool = candidates.pool()
     return Example(
         question,
@@ -105,11 +133,17 @@ async def _example(
     )
 
 
-def train_relevance(sets: Sequence[Sequence[Example]], columns: Sequence[int]) -> Matrix:
+def train_relevance(
+    sets: Sequence[Sequence[Example]], columns: Sequence[int]
+) -> Matrix:
     """Return the weights by pairs of one right and one other candidate; each set and each question weighs the same."""
     differences, shares = [], []
     for one in sets:
-        rows = [_pairs(example, columns) for example in one if example.right.any() and not example.right.all()]
+        rows = [
+            _pairs(example, columns)
+            for example in one
+            if example.right.any() and not example.right.all()
+        ]
         differences += rows
         shares += [np.full(len(row), 1.0 / len(row) / len(rows)) for row in rows]
     pairs = np.concatenate(differences)
@@ -123,7 +157,9 @@ def _pairs(example: Example, columns: Sequence[int]) -> Matrix:
     return pairs.reshape(-1, len(columns))
 
 
-def train_confidence(sets: Sequence[Sequence[Example]], relevance: Matrix, columns: Sequence[int]) -> Matrix:
+def train_confidence(
+    sets: Sequence[Sequence[Example]], relevance: Matrix, columns: Sequence[int]
+) -> Matrix:
     """Return the weights and the bias: of the first ten results, those with and without an answer weighing the same."""
     features, right, shares = [], [], []
     for one in sets:
@@ -132,12 +168,18 @@ def train_confidence(sets: Sequence[Sequence[Example]], relevance: Matrix, colum
             [item for item in one if not item.question.evidence],
         ):
             for example in group:
-                best = np.argsort(-(example.relevance @ relevance), kind="stable")[:_SHOWN]
+                best = np.argsort(-(example.relevance @ relevance), kind="stable")[
+                    :_SHOWN
+                ]
                 features.append(example.confidence[best][:, columns])
                 right.append(example.right[best].astype(float))
                 shares.append(np.full(len(best), 1.0 / max(len(best), 1) / len(group)))
     matrix = np.concatenate(features)
-    return _logistic(np.column_stack([matrix, np.ones(len(matrix))]), np.concatenate(right), np.concatenate(shares))
+    return _logistic(
+        np.column_stack([matrix, np.ones(len(matrix))]),
+        np.concatenate(right),
+        np.concatenate(shares),
+    )
 
 
 def _logistic(features: Matrix, right: Matrix, shares: Matrix) -> Matrix:
@@ -155,9 +197,17 @@ def _logistic(features: Matrix, right: Matrix, shares: Matrix) -> Matrix:
     return found
 
 
-def _with_and_without(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    answered = [example for example in examples if example.question.evidence and example.sources]
-    return answered, [example for example in examples if not example.question.evidence and example.sources]
+def _with_and_without(
+    examples: Sequence[Example],
+) -> tuple[list[Example], list[Example]]:
+    answered = [
+        example for example in examples if example.question.evidence and example.sources
+    ]
+    return answered, [
+        example
+        for example in examples
+        if not example.question.evidence and example.sources
+    ]
 
 
 class Trained(Weights):
@@ -165,7 +215,9 @@ class Trained(Weights):
 
     def relevances(self, example: Example) -> Matrix:
         """Return the relevance (n,) of the candidates."""
-        relevance: Matrix = example.relevance @ np.array([self.relevance.get(name, 0.0) for name in RELEVANCE])
+        relevance: Matrix = example.relevance @ np.array(
+            [self.relevance.get(name, 0.0) for name in RELEVANCE]
+        )
         return relevance
 
     def shown(self, example: Example) -> tuple[NDArray[np.int64], Matrix]:
@@ -187,11 +239,23 @@ class Trained(Weights):
 
 def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
     """Return weights trained on these sets; without `dense`, only of features that need no vectors."""
-    columns = [place for place, (_, group) in enumerate(RELEVANCE.values()) if dense or group != "dense"]
-    judged = [place for place, name in enumerate(CONFIDENCE) if dense or name != "meaning"]
+    columns = [
+        place
+        for place, (_, group) in enumerate(RELEVANCE.values())
+        if dense or group != "dense"
+    ]
+    judged = [
+        place for place, name in enumerate(CONFIDENCE) if dense or name != "meaning"
+    ]
     weights = train_relevance(sets, columns)
-    while (weights <= 0).any():  # every feature speaks for a memory: one that the others make needless is left out
-        columns = [column for column, weight in zip(columns, weights, strict=True) if weight > 0]
+    while (
+        weights <= 0
+    ).any():  # every feature speaks for a memory: one that the others make needless is left out
+        columns = [
+            column
+            for column, weight in zip(columns, weights, strict=True)
+            if weight > 0
+        ]
         weights = train_relevance(sets, columns)
     relevance = np.zeros(len(RELEVANCE))
     relevance[columns] = weights
@@ -204,13 +268,28 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
         {}, 1.0, 1.0, 0.0,
     )  # fmt: skip
     scored = _train_score(trained, sets)
-    trained = replace(trained, score=dict(zip(("relevance", "lead", "confidence", "bias"), scored, strict=True)))
-    shown = [[_shown(trained, example) for example in _with_and_without(one)[0]] for one in sets]
+    trained = replace(
+        trained,
+        score=dict(
+            zip(("relevance", "lead", "confidence", "bias"), scored, strict=True)
+        ),
+    )
+    shown = [
+        [_shown(trained, example) for example in _with_and_without(one)[0]]
+        for one in sets
+    ]
     doubts = sorted(
-        float(trained.shown(example)[1][:, 2].max()) for one in sets for example in _with_and_without(one)[0]
+        float(trained.shown(example)[1][:, 2].max())
+        for one in sets
+        for example in _with_and_without(one)[0]
     )
     floor = 1.0 / (1.0 + np.exp(-doubts[round((1 - _KEPT) * len(doubts))]))
-    return replace(trained, strong=_line(shown, _STRONG), fair=_line(shown, _FAIR), floor=round(float(floor), 3))
+    return replace(
+        trained,
+        strong=_line(shown, _STRONG),
+        fair=_line(shown, _FAIR),
+        floor=round(float(floor), 3),
+    )
 
 
 def _train_score(trained: Trained, sets: Sequence[Sequence[Example]]) -> list[float]:
@@ -224,7 +303,11 @@ def _train_score(trained: Trained, sets: Sequence[Sequence[Example]]) -> list[fl
                 right.append(example.right[places].astype(float))
                 shares.append(np.full(len(places), 1.0 / len(places) / len(group)))
     matrix = np.concatenate(features)
-    found = _logistic(np.column_stack([matrix, np.ones(len(matrix))]), np.concatenate(right), np.concatenate(shares))
+    found = _logistic(
+        np.column_stack([matrix, np.ones(len(matrix))]),
+        np.concatenate(right),
+        np.concatenate(shares),
+    )
     return [float(weight) for weight in found]
 
 
@@ -235,27 +318,41 @@ def _shown(trained: Trained, example: Example) -> tuple[Matrix, NDArray[np.bool_
 
 def _silence(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
     """Return how well the greatest confidence separates questions with an answer from others, if there are any."""
-    sides = [[float(trained.shown(example)[1][:, 2].max()) for example in side] for side in _with_and_without(examples)]
+    sides = [
+        [float(trained.shown(example)[1][:, 2].max()) for example in side]
+        for side in _with_and_without(examples)
+    ]
     return {"AUROC": auroc(*sides)} if all(sides) else {}
 
 
-def _line(sets: Sequence[Sequence[tuple[Matrix, NDArray[np.bool_]]]], precision: float) -> float:
+def _line(
+    sets: Sequence[Sequence[tuple[Matrix, NDArray[np.bool_]]]], precision: float
+) -> float:
     """Return the least score from which on this share of the results is right in every set, or that a set never has."""
     return round(max(_line_of(one, precision) for one in sets), _DIGITS)
 
 
-def _line_of(answers: Sequence[tuple[Matrix, NDArray[np.bool_]]], precision: float) -> float:
+def _line_of(
+    answers: Sequence[tuple[Matrix, NDArray[np.bool_]]], precision: float
+) -> float:
     scores = np.concatenate([score for score, _ in answers])
     right = np.concatenate([right for _, right in answers])
     order = np.argsort(-scores, kind="stable")
     held = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
     enough = np.flatnonzero((held >= precision) & (np.arange(len(order)) >= _SHOWN))
-    return float(scores[order[enough[-1]]]) if len(enough) else float(scores[order[min(_SHOWN, len(order) - 1)]])
+    return (
+        float(scores[order[enough[-1]]])
+        if len(enough)
+        else float(scores[order[min(_SHOWN, len(order) - 1)]])
+    )
 
 
 def _by_coverage(shown: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> dict[str, float]:
     """Return how often the first result is right, in the shares of the questions whose first results score most."""
-    best_first = sorted(((float(scores[0]), bool(right[0])) for scores, right in shown), key=lambda pair: -pair[0])
+    best_first = sorted(
+        ((float(scores[0]), bool(right[0])) for scores, right in shown),
+        key=lambda pair: -pair[0],
+    )
     counts = {share: max(round(share * len(best_first)), 1) for share in _COVERED}
     return {f"first right in {share:.0%}": mean([right for _, right in best_first[:count]])
             for share, count in counts.items()}  # fmt: skip
@@ -264,12 +361,27 @@ def _by_coverage(shown: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> dict[str,
 def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
     """Return the figures of a set that was left out."""
     asked = [example for example in examples if example.question.evidence]
-    orders = [np.argsort(-trained.relevances(example), kind="stable") for example in asked]
-    answers = [[example.sources[place] for place in order] for example, order in zip(asked, orders, strict=True)]
-    pairs = [(answer, example.question.evidence) for answer, example in zip(answers, asked, strict=True)]
+    orders = [
+        np.argsort(-trained.relevances(example), kind="stable") for example in asked
+    ]
+    answers = [
+        [example.sources[place] for place in order]
+        for example, order in zip(asked, orders, strict=True)
+    ]
+    pairs = [
+        (answer, example.question.evidence)
+        for answer, example in zip(answers, asked, strict=True)
+    ]
     shown = [_shown(trained, example) for example in asked if example.sources]
-    scores, right = np.concatenate([one for one, _ in shown]), np.concatenate([one for _, one in shown])
-    lines = {"strong": scores >= trained.strong, "fair": scores >= trained.fair, "weak": scores < trained.fair}
+    scores, right = (
+        np.concatenate([one for one, _ in shown]),
+        np.concatenate([one for _, one in shown]),
+    )
+    lines = {
+        "strong": scores >= trained.strong,
+        "fair": scores >= trained.fair,
+        "weak": scores < trained.fair,
+    }
     return {
         "questions": len(asked),
         "R@10": mean([recall_at(10, *pair) for pair in pairs]),
@@ -277,22 +389,37 @@ def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
         "MRR": mean([reciprocal_rank(*pair) for pair in pairs]),
         "hit@5": mean([hit_at(5, *pair) for pair in pairs]),
         **_silence(trained, examples),
-        **{name: float(right[chosen].mean()) if chosen.any() else 1.0 for name, chosen in lines.items()},
+        **{
+            name: float(right[chosen].mean()) if chosen.any() else 1.0
+            for name, chosen in lines.items()
+        },
         **{f"{name} results": int(chosen.sum()) for name, chosen in lines.items()},
         **_by_coverage(shown),
     }
 
 
-async def store_sets(store: Store, folder: Path, home: Path | None) -> AsyncIterator[RetrievalSet]:
+async def store_sets(
+    store: Store, folder: Path, home: Path | None
+) -> AsyncIterator[RetrievalSet]:
     """Store the sets of a folder, unless this home has them, and yield each."""
     # Small sets first: a model that reads in context takes long for the others, and a run may be stopped and repeated.
-    given = [read_set(path) for path in sorted(folder.glob("*-dev.jsonl"), key=lambda path: path.stat().st_size)]
+    given = [
+        read_set(path)
+        for path in sorted(
+            folder.glob("*-dev.jsonl"), key=lambda path: path.stat().st_size
+        )
+    ]
     beside = next((one for one in given if one.name == _CHANGELOG), None)
     for one in given:
         if one.name == _PROMPTS and beside is not None:
-            lines = evenly([line for held in beside.memories.values() for line in held], _BESIDE)
+            lines = evenly(
+                [line for held in beside.memories.values() for line in held], _BESIDE
+            )
             noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
-            one = replace(one, memories={name: [*held, *noise] for name, held in one.memories.items()})
+            one = replace(
+                one,
+                memories={name: [*held, *noise] for name, held in one.memories.items()},
+            )
         if home is None or not (home / f"{one.name}.stored").exists():
             for name, space in spaces_of(one).items():
                 await store.add(space, one.memories[name])
@@ -301,33 +428,55 @@ async def store_sets(store: Store, folder: Path, home: Path | None) -> AsyncIter
         yield one
 
 
-async def _read(folder: Path, home: Path | None, branches: Sequence[Branch]) -> dict[str, list[Example]]:
+async def _read(
+    folder: Path, home: Path | None, branches: Sequence[Branch]
+) -> dict[str, list[Example]]:
     async with open_store(home) as store:
-        found = {one.name: await examples(store, one, branches) async for one in store_sets(store, folder, home)}
+        found = {
+            one.name: await examples(store, one, branches)
+            async for one in store_sets(store, folder, home)
+        }
     return dict(sorted(found.items()))
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option("--model", type=click.Choice(["bundled", "contextual", "none"]), default="bundled", show_default=True)
-@click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Keep the stored sets here.")
+@click.option(
+    "--model",
+    type=click.Choice(["bundled", "contextual", "none"]),
+    default="bundled",
+    show_default=True,
+)
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the stored sets here.",
+)
 def train_ranking(folder: Path, model: str, home: Path | None) -> None:
     """Train the ranking on the sets *-dev.jsonl of FOLDER; print each set's figures, left out; write the weights.
 
     The vectors are those of the embedding model of the settings; `none` trains the weights for words alone.
     """
-    branches: Sequence[Branch] = ("keyword",) if model == "none" else ("dense", "keyword")
+    branches: Sequence[Branch] = (
+        ("keyword",) if model == "none" else ("dense", "keyword")
+    )
     sets = asyncio.run(_read(folder, home, branches))
     dense = model != "none"
     left_out = {name: measured(train([sets[other] for other in sets if other != name], dense=dense), sets[name])
                 for name in sets}  # fmt: skip
     trained = train(list(sets.values()), dense=dense)
-    weights: dict[str, Any] = json.loads(WEIGHTS.read_text()) if WEIGHTS.exists() else {"provenance": {}, "models": {}}
+    weights: dict[str, Any] = (
+        json.loads(WEIGHTS.read_text())
+        if WEIGHTS.exists()
+        else {"provenance": {}, "models": {}}
+    )
     weights["models"][model] = asdict(trained)
     weights["provenance"][model] = {
         "code": __version__,
         "date": datetime.now(UTC).date().isoformat(),
-        "sets": {path.stem: _digest(path) for path in sorted(folder.glob("*-dev.jsonl"))},
+        "sets": {
+            path.stem: _digest(path) for path in sorted(folder.glob("*-dev.jsonl"))
+        },
     }
     WEIGHTS.write_text(json.dumps(weights, indent=1, sort_keys=True) + "\n")
     print_json({"left out": left_out, "weights": weights["models"][model]})

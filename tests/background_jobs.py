@@ -28,10 +28,15 @@ class BackgroundJobs:
     options: JobOptions = field(default_factory=lambda: JobOptions(pause=0))
 
     def new_run(self, now: Callable[[], datetime] | None = None) -> JobRun:
-        return JobRun(self.database, self.context, self.options, now or (lambda: self.now))
+        return JobRun(
+            self.database, self.context, self.options, now or (lambda: self.now)
+        )
 
     def runner(
-        self, holder: str = "tester", lease: Lease = Lease(), now: Callable[[], datetime] | None = None
+        self,
+        holder: str = "tester",
+        lease: Lease = Lease(),
+        now: Callable[[], datetime] | None = None,
     ) -> Runner:
         return Runner(self.new_run(now), holder=holder, lease=lease)
 
@@ -55,16 +60,24 @@ async def everything(connection: asyncpg.Connection) -> dict[str, list[str]]:
     )
     held = {}
     for (table,) in tables:
-        rows = await connection.fetch(f"select t::text as row from {table} t order by 1")
+        rows = await connection.fetch(
+            f"select t::text as row from {table} t order by 1"
+        )
         held[table] = [row["row"] for row in rows]
     return held
 
 
 async def holding(connection: asyncpg.Connection, words: str) -> list[str]:
     """Return the tables in which a row contains these words."""
-    return [table for table, rows in (await everything(connection)).items() if any(words in row for row in rows)]
+    return [
+        table
+        for table, rows in (await everything(connection)).items()
+        if any(words in row for row in rows)
+    ]
 
 
 async def field_of(connection: asyncpg.Connection, id_: Any, column: str) -> Any:
     """Return one column of a memory."""
-    return await connection.fetchval(f"select {column} from memories where id = $1", id_)
+    return await connection.fetchval(
+        f"select {column} from memories where id = $1", id_
+    )

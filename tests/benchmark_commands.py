@@ -14,7 +14,12 @@ from click.testing import CliRunner
 
 def question(namespace: str, query: str, *evidence: str) -> dict[str, Any]:
     """Return the line of a question in a set."""
-    return {"type": "question", "namespaces": [namespace], "query": query, "evidence": list(evidence)}
+    return {
+        "type": "question",
+        "namespaces": [namespace],
+        "query": query,
+        "evidence": list(evidence),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,10 @@ class Benchmarks:
     async def output(self, command: click.Command, *arguments: object) -> str:
         """Run a command in a thread, since it runs its own event loop; it must succeed."""
         ran = await asyncio.to_thread(
-            CliRunner().invoke, command, [str(argument) for argument in arguments], catch_exceptions=False
+            CliRunner().invoke,
+            command,
+            [str(argument) for argument in arguments],
+            catch_exceptions=False,
         )
         assert ran.exit_code == 0, ran.output
         return ran.output
@@ -43,7 +51,9 @@ class Benchmarks:
 
 
 @pytest.fixture(name="benchmarks")
-def benchmark_commands(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmarks:
+def benchmark_commands(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Benchmarks:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", database_url)
     monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "home"))
     return Benchmarks(tmp_path)

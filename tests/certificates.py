@@ -34,7 +34,12 @@ def issued(folder: Path, *, password: bytes | None = None) -> Issued:
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
         .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            x509.SubjectAlternativeName(
+                [
+                    x509.DNSName("localhost"),
+                    x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+                ]
+            ),
             critical=False,
         )
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
@@ -42,6 +47,14 @@ def issued(folder: Path, *, password: bytes | None = None) -> Issued:
     )
     made = Issued(folder / "cert.pem", folder / "key.pem")
     made.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    secret = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-    made.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret))
+    secret = (
+        serialization.BestAvailableEncryption(password)
+        if password
+        else serialization.NoEncryption()
+    )
+    made.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret
+        )
+    )
     return made

@@ -39,7 +39,9 @@ class CommandLine:
     async def __call__(self, *arguments: object) -> Ran:
         """Run in a thread, as a command runs a loop of its own."""
         self.capsys.readouterr()
-        code = await asyncio.to_thread(outcome, [str(argument) for argument in arguments])
+        code = await asyncio.to_thread(
+            outcome, [str(argument) for argument in arguments]
+        )
         said = self.capsys.readouterr()
         return Ran(code, said.out, said.err)
 
@@ -85,7 +87,10 @@ def answers(monkeypatch: pytest.MonkeyPatch, *replies: bool) -> list[str]:
 
 @pytest.fixture(name="folklore")
 def command_line(
-    capsys: pytest.CaptureFixture[str], database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> CommandLine:
     """The command line over a fresh database, as `tester`, writing to `notes`."""
     environment = {

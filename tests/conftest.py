@@ -62,7 +62,9 @@ def pytest_configure() -> None:
     default.
     """
     # An engine of root runs as another user, who passes through here; another session would close pytest's own folder.
-    folder = Path(tempfile.gettempdir(), f"folklore-{crc32(os.fsencode(Path(__file__).parent)):x}")
+    folder = Path(
+        tempfile.gettempdir(), f"folklore-{crc32(os.fsencode(Path(__file__).parent)):x}"
+    )
     folder.mkdir(exist_ok=True)
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -77,21 +79,30 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
+    terminalreporter: pytest.TerminalReporter,
+    exitstatus: pytest.ExitCode,
+    config: pytest.Config,
 ) -> Iterator[None]:
     """End the output of `make test`, which passes -qq and so gets no summary line from pytest, with one line."""
     yield
     if config.get_verbosity() > -2:
         return
     seconds = time.monotonic() - _STARTED
-    counts = {outcome: len(reports) for outcome, reports in terminalreporter.stats.items()}
-    passed, failed = counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
+    counts = {
+        outcome: len(reports) for outcome, reports in terminalreporter.stats.items()
+    }
+    passed, failed = (
+        counts.get("passed", 0),
+        counts.get("failed", 0) + counts.get("error", 0),
+    )
     line = f"{passed:,} tests passed, {failed:,} failed, {counts.get('skipped', 0):,} skipped in {seconds:.0f} s."
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         line = f"Interrupted: {line}"
     elif failed:
         line += f" Run the failed ones again: {shlex.quote(os.path.relpath(sys.executable))} -m pytest --last-failed"
-    terminalreporter.write_line(line, bold=True, red=bool(exitstatus), green=not exitstatus)
+    terminalreporter.write_line(
+        line, bold=True, red=bool(exitstatus), green=not exitstatus
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +127,35 @@ class Cluster:
         """The name of a database that lives as long as the block."""
         name = f"folklore_test_{uuid4().hex[:12]}"
         # Copying files takes three quarters of the time that copying blocks through the log does.
-        await self.everywhere(f"create database {name} template {template} strategy file_copy")
+        await self.everywhere(
+            f"create database {name} template {template} strategy file_copy"
+        )
         try:
             # Test data need not survive a power failure, and a commit that waits for the disk takes milliseconds.
             # The setting belongs to the database and is not copied from its template.
             await self.everywhere(f"alter database {name} set synchronous_commit = off")
             yield name
         finally:
-            for node in (self.admin, *self.workers):  # the coordinator connects to the workers by itself
+            for node in (
+                self.admin,
+                *self.workers,
+            ):  # the coordinator connects to the workers by itself
                 await node.execute(f"drop database {name} with (force)")
 
     async def join(self, name: str) -> None:
         """Make one database of that of this name on every node."""
-        places = await self.admin.fetch("select nodename, nodeport from pg_dist_node order by groupid")
+        places = await self.admin.fetch(
+            "select nodename, nodeport from pg_dist_node order by groupid"
+        )
         for host, port in reversed(places):
             node = await asyncpg.connect(self.address(name), host=host, port=port)
-            await node.execute("create extension if not exists vector; create extension citus")
+            await node.execute(
+                "create extension if not exists vector; create extension citus"
+            )
             if (host, port) == tuple(places[0]):
-                await node.execute("select citus_set_coordinator_host($1, $2)", host, port)
+                await node.execute(
+                    "select citus_set_coordinator_host($1, $2)", host, port
+                )
                 for worker in places[1:]:
                     await node.execute("select citus_add_node($1, $2)", *worker)
             await node.close()
@@ -141,7 +163,10 @@ class Cluster:
     @asynccontextmanager
     async def opened(self, template: str) -> AsyncIterator[Database]:
         """A new database with its pool."""
-        async with self.new_database(template) as name, Database(self.address(name)) as database:
+        async with (
+            self.new_database(template) as name,
+            Database(self.address(name)) as database,
+        ):
             yield database
 
 
@@ -206,8 +231,13 @@ async def cluster(cluster_dsn: str) -> AsyncIterator[Cluster]:
     admin = await asyncpg.connect(cluster_dsn)
     places = []
     if await admin.fetchval("select to_regclass('pg_dist_node')"):
-        places = await admin.fetch("select nodename, nodeport from pg_dist_node where groupid > 0")
-    workers = [await asyncpg.connect(cluster_dsn, host=host, port=port) for host, port in places]
+        places = await admin.fetch(
+            "select nodename, nodeport from pg_dist_node where groupid > 0"
+        )
+    workers = [
+        await asyncpg.connect(cluster_dsn, host=host, port=port)
+        for host, port in places
+    ]
     try:
         yield Cluster(cluster_dsn, admin, tuple(workers))
     finally:
@@ -220,13 +250,19 @@ async def template(cluster: Cluster) -> AsyncIterator[str]:
     """Name of a migrated database without connections."""
     async with cluster.new_database() as name:
         if cluster.workers:
-            await cluster.admin.execute("select pg_advisory_lock(1)")  # two that change roles on all nodes at once fail
+            await cluster.admin.execute(
+                "select pg_advisory_lock(1)"
+            )  # two that change roles on all nodes at once fail
             await cluster.join(name)
         await migrate(cluster.address(name))
         if cluster.workers:
             await distribute(cluster.address(name), dry_run=False)
-            await cluster.everywhere(f"alter database {name} allow_connections false")  # Citus keeps one open
-            await cluster.everywhere(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
+            await cluster.everywhere(
+                f"alter database {name} allow_connections false"
+            )  # Citus keeps one open
+            await cluster.everywhere(
+                f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
+            )
             await cluster.admin.execute("select pg_advisory_unlock(1)")
         yield name
 
@@ -253,7 +289,9 @@ async def address(cluster: Cluster, template: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="module")
-async def team(address: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+async def team(
+    address: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
     """A server of this module, with a database of its own."""
     settings = watched(tmp_path_factory.mktemp("team"), database_url=address)
     async with library_at(address, embedder) as library, on_http(settings) as running:
@@ -269,7 +307,9 @@ def queries() -> list[str]:
 
 @pytest.fixture
 async def database(database_url: str, queries: list[str]) -> AsyncIterator[Database]:
-    async with Database(database_url, PoolLimits(minimum=0, maximum=10), queries.append) as opened:
+    async with Database(
+        database_url, PoolLimits(minimum=0, maximum=10), queries.append
+    ) as opened:
         yield opened
 
 
@@ -301,7 +341,12 @@ async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    return Settings(database_url=database_url, author="tester", namespace="notes", home=tmp_path / "home")
+    return Settings(
+        database_url=database_url,
+        author="tester",
+        namespace="notes",
+        home=tmp_path / "home",
+    )
 
 
 @pytest.fixture

@@ -34,18 +34,25 @@ class Doorway:
         for visitor in list(self._visitors):
             visitor.transport.abort()
 
-    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _enter(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         there_reader, there_writer = await self._beyond()
         self._visitors |= {writer, there_writer}
         try:
-            await asyncio.gather(_carry(reader, there_writer), _carry(there_reader, writer))
+            await asyncio.gather(
+                _carry(reader, there_writer), _carry(there_reader, writer)
+            )
         finally:
             self._visitors -= {writer, there_writer}
 
     async def _beyond(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parts = urlsplit(self.dsn)
         named = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        host, port = named.get("host", parts.hostname or "localhost"), int(named.get("port", parts.port or 5432))
+        host, port = (
+            named.get("host", parts.hostname or "localhost"),
+            int(named.get("port", parts.port or 5432)),
+        )
         if host.startswith("/"):
             return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
         return await asyncio.open_connection(host, port)

@@ -33,7 +33,9 @@ class ByLetter:
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> NDArray[np.float32]:
         del weights
         vector: NDArray[np.float32] = (await self.embed([" ".join(pieces)]))[0]
         return vector

@@ -23,13 +23,19 @@ def _of(chance: random.Random, alphabet: str, length: int) -> str:
     letters = [char for char in alphabet if char.isalpha()]
     digits = [char for char in alphabet if char.isdigit()]
     if letters and digits and length >= 8:
-        text[1], text[3], text[5] = chance.choice(letters), chance.choice(digits), chance.choice(letters)
+        text[1], text[3], text[5] = (
+            chance.choice(letters),
+            chance.choice(digits),
+            chance.choice(letters),
+        )
     return "".join(text)
 
 
 def _prefixed(prefix: str, alphabet: str, length: int, after: str = "") -> Maker:
     # Joined here, so that this file does not have the whole prefix, which scanners look for.
-    return lambda chance: prefix.replace("|", "") + _of(chance, alphabet, length) + after
+    return lambda chance: (
+        prefix.replace("|", "") + _of(chance, alphabet, length) + after
+    )
 
 
 def _jwt(chance: random.Random) -> str:
@@ -37,12 +43,16 @@ def _jwt(chance: random.Random) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
     claims = {"sub": _of(chance, HEX, 12), "exp": chance.randrange(2**31)}
-    return ".".join([part({"alg": "HS256", "typ": "JWT"}), part(claims), _of(chance, URLSAFE, 43)])
+    return ".".join(
+        [part({"alg": "HS256", "typ": "JWT"}), part(claims), _of(chance, URLSAFE, 43)]
+    )
 
 
 def _pem(kind: str) -> Maker:
     def make(chance: random.Random) -> str:
-        lines = "\n".join(_of(chance, BASE64, 64) for _ in range(chance.randrange(3, 26)))
+        lines = "\n".join(
+            _of(chance, BASE64, 64) for _ in range(chance.randrange(3, 26))
+        )
         dashes = "-" * 5
         return f"{dashes}BEGIN {kind}{dashes}\n{lines}\n{_of(chance, BASE64, 40)}==\n{dashes}END {kind}{dashes}"
 
@@ -51,11 +61,17 @@ def _pem(kind: str) -> Maker:
 
 def _password(chance: random.Random) -> str:
     # No "*": three of them in a row mask a password.
-    return chance.choice(["Tr0ub", "hunter", "S3cr3t", "Winter", "qW9"]) + _of(chance, ALNUM + "!$", 9) + "7z"
+    return (
+        chance.choice(["Tr0ub", "hunter", "S3cr3t", "Winter", "qW9"])
+        + _of(chance, ALNUM + "!$", 9)
+        + "7z"
+    )
 
 
 def _url(scheme: str, user: str) -> Maker:
-    return lambda chance: f"{scheme}://{user}:{_password(chance)}@db{chance.randrange(9)}.internal.acme.io:5432/app"
+    return lambda chance: (
+        f"{scheme}://{user}:{_password(chance)}@db{chance.randrange(9)}.internal.acme.io:5432/app"
+    )
 
 
 def _encoded_url(chance: random.Random) -> str:
@@ -63,7 +79,10 @@ def _encoded_url(chance: random.Random) -> str:
 
 
 def _basic(chance: random.Random) -> str:
-    return "Authorization: Basic " + base64.b64encode(f"svc:{_password(chance)}".encode()).decode()
+    return (
+        "Authorization: Basic "
+        + base64.b64encode(f"svc:{_password(chance)}".encode()).decode()
+    )
 
 
 def _assigned(form: str) -> Maker:

@@ -20,14 +20,25 @@ class Gate:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
+    async def enter(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        there_reader, there_writer = await asyncio.open_connection(
+            "127.0.0.1", self.target
+        )
         self._writers |= {writer, there_writer}
-        await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer, is_answer=True))
+        await asyncio.gather(
+            self._carry(reader, there_writer),
+            self._carry(there_reader, writer, is_answer=True),
+        )
         self._writers -= {writer, there_writer}
 
     async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool = False
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        is_answer: bool = False,
     ) -> None:
         with suppress(OSError):
             while chunk := await reader.read(65_536):
@@ -35,7 +46,9 @@ class Gate:
                     await asyncio.sleep(0.05)
                 if is_answer and self.losing:
                     self.losing -= 1
-                    await asyncio.sleep(0.5)  # until the call is carried out, if this was only the head of the answer
+                    await asyncio.sleep(
+                        0.5
+                    )  # until the call is carried out, if this was only the head of the answer
                     writer.transport.abort()
                     return
                 writer.write(chunk)

@@ -37,8 +37,28 @@ from tests.visitor import Visitor, visiting
 
 ROLES = ("reader", "writer", "admin")
 # The first level of each name: similar ones, which patterns must not confuse.
-LEVELS = ("acme/", "acmecorp/", "acme/in/", "ac_me/", "acme/", "acmecorp/", "quiet/", "quiet/")
-WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", "chart", "buoy")
+LEVELS = (
+    "acme/",
+    "acmecorp/",
+    "acme/in/",
+    "ac_me/",
+    "acme/",
+    "acmecorp/",
+    "quiet/",
+    "quiet/",
+)
+WORDS = (
+    "harbour",
+    "crane",
+    "lamp",
+    "tide",
+    "mole",
+    "pilot",
+    "rope",
+    "signal",
+    "chart",
+    "buoy",
+)
 MARK = re.compile(r"(?:nb|mk)(\d+)x(?:[0-9a-f]{10}|[0-9a-f]{6})(?![0-9a-z])")
 CURSOR = re.compile(r'cursor\\?": ?\\?"([\w-]+)')
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -75,7 +95,9 @@ class Trial:
     statuses: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
-    leaving: set[str] = field(default_factory=set)  # names that are being replaced, or were
+    leaving: set[str] = field(
+        default_factory=set
+    )  # names that are being replaced, or were
 
     async def prepare(self, namespaces: int = len(LEVELS), people: int = 10) -> None:
         """Create namespaces with memories, and callers who may read some of them."""
@@ -84,23 +106,41 @@ class Trial:
             for _ in range(4):
                 await self._seed(place)
         for number in range(people):
-            held = self.random.sample(range(namespaces), self.random.randint(0, namespaces - 3)) or [0]
+            held = self.random.sample(
+                range(namespaces), self.random.randint(0, namespaces - 3)
+            ) or [0]
             # The last two namespaces have no writers but this trial.
-            roles = {place: self.random.choice(ROLES) if place < namespaces - 2 else "reader" for place in held}
+            roles = {
+                place: self.random.choice(ROLES) if place < namespaces - 2 else "reader"
+                for place in held
+            }
             if number % 3 == 0:  # by a pattern, which renamed namespaces keep matching
-                level, role = self.random.choice(LEVELS[: namespaces - 2]), self.random.choice(ROLES)
-                roles = {place: role for place in range(namespaces) if LEVELS[place].startswith(level)}
+                level, role = (
+                    self.random.choice(LEVELS[: namespaces - 2]),
+                    self.random.choice(ROLES),
+                )
+                roles = {
+                    place: role
+                    for place in range(namespaces)
+                    if LEVELS[place].startswith(level)
+                }
                 roles[namespaces - 1] = "reader"
                 grants = [f"{level}*:{role}", f"{self.names[-1]}:reader"]
             else:
-                grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
+                grants = [
+                    f"{self.names[place]}:{role}" for place, role in roles.items()
+                ]
             made = await self.team.token(f"person{number}", *grants)
             self.holders.append(Holder(f"person{number}", made.secret, roles))
             visit = visiting(self.team.server.url, made.secret)
-            self.visitors[f"person{number}"] = await self.sessions.enter_async_context(visit)
+            self.visitors[f"person{number}"] = await self.sessions.enter_async_context(
+                visit
+            )
 
     async def _seed(self, place: int, text: str | None = None) -> None:
-        [id_] = await self.team.keep(text or self._text(place), namespace=self.names[place])
+        [id_] = await self.team.keep(
+            text or self._text(place), namespace=self.names[place]
+        )
         self.ids[str(id_)] = place
 
     def _mark(self, place: int) -> str:
@@ -129,44 +169,77 @@ class Trial:
 
     # -- one call and the check of its answer
 
-    async def _post(self, holder: Holder, path: str, body: Mapping[str, Any], what: str) -> httpx.Response:
-        answer = await self.client.post(path, json=body, headers=HEADERS | bearer(holder.secret))
+    async def _post(
+        self, holder: Holder, path: str, body: Mapping[str, Any], what: str
+    ) -> httpx.Response:
+        answer = await self.client.post(
+            path, json=body, headers=HEADERS | bearer(holder.secret)
+        )
         # A call that does not exist, or with other arguments, would test nothing.
         if re.search("There is no operation |unknown field|is missing", answer.text):
-            self.broken.append(f"{what} {json.dumps(body)} tests nothing: {answer.text[:500]}")
+            self.broken.append(
+                f"{what} {json.dumps(body)} tests nothing: {answer.text[:500]}"
+            )
         return self._checked(holder, answer, json.dumps(body), what)
 
-    def _checked(self, holder: Holder, answer: httpx.Response, said: str, what: str) -> httpx.Response:
+    def _checked(
+        self, holder: Holder, answer: httpx.Response, said: str, what: str
+    ) -> httpx.Response:
         """Note what an answer holds that the caller may not see and did not say, and whether the call crashed."""
         self.calls[what] += 1
         refused = " refused" if '"isError":true' in answer.text else ""
         self.statuses[f"{answer.status_code}{refused}"] += 1
-        opened = (base64.urlsafe_b64decode(f"{cursor}===") for cursor in CURSOR.findall(answer.text))
+        opened = (
+            base64.urlsafe_b64decode(f"{cursor}===")
+            for cursor in CURSOR.findall(answer.text)
+        )
         cursors = b" ".join(opened).decode("utf-8", "replace")
         self.compared["cursors"] += bool(cursors)
         told = f"{answer.status_code} {dict(answer.headers)} {answer.text} {cursors}"
         for match in MARK.finditer(told):
             place = int(match[1])
             if place not in holder.roles and match[0] not in said:
-                self.broken.append(f"{holder} saw {match[0]} in the answer to {what} {said}: {answer.text[:1_000]}")
+                self.broken.append(
+                    f"{holder} saw {match[0]} in the answer to {what} {said}: {answer.text[:1_000]}"
+                )
         for id_ in set(ID.findall(told)):
             place = self.ids.get(id_, -1)
             if place >= 0 and place not in holder.roles and id_ not in said:
-                self.broken.append(f"{holder} saw the id {id_} in the answer to {what} {said}")
+                self.broken.append(
+                    f"{holder} saw the id {id_} in the answer to {what} {said}"
+                )
         # `late`: the database refused a call that the code had permitted, which may happen only if the namespace was
         # renamed meanwhile.
-        late = re.search("may not do this here", answer.text) and not any(name in said for name in self.leaving)
+        late = re.search("may not do this here", answer.text) and not any(
+            name in said for name in self.leaving
+        )
         if answer.status_code >= 500 or "Error executing tool" in answer.text or late:
-            self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
+            self.broken.append(
+                f"{what} {said} failed: {answer.status_code} {answer.text[:500]}"
+            )
         return answer
 
-    async def _tool(self, holder: Holder, tool: str, **arguments: Any) -> httpx.Response:
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    async def _tool(
+        self, holder: Holder, tool: str, **arguments: Any
+    ) -> httpx.Response:
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
+        }
         return await self._post(holder, "/mcp", body, tool)
 
     async def _read(self, holder: Holder, uri: str) -> httpx.Response:
-        body = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
-        return await self._post(holder, "/mcp", body, f"resource {uri.split('/')[-1][:9]}")
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "resources/read",
+            "params": {"uri": uri},
+        }
+        return await self._post(
+            holder, "/mcp", body, f"resource {uri.split('/')[-1][:9]}"
+        )
 
     async def _api(self, holder: Holder, call: str, **arguments: Any) -> httpx.Response:
         return await self._post(holder, f"/api/{call}", arguments, f"api {call}")
@@ -174,10 +247,22 @@ class Trial:
     async def _page(self, holder: Holder, name: str, query: str, id_: str) -> None:
         """Look at a page of the console, by the session of a person."""
         path = self.random.choice(_PAGES).replace("{id}", id_)
-        asked = {"q": query, "name": name, "namespace": name, "id": id_, "other": id_, "ids": id_}
-        given = {key: asked[key] for key in self.random.sample(list(asked), self.random.randint(0, 3))}
+        asked = {
+            "q": query,
+            "name": name,
+            "namespace": name,
+            "id": id_,
+            "other": id_,
+            "ids": id_,
+        }
+        given = {
+            key: asked[key]
+            for key in self.random.sample(list(asked), self.random.randint(0, 3))
+        }
         answer = await self.visitors[holder.name].get(path, **given)
-        self._checked(holder, answer, f"{path} {given}", f"page {path.replace(id_, '{id}')}")
+        self._checked(
+            holder, answer, f"{path} {given}", f"page {path.replace(id_, '{id}')}"
+        )
 
     # -- random calls
 
@@ -186,61 +271,141 @@ class Trial:
         name = self.names[place]
         ids = self.random.sample([*self.ids], min(3, len(self.ids)))
         query = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 4)))
-        some = self.random.choice([{}, {"namespaces": [name]}, {"namespaces": [name, self.random.choice(self.names)]}])
+        some = self.random.choice(
+            [
+                {},
+                {"namespaces": [name]},
+                {"namespaces": [name, self.random.choice(self.names)]},
+            ]
+        )
         match self.random.randrange(25):
             case 0 | 1 | 2:
-                more: dict[str, Any] = {"explain": True} if self.random.random() < 0.3 else {}
+                more: dict[str, Any] = (
+                    {"explain": True} if self.random.random() < 0.3 else {}
+                )
                 asked: dict[str, Any] = (
-                    {"queries": [query, *WORDS[:2]]} if self.random.random() < 0.2 else {"query": query}
+                    {"queries": [query, *WORDS[:2]]}
+                    if self.random.random() < 0.2
+                    else {"query": query}
                 )
                 await self._tool(holder, "memory_recall", **asked, **some, **more)
             case 3:
-                ranking = {"expand": ["relations", "entities"], "min_score": self.random.choice([0, 0.5])}
-                await self._tool(holder, "memory_recall", query=query, ranking=ranking, format="detailed", **some)
+                ranking = {
+                    "expand": ["relations", "entities"],
+                    "min_score": self.random.choice([0, 0.5]),
+                }
+                await self._tool(
+                    holder,
+                    "memory_recall",
+                    query=query,
+                    ranking=ranking,
+                    format="detailed",
+                    **some,
+                )
             case 4 | 5:
-                forms = [query, f'"{query}"', f"{query[:3]}*", f"NOT {query}", f"mk{place}*"]
-                await self._tool(holder, "search_keywords", query=self.random.choice(forms), **some)
+                forms = [
+                    query,
+                    f'"{query}"',
+                    f"{query[:3]}*",
+                    f"NOT {query}",
+                    f"mk{place}*",
+                ]
+                await self._tool(
+                    holder, "search_keywords", query=self.random.choice(forms), **some
+                )
             case 6:
-                filters: Any = self.random.choice([{}, {"metadata": {"mark": {"exists": True}}}])
-                await self._tool(holder, "memory_list", limit=self.random.randint(1, 50), filters=filters, **some)
+                filters: Any = self.random.choice(
+                    [{}, {"metadata": {"mark": {"exists": True}}}]
+                )
+                await self._tool(
+                    holder,
+                    "memory_list",
+                    limit=self.random.randint(1, 50),
+                    filters=filters,
+                    **some,
+                )
             case 7:
                 await self._tool(holder, "memory_get", ids=ids)
             case 8 | 9:
                 await self._store(holder, place, ids)
             case 10:
-                more = {"merge": ids[1:]} if self.random.random() < 0.3 else {"tags": [self.random.choice(WORDS)]}
+                more = (
+                    {"merge": ids[1:]}
+                    if self.random.random() < 0.3
+                    else {"tags": [self.random.choice(WORDS)]}
+                )
                 await self._tool(holder, "memory_update", id=ids[0], **more)
             case 11:
-                how = {"erase": self.random.random() < 0.3, "dry_run": self.random.random() < 0.3}
+                how = {
+                    "erase": self.random.random() < 0.3,
+                    "dry_run": self.random.random() < 0.3,
+                }
                 await self._tool(holder, "memory_forget", ids=ids[:1], **how)
             case 12:
                 filters = {"tags": [self.random.choice(WORDS)]}
-                await self._tool(holder, "memory_forget", filters=filters, namespaces=[name], dry_run=True)
+                await self._tool(
+                    holder,
+                    "memory_forget",
+                    filters=filters,
+                    namespaces=[name],
+                    dry_run=True,
+                )
             case 13:
                 relation = {"from": ids[0], "to": ids[-1], "type": "relates_to"}
                 await self._tool(holder, "memory_relate", relations=[relation])
             case 14:
                 await self._tool(holder, "memory_status")
             case 15:
-                uris = ["memory://status", "memory://namespaces", f"memory://{name}/recent", f"memory://item/{ids[0]}"]
+                uris = [
+                    "memory://status",
+                    "memory://namespaces",
+                    f"memory://{name}/recent",
+                    f"memory://item/{ids[0]}",
+                ]
                 await self._read(holder, self.random.choice(uris))
             case 16:
-                await self._api(holder, "get", ids=ids, forgotten=self.random.random() < 0.5)
+                await self._api(
+                    holder, "get", ids=ids, forgotten=self.random.random() < 0.5
+                )
                 await self._api(holder, "history", id=ids[0])
                 await self._api(holder, "resolve", endings=[ids[0][-4:]])
             case 17:
-                call = self.random.choice(["stats", "list_namespaces", "list_tokens", "audit", "status", "log"])
-                await self._api(holder, call, **({"namespaces": [name]} if call in ("audit", "log") else {}))
-                await self._api(holder, self.random.choice(["overview", "activity"]), **some)
+                call = self.random.choice(
+                    [
+                        "stats",
+                        "list_namespaces",
+                        "list_tokens",
+                        "audit",
+                        "status",
+                        "log",
+                    ]
+                )
+                await self._api(
+                    holder,
+                    call,
+                    **({"namespaces": [name]} if call in ("audit", "log") else {}),
+                )
+                await self._api(
+                    holder, self.random.choice(["overview", "activity"]), **some
+                )
                 await self._api(holder, "uses", id=ids[0])
             case 18:
                 await self._api(holder, "undo", id=ids[0])
             case 23:
-                memory = {"content": self._text(place), "namespace": name, "author": "sarah"}
+                memory = {
+                    "content": self._text(place),
+                    "namespace": name,
+                    "author": "sarah",
+                }
                 sent = f'{{"on_conflict": "overwrite"}}\n[1, "", 0, null]\t{json.dumps(memory)}\n'
-                answer = await self.client.post("/api/import", content=sent, headers=HEADERS | bearer(holder.secret))
+                answer = await self.client.post(
+                    "/api/import", content=sent, headers=HEADERS | bearer(holder.secret)
+                )
                 self._checked(holder, answer, sent, "api import")
-                if answer.json().get("result", {}).get("stored") and holder.roles.get(place, "reader") == "reader":
+                if (
+                    answer.json().get("result", {}).get("stored")
+                    and holder.roles.get(place, "reader") == "reader"
+                ):
                     self.broken.append(f"{holder} imported into {name}")
             case 19 | 20 | 21 | 22:
                 await self._page(holder, name, query, ids[0])
@@ -248,10 +413,27 @@ class Trial:
                 rename = {"name": name, "to": _named(place)}
                 operations: list[tuple[str, dict[str, Any]]] = [
                     ("create_namespace", {"name": f"new{uuid4().hex[:6]}"}),
-                    ("describe_namespace", {"name": name, "description": self._text(place)}),
+                    (
+                        "describe_namespace",
+                        {"name": name, "description": self._text(place)},
+                    ),
                     ("rename_namespace", rename),
-                    ("rename_tag", {"tag": query.split()[0], "to": self.random.choice(WORDS), "namespace": name}),
-                    ("merge_namespaces", {"name": name, "into": self.random.choice(self.names), "dry_run": True}),
+                    (
+                        "rename_tag",
+                        {
+                            "tag": query.split()[0],
+                            "to": self.random.choice(WORDS),
+                            "namespace": name,
+                        },
+                    ),
+                    (
+                        "merge_namespaces",
+                        {
+                            "name": name,
+                            "into": self.random.choice(self.names),
+                            "dry_run": True,
+                        },
+                    ),
                 ]
                 call, given = self.random.choice(operations)
                 if call == "rename_namespace":
@@ -274,8 +456,15 @@ class Trial:
             memory["supersedes"] = ids[0]
         if self.random.random() < 0.2:
             memory["related"] = [{"id": ids[0], "type": "relates_to"}]
-        answer = await self._tool(holder, "memory_store", memories=[memory], namespace=self.names[place])
-        stored = _message(answer).get("result", {}).get("structuredContent", {}).get("stored", [])
+        answer = await self._tool(
+            holder, "memory_store", memories=[memory], namespace=self.names[place]
+        )
+        stored = (
+            _message(answer)
+            .get("result", {})
+            .get("structuredContent", {})
+            .get("stored", [])
+        )
         for item in stored:
             self.ids.setdefault(item["id"], place)
             if holder.roles.get(place, "reader") == "reader":
@@ -283,7 +472,9 @@ class Trial:
 
     async def _hidden_or_missing(self, holder: Holder) -> None:
         """Compare the answer for something hidden with the answer for something that does not exist."""
-        hidden = [place for place in range(len(self.names)) if place not in holder.roles]
+        hidden = [
+            place for place in range(len(self.names)) if place not in holder.roles
+        ]
         if not hidden:
             return
         place = self.random.choice(hidden)
@@ -291,30 +482,58 @@ class Trial:
         never = _named(place)
         theirs = [id_ for id_, where in self.ids.items() if where == place]
         pairs: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-            ("memory_recall", {"query": "x", "namespaces": [name]}, {"query": "x", "namespaces": [never]}),
+            (
+                "memory_recall",
+                {"query": "x", "namespaces": [name]},
+                {"query": "x", "namespaces": [never]},
+            ),
             ("memory_list", {"namespaces": [name]}, {"namespaces": [never]}),
-            ("memory_store", {"content": "x", "namespace": name}, {"content": "x", "namespace": never}),
+            (
+                "memory_store",
+                {"content": "x", "namespace": name},
+                {"content": "x", "namespace": never},
+            ),
             ("memory_get", {"ids": theirs[:1]}, {"ids": [str(uuid4())]}),
-            ("memory_forget", {"ids": theirs[:1], "dry_run": True}, {"ids": [str(uuid4())], "dry_run": True}),
+            (
+                "memory_forget",
+                {"ids": theirs[:1], "dry_run": True},
+                {"ids": [str(uuid4())], "dry_run": True},
+            ),
         ]
         tool, there, nowhere = self.random.choice(pairs)
-        one, other = await self._tool(holder, tool, **there), await self._tool(holder, tool, **nowhere)
+        one, other = (
+            await self._tool(holder, tool, **there),
+            await self._tool(holder, tool, **nowhere),
+        )
         said = [one.text.replace(name, "_"), other.text.replace(never, "_")]
         # Suggestions of the caller's own namespaces differ with the requested name and reveal nothing.
-        said = [re.split(" Did you mean| You may", ID.sub("_", text))[0] for text in said]
+        said = [
+            re.split(" Did you mean| You may", ID.sub("_", text))[0] for text in said
+        ]
         self.compared["hidden or missing"] += 1
         if said[0] != said[1]:
-            self.broken.append(f"{holder} can distinguish the hidden {there} from a missing one: {said}")
+            self.broken.append(
+                f"{holder} can distinguish the hidden {there} from a missing one: {said}"
+            )
 
     async def _same_answer(self, holder: Holder) -> None:
         """Compare two answers of an unchanged namespace before and after changes in a hidden one."""
         quiet = {len(self.names) - 2, len(self.names) - 1}
         mine = [place for place in holder.roles if place in quiet]
-        hidden = [place for place in range(len(self.names)) if place not in holder.roles and place not in quiet]
+        hidden = [
+            place
+            for place in range(len(self.names))
+            if place not in holder.roles and place not in quiet
+        ]
         if not mine or not hidden:
             return
         query = " ".join(self.random.choices(WORDS, k=3))
-        asked = {"query": query, "namespaces": [self.names[place] for place in mine], "explain": True, "limit": 20}
+        asked = {
+            "query": query,
+            "namespaces": [self.names[place] for place in mine],
+            "explain": True,
+            "limit": 20,
+        }
         before = await self._tool(holder, "memory_recall", **asked)
         for _ in range(2):
             place = self.random.choice(hidden)
@@ -323,7 +542,9 @@ class Trial:
         said = [_timeless(_message(answer)) for answer in (before, after)]
         self.compared["before and after"] += 1
         if said[0] != said[1]:
-            self.broken.append(f"{holder} can see a change in a hidden namespace: {said}")
+            self.broken.append(
+                f"{holder} can see a change in a hidden namespace: {said}"
+            )
 
 
 def _message(answer: httpx.Response) -> Any:
@@ -345,7 +566,8 @@ def _timeless(value: Any) -> Any:
         return {
             name: _timeless(entry)
             for name, entry in value.items()
-            if name not in ("milliseconds", "text", "last_recalled_at", "recall_count") and not name.endswith("_ms")
+            if name not in ("milliseconds", "text", "last_recalled_at", "recall_count")
+            and not name.endswith("_ms")
         }
     return [_timeless(entry) for entry in value] if isinstance(value, list) else value
 
@@ -373,17 +595,25 @@ async def _main(calls: int, seed: int) -> int:
         start = time.monotonic()
         run = await trial(dsn, Path(folder), calls, seed)
     made = sum(run.calls.values())
-    print(f"{made:,} calls in {time.monotonic() - start:.0f} s (seed {seed}): {dict(run.calls.most_common())}")
+    print(
+        f"{made:,} calls in {time.monotonic() - start:.0f} s (seed {seed}): {dict(run.calls.most_common())}"
+    )
     print(f"answers: {dict(run.statuses)}; pairs compared: {dict(run.compared)}")
     for line in run.broken[:5]:
         print("BROKEN:", line)
-    print("no answer held anything that was not granted" if not run.broken else f"{len(run.broken)} broken")
+    print(
+        "no answer held anything that was not granted"
+        if not run.broken
+        else f"{len(run.broken)} broken"
+    )
     return 1 if run.broken else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=int(UUID(int=random.getrandbits(128)).int % 100_000))
+    parser.add_argument(
+        "--seed", type=int, default=int(UUID(int=random.getrandbits(128)).int % 100_000)
+    )
     given = parser.parse_args()
     sys.exit(asyncio.run(_main(given.calls, given.seed)))

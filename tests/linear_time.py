@@ -9,7 +9,9 @@ _ATTEMPTS = 15
 _COARSE, _MOST = 1e-4, 24
 
 
-def assert_linear_time(function: Callable[[str], object], unit: str, length: int = 16_000, end: str = "") -> None:
+def assert_linear_time(
+    function: Callable[[str], object], unit: str, length: int = 16_000, end: str = ""
+) -> None:
     """Assert that a text of `length` characters and `end` takes less than 24 times the work of an eighth of it.
 
     Linear time would be 8 times, quadratic time 64 times. Work is the processor time of this thread, which other
@@ -30,7 +32,13 @@ def assert_linear_time(function: Callable[[str], object], unit: str, length: int
     ratios = []
     for _ in range(_ATTEMPTS):
         whole = work(length)
-        ratios.append(whole / max(min(work(length // 8) for _ in range(3)), _COARSE) if whole > _COARSE * _MOST else 0)
+        ratios.append(
+            whole / max(min(work(length // 8) for _ in range(3)), _COARSE)
+            if whole > _COARSE * _MOST
+            else 0
+        )
         if ratios[-1] < _MOST:
             return
-    raise AssertionError(f"{length:,} characters of {unit!r} took {ratios} times the work of an eighth of them")
+    raise AssertionError(
+        f"{length:,} characters of {unit!r} took {ratios} times the work of an eighth of them"
+    )

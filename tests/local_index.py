@@ -24,7 +24,9 @@ def local_index(folder: Path) -> Iterator[str]:
     projects: defaultdict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.iterdir()):
         if path.suffix == ".whl" or path.name.endswith(".tar.gz"):
-            projects[re.sub(r"[-_.]+", "-", path.name.split("-")[0]).lower()].append(path)
+            projects[re.sub(r"[-_.]+", "-", path.name.split("-")[0]).lower()].append(
+                path
+            )
     for project, paths in projects.items():
         page = folder / "simple" / project / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +36,9 @@ def local_index(folder: Path) -> Iterator[str]:
             for path in paths
         )
         page.write_text("<!DOCTYPE html>\n" + "\n".join(links), encoding="utf-8")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder)))
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(_Silent, directory=str(folder))
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

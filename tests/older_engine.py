@@ -43,8 +43,23 @@ def _create(server: Server) -> None:
         make_reachable(server.paths.engine, server.account)
     outcome = server.binaries.run(
         "initdb",
-        *("--pgdata", server.paths.data.name, "--username", USER, "--encoding", "UTF8", "--locale", "C.UTF-8"),
-        *("--data-checksums", "--no-instructions", "--set", "huge_pages=off", "--no-sync"),
+        *(
+            "--pgdata",
+            server.paths.data.name,
+            "--username",
+            USER,
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C.UTF-8",
+        ),
+        *(
+            "--data-checksums",
+            "--no-instructions",
+            "--set",
+            "huge_pages=off",
+            "--no-sync",
+        ),
         *AUTHENTICATION,
         account=server.account,
         cwd=server.paths.engine,

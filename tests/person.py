@@ -28,7 +28,12 @@ from folklore.memory.requests import (
     UndoRequest,
     UpdateRequest,
 )
-from folklore.memory.results import CreatedToken, ForgetResult, RelateResult, StoreResult
+from folklore.memory.results import (
+    CreatedToken,
+    ForgetResult,
+    RelateResult,
+    StoreResult,
+)
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
@@ -56,25 +61,43 @@ class Person:
         caller = self.caller or Caller(self.name)
         namespace, project = self.namespace, self.project
         return RequestContext(
-            self.library, caller, self.now, self.zone, lambda: namespace, self.retention, project=lambda: project
+            self.library,
+            caller,
+            self.now,
+            self.zone,
+            lambda: namespace,
+            self.retention,
+            project=lambda: project,
         )
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation as the service does."""
-        return cast("Result", await operation_of(request).use_case()(self.context, request))
+        return cast(
+            "Result", await operation_of(request).use_case()(self.context, request)
+        )
 
     async def create_token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
         """Create a token without an end, since the clock of most tests is fixed."""
-        return await self.call(CreateTokenRequest(name=name, grants=grants, **({"expires": "never"} | asked)))
+        return await self.call(
+            CreateTokenRequest(
+                name=name, grants=grants, **({"expires": "never"} | asked)
+            )
+        )
 
-    async def store(self, *drafts: Draft | str, namespace: str = "notes") -> StoreResult:
+    async def store(
+        self, *drafts: Draft | str, namespace: str = "notes"
+    ) -> StoreResult:
         """Store memories as one batch."""
-        memories = tuple(Draft(draft) if isinstance(draft, str) else draft for draft in drafts)
+        memories = tuple(
+            Draft(draft) if isinstance(draft, str) else draft for draft in drafts
+        )
         return await self.call(StoreRequest(memories=memories, namespace=namespace))
 
     async def keep(self, *drafts: Draft | str, namespace: str = "notes") -> list[UUID]:
         """Store memories as one batch and return their ids in order."""
-        return [item.id for item in (await self.store(*drafts, namespace=namespace)).stored]
+        return [
+            item.id for item in (await self.store(*drafts, namespace=namespace)).stored
+        ]
 
     async def get(self, *ids: UUID) -> list[Memory]:
         return [item.memory for item in (await self.call(GetRequest(ids=ids))).found]
@@ -83,15 +106,25 @@ class Person:
         return await self.call(ListRequest(**asked))
 
     async def update(
-        self, id_: UUID, if_revision: int | None = None, clear: Sequence[str] = (), **fields: Any
+        self,
+        id_: UUID,
+        if_revision: int | None = None,
+        clear: Sequence[str] = (),
+        **fields: Any,
     ) -> Memory:
         changes = Changes(**fields)
-        return await self.call(UpdateRequest(id=id_, changes=changes, clear=tuple(clear), if_revision=if_revision))
+        return await self.call(
+            UpdateRequest(
+                id=id_, changes=changes, clear=tuple(clear), if_revision=if_revision
+            )
+        )
 
     async def forget(self, *ids: UUID, **asked: Any) -> ForgetResult:
         return await self.call(ForgetRequest(ids=ids, **asked))
 
-    async def undo(self, id_: UUID, retention: timedelta | None = None, revision: int | None = None) -> Memory:
+    async def undo(
+        self, id_: UUID, retention: timedelta | None = None, revision: int | None = None
+    ) -> Memory:
         person = self if retention is None else replace(self, retention=retention)
         return (await person.call(UndoRequest(id=id_, revision=revision))).memory
 
@@ -104,7 +137,11 @@ class Person:
     async def relate(self, *relations: Relation, remove: bool = False) -> RelateResult:
         changes = [
             RelationChange(
-                from_id=item.from_id, to_id=item.to_id, type=item.type, strength=item.strength, remove=remove
+                from_id=item.from_id,
+                to_id=item.to_id,
+                type=item.type,
+                strength=item.strength,
+                remove=remove,
             )
             for item in relations
         ]
@@ -120,7 +157,9 @@ class Person:
         """
         question = Question(query, **asked)
         if question.ranking.min_score is None:
-            question = replace(question, ranking=replace(question.ranking, min_score=0.0))
+            question = replace(
+                question, ranking=replace(question.ranking, min_score=0.0)
+            )
         return await answer(self.context, question)
 
     async def pages(self, query: str, **asked: Any) -> list[Answer]:
@@ -130,8 +169,12 @@ class Person:
             found.append(await self.recall(query, cursor=found[-1].cursor, **asked))
         return found
 
-    async def search(self, query: str, filters: FiltersRequest | None = None, **asked: Any) -> Answer:
-        return await self.call(SearchRequest(query=query, filters=filters or FiltersRequest(), **asked))
+    async def search(
+        self, query: str, filters: FiltersRequest | None = None, **asked: Any
+    ) -> Answer:
+        return await self.call(
+            SearchRequest(query=query, filters=filters or FiltersRequest(), **asked)
+        )
 
 
 def contents(answer: Answer) -> list[str]:

@@ -2,4 +2,6 @@
 
 from pathlib import Path
 
-SENTENCES = tuple(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines())
+SENTENCES = tuple(
+    Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+)

@@ -78,7 +78,11 @@ MEANINGS: Mapping[str, str] = {
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    return {"settings.md": settings_page(), "commands.md": commands_page(), "tools.md": tools_page()}
+    return {
+        "settings.md": settings_page(),
+        "commands.md": commands_page(),
+        "tools.md": tools_page(),
+    }
 
 
 def settings_page() -> str:
@@ -88,9 +92,14 @@ def settings_page() -> str:
     for name, setting in _settings(schema, schema["$defs"]):
         default = _value(setting["default"]) if "default" in setting else ""
         row = f"| `{name}` | {_type(setting, schema['$defs'])} | {default} | {_cell(comments[name])} |"
-        sections.setdefault(name.partition(".")[0] if "." in name else "", []).append(row)
+        sections.setdefault(name.partition(".")[0] if "." in name else "", []).append(
+            row
+        )
     head = "| setting | value | default | meaning |\n|---|---|---|---|"
-    tables = [(f"## {section}\n\n" if section else "") + "\n".join([head, *rows]) for section, rows in sections.items()]
+    tables = [
+        (f"## {section}\n\n" if section else "") + "\n".join([head, *rows])
+        for section, rows in sections.items()
+    ]
     return _page(
         "Settings",
         """
@@ -120,11 +129,17 @@ def settings_page() -> str:
     )
 
 
-def _settings(schema: Schema, definitions: Schema, prefix: str = "") -> Iterator[tuple[str, Schema]]:
+def _settings(
+    schema: Schema, definitions: Schema, prefix: str = ""
+) -> Iterator[tuple[str, Schema]]:
     for name, setting in schema["properties"].items():
-        section = setting.get("$ref") or next((part["$ref"] for part in setting.get("allOf", ())), None)
+        section = setting.get("$ref") or next(
+            (part["$ref"] for part in setting.get("allOf", ())), None
+        )
         if section:
-            yield from _settings(definitions[section.rpartition("/")[2]], definitions, f"{prefix}{name}.")
+            yield from _settings(
+                definitions[section.rpartition("/")[2]], definitions, f"{prefix}{name}."
+            )
         else:
             yield prefix + name, setting
 
@@ -136,11 +151,16 @@ def _comments(example: str) -> dict[str, str]:
     words: list[str] = []
     for line in example.splitlines():
         setting = _SETTING.match(line)
-        if setting and (not line.lstrip().startswith("#") or setting["name"] in Settings.model_fields):
+        if setting and (
+            not line.lstrip().startswith("#")
+            or setting["name"] in Settings.model_fields
+        ):
             nested = bool(setting["indent"])
             if not nested:
                 section = setting["name"]
-            found[f"{section}.{setting['name']}" if nested else setting["name"]] = " ".join(words)
+            found[f"{section}.{setting['name']}" if nested else setting["name"]] = (
+                " ".join(words)
+            )
             words = []
         elif line.lstrip().startswith("#"):
             words.append(line.strip().removeprefix("#").strip())
@@ -174,23 +194,39 @@ def _commands(command: click.Command, context: click.Context) -> Iterator[str]:
         for name in command.list_commands(context):
             part = command.get_command(context, name)
             assert part is not None
-            yield from _commands(part, click.Context(part, info_name=name, parent=context))
+            yield from _commands(
+                part, click.Context(part, info_name=name, parent=context)
+            )
 
 
 def _command(command: click.Command, context: click.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    about = inspect.cleandoc(command.help or "").replace("\b\n", "").replace("<", "&lt;")
+    about = (
+        inspect.cleandoc(command.help or "").replace("\b\n", "").replace("<", "&lt;")
+    )
     parts = [f"## {context.command_path}", f"```sh\n{usage}\n```", about]
-    records = [option.get_help_record(context) for option in command.params if isinstance(option, click.Option)]
-    rows = [f"| {_code(names)} | {_cell(about)} |" for names, about in (record for record in records if record)]
+    records = [
+        option.get_help_record(context)
+        for option in command.params
+        if isinstance(option, click.Option)
+    ]
+    rows = [
+        f"| {_code(names)} | {_cell(about)} |"
+        for names, about in (record for record in records if record)
+    ]
     if rows:
         parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
     return "\n\n".join(part for part in parts if part)
 
 
 def tools_page() -> str:
-    templates = [(template.uri_template, template.description) for template in resources.TEMPLATES]
-    listed = [(str(resource.uri), resource.description) for resource in resources.RESOURCES] + templates
+    templates = [
+        (template.uri_template, template.description)
+        for template in resources.TEMPLATES
+    ]
+    listed = [
+        (str(resource.uri), resource.description) for resource in resources.RESOURCES
+    ] + templates
     return _page(
         "Tools",
         """
@@ -199,7 +235,11 @@ def tools_page() -> str:
         """,
         *(_tool(tool.listed, core=tool.core) for tool in TOOLS),
         "## Resources\n\n" + _table("resource", listed),
-        "## Prompts\n\n" + _table("prompt", [(_signature(prompt), prompt.description) for prompt in prompts.PROMPTS]),
+        "## Prompts\n\n"
+        + _table(
+            "prompt",
+            [(_signature(prompt), prompt.description) for prompt in prompts.PROMPTS],
+        ),
         "## Instructions\n\nThe server sends this text to each client, which may show it to its model:\n\n"
         + textwrap.indent(INSTRUCTIONS, "> "),
     )
@@ -208,15 +248,25 @@ def tools_page() -> str:
 def _tool(tool: Tool, *, core: bool) -> str:
     annotations = tool.annotations
     assert annotations is not None
-    kind = "reads" if annotations.read_only_hint else "changes" if annotations.destructive_hint else "adds"
+    kind = (
+        "reads"
+        if annotations.read_only_hint
+        else "changes"
+        if annotations.destructive_hint
+        else "adds"
+    )
     rows = []
     for name, schema, required in _arguments(tool.input_schema):
         value = _type(schema) + (", required" if required else "")
         default = _value(schema["default"]) if "default" in schema else ""
-        rows.append(f"| `{name}` | {value} | {default} | {_cell(_meaning(name, schema))} |")
+        rows.append(
+            f"| `{name}` | {value} | {default} | {_cell(_meaning(name, schema))} |"
+        )
     head = "| argument | value | default | meaning |\n|---|---|---|---|"
     arguments = "\n".join([head, *rows]) if rows else "It takes no arguments."
-    result = ", ".join(f"`{name}`" for name in (tool.output_schema or {}).get("properties", {}))
+    result = ", ".join(
+        f"`{name}`" for name in (tool.output_schema or {}).get("properties", {})
+    )
     about = f"{tool.title} ({kind}{', core' if core else ''}). {tool.description}"
     return f"## {tool.name}\n\n{about}\n\n{arguments}\n\nThe result has: {result}."
 
@@ -236,12 +286,19 @@ def _meaning(name: str, schema: Schema) -> str:
     """
     last = name.rpartition(".")[2]
     field = FIELDS.get(last)
-    described = schema.get("description") or MEANINGS.get(name) or MEANINGS.get(last) or (field.about if field else "")
+    described = (
+        schema.get("description")
+        or MEANINGS.get(name)
+        or MEANINGS.get(last)
+        or (field.about if field else "")
+    )
     return str(described).removesuffix(".")
 
 
 def _signature(prompt: Any) -> str:
-    arguments = [one.name if one.required else f"[{one.name}]" for one in prompt.arguments or ()]
+    arguments = [
+        one.name if one.required else f"[{one.name}]" for one in prompt.arguments or ()
+    ]
     return " ".join([prompt.name, *arguments])
 
 
@@ -262,7 +319,9 @@ def _type(schema: Schema, definitions: Schema | None = None) -> str:
         kind = {"path": "path", "password": "secret text"}[schema["format"]]
     items = schema.get("items")
     if items:
-        return f"list of {_type(items, definitions)}" + _limits(schema.get("minItems"), schema.get("maxItems"))
+        return f"list of {_type(items, definitions)}" + _limits(
+            schema.get("minItems"), schema.get("maxItems")
+        )
     above = schema.get("exclusiveMinimum")
     limits = _limits(schema.get("minimum"), schema.get("maximum"))
     return kind + (f", above {above}" if above is not None else limits)
@@ -283,7 +342,13 @@ def _value(value: object) -> str:
 
 
 def _table(first: str, rows: list[tuple[str, str | None]]) -> str:
-    return "\n".join([f"| {first} | meaning |", "|---|---|", *(f"| `{a}` | {_cell(b or '')} |" for a, b in rows)])
+    return "\n".join(
+        [
+            f"| {first} | meaning |",
+            "|---|---|",
+            *(f"| `{a}` | {_cell(b or '')} |" for a, b in rows),
+        ]
+    )
 
 
 def _code(names: str) -> str:

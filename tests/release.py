@@ -29,20 +29,33 @@ _PLACES = {
 # What the commands that install Folklore name while it is not published, and where.
 _UNPUBLISHED = re.compile(r" @ git\+https://[\w./-]+")
 COMMANDS = ("server/folklore/__init__.py", "docs/how-to/team.md", "plugin/README.md")
-_PLUGINS = ("plugin", ".claude-plugin", ".agents")  # manifests of plugins and of marketplaces
+_PLUGINS = (
+    "plugin",
+    ".claude-plugin",
+    ".agents",
+)  # manifests of plugins and of marketplaces
 
 
 def places() -> dict[Path, str]:
     """Return each file that holds the version, and the pattern that finds it there."""
-    manifests = (path for folder in _PLUGINS for path in sorted((ROOT / folder).rglob("*.json")))
-    return {ROOT / name: pattern for name, pattern in _PLACES.items()} | dict.fromkeys(manifests, _JSON)
+    manifests = (
+        path for folder in _PLUGINS for path in sorted((ROOT / folder).rglob("*.json"))
+    )
+    return {ROOT / name: pattern for name, pattern in _PLACES.items()} | dict.fromkeys(
+        manifests, _JSON
+    )
 
 
 def versions() -> dict[str, set[str]]:
     """Return the versions that each file holds, at least one for files other than those of plugins."""
     found = {}
     for path, pattern in places().items():
-        hits = {text for match in re.finditer(pattern, _read(path)) for text in match.groups() if text}
+        hits = {
+            text
+            for match in re.finditer(pattern, _read(path))
+            for text in match.groups()
+            if text
+        }
         if hits or path.relative_to(ROOT).as_posix() in _PLACES:
             found[path.relative_to(ROOT).as_posix()] = hits
     return found
@@ -61,7 +74,9 @@ def notes(version: str) -> str:
         heading, _, text = section.partition("\n")
         if heading.split(" ")[0].strip("[]") == version and text.strip():
             return text.strip()
-    raise ValueError(f"{CHANGELOG} has no notes on {version}. Run `make version VERSION={version}`.")
+    raise ValueError(
+        f"{CHANGELOG} has no notes on {version}. Run `make version VERSION={version}`."
+    )
 
 
 def faults(tag: str, owner: str | None = None) -> list[str]:
@@ -72,7 +87,9 @@ def faults(tag: str, owner: str | None = None) -> list[str]:
         found.append(f"The tag must be v and a version, such as v0.2.0, got {tag}.")
     for name, said in versions().items():
         if said != {version}:
-            found.append(f"{name} must hold version {version}, has {', '.join(sorted(said)) or 'none'}.")
+            found.append(
+                f"{name} must hold version {version}, has {', '.join(sorted(said)) or 'none'}."
+            )
     try:
         notes(version)
     except ValueError as error:
@@ -89,16 +106,25 @@ def faults(tag: str, owner: str | None = None) -> list[str]:
 def set_version(version: str) -> None:
     """Write the version into all files, name the published package, date the changelog. Raises ValueError."""
     if not _VERSION.fullmatch(version):
-        raise ValueError(f"The version must have three numbers, such as 0.2.0, got {version}.")
+        raise ValueError(
+            f"The version must have three numbers, such as 0.2.0, got {version}."
+        )
     changes = _read(ROOT / CHANGELOG)
     if "## Unreleased\n" not in changes:
         raise ValueError(f"{CHANGELOG} has no section Unreleased.")
     dated = f"## Unreleased\n\n## {version} - {datetime.now(UTC):%Y-%m-%d}\n"
-    (ROOT / CHANGELOG).write_text(changes.replace("## Unreleased\n", dated, 1), encoding="utf-8")
+    (ROOT / CHANGELOG).write_text(
+        changes.replace("## Unreleased\n", dated, 1), encoding="utf-8"
+    )
     for name in COMMANDS:
-        (ROOT / name).write_text(_UNPUBLISHED.sub("", _read(ROOT / name)), encoding="utf-8")
+        (ROOT / name).write_text(
+            _UNPUBLISHED.sub("", _read(ROOT / name)), encoding="utf-8"
+        )
     for path, pattern in places().items():
-        path.write_text(re.sub(pattern, lambda match: _with(match, version), _read(path)), encoding="utf-8")
+        path.write_text(
+            re.sub(pattern, lambda match: _with(match, version), _read(path)),
+            encoding="utf-8",
+        )
 
 
 def _with(match: re.Match[str], version: str) -> str:

@@ -23,7 +23,10 @@ class Repository:
 
     def git(self, *arguments: str) -> str:
         """Run git at the present time of the repository."""
-        stamp = {name: f"{int(self.at.timestamp())} +0000" for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")}
+        stamp = {
+            name: f"{int(self.at.timestamp())} +0000"
+            for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
+        }
         done = subprocess.run(
             ["git", "-C", str(self.root), *arguments],
             check=True, capture_output=True, timeout=60, env=os.environ | stamp,
@@ -37,7 +40,9 @@ class Repository:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def commit(self, files: Mapping[str, str | None] | None = None, message: str = "change") -> str:
+    def commit(
+        self, files: Mapping[str, str | None] | None = None, message: str = "change"
+    ) -> str:
         """Write files (None removes one), commit all that differs, and return the commit."""
         self.at += timedelta(hours=1)
         for path, text in (files or {}).items():
@@ -63,7 +68,12 @@ class Repository:
 @pytest.fixture(name="user_of_git")
 def git_without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the developer's settings of git out, and find no repository around the tests' folders."""
-    for variable in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+    for variable in (
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ):
         monkeypatch.setenv(variable, "tester")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")

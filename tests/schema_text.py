@@ -11,7 +11,14 @@ _NOISE = re.compile(r"^(SET |\\|SELECT pg_catalog\.set_config|--).*\n", re.MULTI
 def schema_text(dsn: str) -> str:
     """Return the commands that pg_dump prints for the schema of a database."""
     dumped = find_binaries().run(
-        "pg_dump", "--schema-only", "--no-owner", "--no-privileges", "--no-comments", "--no-sync", dsn, timeout=60
+        "pg_dump",
+        "--schema-only",
+        "--no-owner",
+        "--no-privileges",
+        "--no-comments",
+        "--no-sync",
+        dsn,
+        timeout=60,
     )
     if dumped.code != 0:
         raise RuntimeError(dumped.output)

@@ -47,7 +47,9 @@ async def scraped(client: httpx.AsyncClient) -> Scraped:
     return Scraped(answer.text)
 
 
-async def until(client: httpx.AsyncClient, holds: Callable[[Scraped], bool], seconds: float = 120) -> Scraped:
+async def until(
+    client: httpx.AsyncClient, holds: Callable[[Scraped], bool], seconds: float = 120
+) -> Scraped:
     """Scrape until the condition holds; return that answer."""
     async with asyncio.timeout(seconds):
         while not holds(found := await scraped(client)):

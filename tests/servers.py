@@ -70,7 +70,9 @@ class Watched:
 
 def limited(server: Watched, **limits: float) -> Watched:
     """The same server with these limits (http/limits.py); to be run as the module `tests.limited`."""
-    return Watched({**server.environment, "TEST_LIMITS": json.dumps(limits)}, server.notes)
+    return Watched(
+        {**server.environment, "TEST_LIMITS": json.dumps(limits)}, server.notes
+    )
 
 
 def watched(folder: Path, **settings: str) -> Watched:
@@ -81,20 +83,27 @@ def watched(folder: Path, **settings: str) -> Watched:
     kept = {name: value for name, value in os.environ.items() if name in _KEPT}
     own = {
         # What these tests import is what they start, also where another Folklore is installed.
-        "PYTHONPATH": os.pathsep.join([str(post), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join(
+            [str(post), os.environ.get("PYTHONPATH", "")]
+        ).rstrip(os.pathsep),
         "WATCHMAN_NOTES": str(folder / "attempts"),
         "FOLKLORE_HOME": str(folder / "home"),
         "FOLKLORE_AUTHOR": "tester",
         "FOLKLORE_NAMESPACE": "notes",
     }
     return Watched(
-        kept | own | {f"FOLKLORE_{name.upper()}": value for name, value in settings.items()}, folder / "attempts"
+        kept
+        | own
+        | {f"FOLKLORE_{name.upper()}": value for name, value in settings.items()},
+        folder / "attempts",
     )
 
 
 def on_stdio(server: Watched, *arguments: str) -> StdioServerParameters:
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "folklore", *arguments, "serve"], env=dict(server.environment)
+        command=sys.executable,
+        args=["-m", "folklore", *arguments, "serve"],
+        env=dict(server.environment),
     )
 
 
@@ -116,7 +125,11 @@ class HttpServer:
 
     def crashes(self) -> list[str]:
         """Return the log lines of calls and requests that ended with an unexpected error."""
-        return [line for line in self.log_text().splitlines() if "outcome=crashed" in line or "status=500" in line]
+        return [
+            line
+            for line in self.log_text().splitlines()
+            if "outcome=crashed" in line or "status=500" in line
+        ]
 
     async def end(self, sign: signal.Signals = signal.SIGTERM) -> None:
         """Signal the server and wait until it has ended.
@@ -146,13 +159,26 @@ async def on_http(
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(python, "-m", module, "serve", "--http", "--host", host, "--port", str(port), *arguments),
+            *(
+                python,
+                "-m",
+                module,
+                "serve",
+                "--http",
+                "--host",
+                host,
+                "--port",
+                str(port),
+                *arguments,
+            ),
             env=dict(server.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
         )
-    running = HttpServer(f"{'http' if trusting is True else 'https'}://127.0.0.1:{port}", process, log)
+    running = HttpServer(
+        f"{'http' if trusting is True else 'https'}://127.0.0.1:{port}", process, log
+    )
     try:
         await _alive(running, trusting)
         yield running
@@ -173,7 +199,10 @@ class _Inner(uvicorn.Server):
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[str]:
     """Give the URL of a server in this process, for tests of its clients: it starts in a fraction of the time."""
-    with socket.create_server(("127.0.0.1", 0)) as listening, structlog.testing.capture_logs():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        structlog.testing.capture_logs(),
+    ):
         app = build_app(App(settings), "127.0.0.1")
         server = _Inner(uvicorn.Config(app, lifespan="on", ws="none", log_config=None))
         task = asyncio.create_task(server.serve([listening]))
@@ -191,8 +220,12 @@ def own_servers(home: Path, *, forks: bool = False) -> list[int]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # ended meanwhile
             serves = b"--socket" in (process / "cmdline").read_bytes().split(b"\0")
-            serves = serves and forks is ((process / "comm").read_text() == "folklore-forks\n")
-            if serves and f"FOLKLORE_HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
+            serves = serves and forks is (
+                (process / "comm").read_text() == "folklore-forks\n"
+            )
+            if serves and f"FOLKLORE_HOME={home}".encode() in (
+                process / "environ"
+            ).read_bytes().split(b"\0"):
                 found.append(int(process.name))
     return found
 
@@ -215,9 +248,14 @@ def free_port() -> int:
 
 
 async def _alive(server: HttpServer, trusting: ssl.SSLContext | bool) -> None:
-    async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client, asyncio.timeout(120):
+    async with (
+        httpx.AsyncClient(base_url=server.url, verify=trusting) as client,
+        asyncio.timeout(120),
+    ):
         while True:
-            assert server.process.returncode is None, server.log.read_text(encoding="utf-8")
+            assert server.process.returncode is None, server.log.read_text(
+                encoding="utf-8"
+            )
             try:
                 await client.get("/healthz")
             except httpx.TransportError:
@@ -236,7 +274,9 @@ async def a_session_of_work(client: Client) -> None:
     stored = await _called(client, "memory_store", content=fact)
     recalled = await _called(client, "memory_recall", query=fact, limit=1)
     searched = await _called(client, "search_keywords", query="lighthouse dusk")
-    mistaken = await client.call_tool("memory_recall", {"query": "x", "namespace": "notes"})
+    mistaken = await client.call_tool(
+        "memory_recall", {"query": "x", "namespace": "notes"}
+    )
 
     assert [memory["content"] for memory in recalled["memories"]] == [fact]
     assert recalled["memories"][0]["id"] == stored["stored"][0]["id"]

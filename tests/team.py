@@ -46,9 +46,13 @@ class Team:
         await self.owner.call(RevokeTokensRequest(ids=(created.id,)))
 
     @asynccontextmanager
-    async def visitor(self, name: str, *grants: str, **asked: Any) -> AsyncIterator[Visitor]:
+    async def visitor(
+        self, name: str, *grants: str, **asked: Any
+    ) -> AsyncIterator[Visitor]:
         """A person with a new token, signed in to the console."""
-        async with visiting(self.url, (await self.token(name, *grants, **asked)).secret) as visitor:
+        async with visiting(
+            self.url, (await self.token(name, *grants, **asked)).secret
+        ) as visitor:
             yield visitor
 
     async def keep(self, *texts: str | Draft, namespace: str) -> list[UUID]:
@@ -56,10 +60,16 @@ class Team:
 
     async def read(self, id_: UUID) -> Memory:
         """Return a memory, also one that is forgotten."""
-        return (await self.owner.call(GetRequest(ids=(id_,), forgotten=True))).found[0].memory
+        return (
+            (await self.owner.call(GetRequest(ids=(id_,), forgotten=True)))
+            .found[0]
+            .memory
+        )
 
     @asynccontextmanager
-    async def assistant(self, secret: str, *, sse: bool = False, **options: Any) -> AsyncIterator[Client]:
+    async def assistant(
+        self, secret: str, *, sse: bool = False, **options: Any
+    ) -> AsyncIterator[Client]:
         """An MCP client that sends a token."""
         async with connected(self.url, bearer(secret), sse=sse, **options) as client:
             yield client
@@ -67,17 +77,26 @@ class Team:
 
 @asynccontextmanager
 async def connected(
-    url: str, headers: Mapping[str, str] = MappingProxyType({}), *, sse: bool = False, query: str = "", **options: Any
+    url: str,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    *,
+    sse: bool = False,
+    query: str = "",
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """An MCP client that sends these headers, connected to the endpoint with this query."""
     options.setdefault("read_timeout_seconds", 30)
     if sse:
-        async with Client(sse_client(f"{url}/sse{query}", headers=dict(headers)), **options) as client:
+        async with Client(
+            sse_client(f"{url}/sse{query}", headers=dict(headers)), **options
+        ) as client:
             yield client
         return
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30) as http,
-        Client(streamable_http_client(f"{url}/mcp{query}", http_client=http), **options) as client,
+        Client(
+            streamable_http_client(f"{url}/mcp{query}", http_client=http), **options
+        ) as client,
     ):
         yield client
 
@@ -106,7 +125,9 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[MemoryContext]:
+async def library_at(
+    dsn: str, embedder: Embedder | None = None
+) -> AsyncIterator[MemoryContext]:
     """The context of a database, for changes that the server does not see; without a model, embeddings are pending."""
     async with Database(dsn) as database:
         yield MemoryContext.of(database, embedder)

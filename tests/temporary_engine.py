@@ -25,7 +25,9 @@ def temporary_home() -> Iterator[Path]:
     """
     memory = Path("/dev/shm")
     roomy = memory.exists() and shutil.disk_usage(memory).free > 2**31
-    home = Path(tempfile.mkdtemp(prefix="folklore-test-", dir=memory if roomy else None))
+    home = Path(
+        tempfile.mkdtemp(prefix="folklore-test-", dir=memory if roomy else None)
+    )
     cleaner = subprocess.Popen(
         [sys.executable, "-m", "tests.temporary_engine"],
         stdin=subprocess.PIPE,
@@ -39,7 +41,9 @@ def temporary_home() -> Iterator[Path]:
         yield home
     finally:
         cleaner.communicate()
-        assert cleaner.returncode == 0, f"The engine in {home} was not stopped and removed."
+        assert cleaner.returncode == 0, (
+            f"The engine in {home} was not stopped and removed."
+        )
 
 
 @contextmanager

@@ -50,7 +50,11 @@ def on_terminal(
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS", "LINES")
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "folklore", *map(str, arguments)],
         stdin=theirs,
@@ -73,8 +77,12 @@ def on_terminal(
         output += part or b""
         if keys and output.decode("utf-8", "replace").count(prompt) > prompted:
             prompted += 1
-            while termios.tcgetattr(ours)[3] & termios.ICANON and time.monotonic() < end:
-                time.sleep(0.01)  # the terminal drops what comes before it is switched to single keys
+            while (
+                termios.tcgetattr(ours)[3] & termios.ICANON and time.monotonic() < end
+            ):
+                time.sleep(
+                    0.01
+                )  # the terminal drops what comes before it is switched to single keys
             os.write(ours, keys[0].encode())
             keys = keys[1:]
     process.kill() if process.poll() is None and time.monotonic() >= end else None

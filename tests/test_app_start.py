@@ -15,17 +15,23 @@ from tests.servers import free_port
 from tests.waiting import STUCK
 
 
-async def test_an_application_starts_while_its_embedding_service_never_answers(settings: Settings) -> None:
+async def test_an_application_starts_while_its_embedding_service_never_answers(
+    settings: Settings,
+) -> None:
     asked, over = asyncio.Event(), asyncio.Event()
 
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def silent(
+        _reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         asked.set()
         await over.wait()
         writer.close()
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    embedding = EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m")
+    embedding = EmbeddingSettings(
+        provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m"
+    )
     app = App(settings.model_copy(update={"embedding": embedding}))
     try:
         async with asyncio.timeout(STUCK):
@@ -74,9 +80,15 @@ async def test_requests_wait_for_one_start_of_the_engine_and_no_longer_than_thei
         begun.append(True)
         await over.wait()
 
-    database = Database(f"postgresql://nobody@127.0.0.1:{free_port()}/none", PoolLimits(minimum=0), revive=revive)
+    database = Database(
+        f"postgresql://nobody@127.0.0.1:{free_port()}/none",
+        PoolLimits(minimum=0),
+        revive=revive,
+    )
     await database.open()
-    answers = await asyncio.gather(*(database.rows("server/info") for _ in range(3)), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(database.rows("server/info") for _ in range(3)), return_exceptions=True
+    )
     over.set()
 
     assert all("still being started" in str(answer) for answer in answers)

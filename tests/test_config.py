@@ -32,15 +32,24 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_flags_override_the_environment_which_overrides_the_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = written(home, "namespace: file\nauthor: file\ntime_zone: Europe/Vienna\nhttp: {port: 1, host: localhost}\n")
+def test_flags_override_the_environment_which_overrides_the_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(
+        home,
+        "namespace: file\nauthor: file\ntime_zone: Europe/Vienna\nhttp: {port: 1, host: localhost}\n",
+    )
     monkeypatch.setenv("FOLKLORE_NAMESPACE", "environment")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "environment")
     monkeypatch.setenv("FOLKLORE_HTTP__PORT", "2")
 
     settings = load_settings(file, author="flag", read_only=None)
 
-    assert (settings.author, settings.namespace, settings.time_zone) == ("flag", "environment", "Europe/Vienna")
+    assert (settings.author, settings.namespace, settings.time_zone) == (
+        "flag",
+        "environment",
+        "Europe/Vienna",
+    )
     assert (settings.http.port, settings.http.host) == (2, "localhost")
     assert settings.read_only is False
 
@@ -50,7 +59,9 @@ def test_a_home_with_too_long_a_path_is_reported_as_the_wrong_setting(
 ) -> None:
     monkeypatch.setenv("FOLKLORE_HOME", str(home / ("long" * 80)))
 
-    with pytest.raises(ConfigInvalid, match=r"home: .*File name too long.*FOLKLORE_HOME"):
+    with pytest.raises(
+        ConfigInvalid, match=r"home: .*File name too long.*FOLKLORE_HOME"
+    ):
         load_settings()
 
 
@@ -74,7 +85,9 @@ def test_the_file_of_the_flag_precedes_that_of_the_variable_and_of_the_home(
     assert load_settings(written(home, "namespace: flag")).namespace == "flag"
 
 
-def test_the_defaults_are_the_engine_the_bundled_model_and_the_loopback_address(home: Path) -> None:
+def test_the_defaults_are_the_engine_the_bundled_model_and_the_loopback_address(
+    home: Path,
+) -> None:
     settings = load_settings()
 
     assert settings.home == home / ".folklore"
@@ -92,7 +105,9 @@ BLANK = [
 
 
 @pytest.mark.parametrize("name", BLANK)
-def test_a_blank_variable_means_unset(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_blank_variable_means_unset(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     usual = load_settings()
 
     for blank in ("", " ", "\t"):
@@ -101,7 +116,12 @@ def test_a_blank_variable_means_unset(monkeypatch: pytest.MonkeyPatch, name: str
 
 
 def test_an_empty_prefix_in_the_file_is_kept(home: Path) -> None:
-    assert load_settings(written(home, "embedding: {query_prefix: ''}")).embedding.query_prefix == ""
+    assert (
+        load_settings(
+            written(home, "embedding: {query_prefix: ''}")
+        ).embedding.query_prefix
+        == ""
+    )
 
 
 RIGHT = (
@@ -111,7 +131,9 @@ RIGHT = (
 
 
 @pytest.mark.parametrize("address", RIGHT)
-def test_an_address_may_name_several_hosts(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_address_may_name_several_hosts(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
 
     assert load_settings().database_url == SecretStr(address)
@@ -124,10 +146,14 @@ WRONG = (
 
 
 @pytest.mark.parametrize("address", WRONG)
-def test_an_invalid_address_is_reported_without_its_value(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_invalid_address_is_reported_without_its_value(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
 
-    with pytest.raises(ConfigInvalid, match="is not an address such as postgresql://") as refusal:
+    with pytest.raises(
+        ConfigInvalid, match="is not an address such as postgresql://"
+    ) as refusal:
         load_settings()
 
     assert refusal.value.field == "database_url"
@@ -149,7 +175,9 @@ def test_an_invalid_address_is_reported_without_its_value(monkeypatch: pytest.Mo
         ("engine: {idle_minutes: -1}", "engine.idle_minutes"),
     ],
 )
-def test_a_wrong_or_unknown_setting_is_reported_by_name(home: Path, text: str, named: str) -> None:
+def test_a_wrong_or_unknown_setting_is_reported_by_name(
+    home: Path, text: str, named: str
+) -> None:
     with pytest.raises(ConfigInvalid) as refusal:
         load_settings(written(home, text))
 
@@ -161,19 +189,29 @@ def test_a_wrong_or_unknown_setting_is_reported_by_name(home: Path, text: str, n
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("http: {prot: 1}", "http.prot: is not a setting. Did you mean http.port? `folklore config"),
-        ("databse_url: x", "databse_url: is not a setting. Did you mean database_url? `folklore config"),
+        (
+            "http: {prot: 1}",
+            "http.prot: is not a setting. Did you mean http.port? `folklore config",
+        ),
+        (
+            "databse_url: x",
+            "databse_url: is not a setting. Did you mean database_url? `folklore config",
+        ),
         ("zzz: 1\nqqq: 1\nxxx: 1", "zzz: is not a setting (2 more). `folklore config"),
     ],
 )
-def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(home: Path, text: str, message: str) -> None:
+def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(
+    home: Path, text: str, message: str
+) -> None:
     with pytest.raises(ConfigInvalid) as refusal:
         load_settings(written(home, text))
 
     assert str(refusal.value).startswith(message)
 
 
-def test_variables_of_orchestrators_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_orchestrators_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name, value in (
         ("FOLKLORE_PORT", "tcp://10.0.0.7:8765"), ("FOLKLORE_HTTP_PORT", "tcp://10.0.0.7:8765"),
         ("FOLKLORE_SERVICE_HOST", "10.0.0.7"), ("FOLKLORE_SERVICE_PORT", "8765"),
@@ -191,13 +229,33 @@ def test_variables_of_orchestrators_are_ignored(monkeypatch: pytest.MonkeyPatch)
         ("FOLKLORE_EMBEDDING__DIMENSIONS", "hunter2-secret", "embedding.dimensions"),
         ("FOLKLORE_HTTP__PROT", "1", "http.prot"),
         ("FOLKLORE_TOOLS", "some", "tools"),
-        ("FOLKLORE_DATABASE__LOGIN_URL", "postgresql://me:hunter2@host:54x32/folklore", "database.login_url"),
+        (
+            "FOLKLORE_DATABASE__LOGIN_URL",
+            "postgresql://me:hunter2@host:54x32/folklore",
+            "database.login_url",
+        ),
         ("FOLKLORE_EMBEDDING", "hunter2-secret", "embedding"),
         ("FOLKLORE_HTTP__ALLOWED_HOSTS", "hunter2-secret", "http"),
-        ("FOLKLORE_READONLY", "hunter2-secret", "FOLKLORE_READONLY: Did you mean FOLKLORE_READ_ONLY?"),
-        ("FOLKLORE_HTTP_PORT", "hunter2-secret", "FOLKLORE_HTTP_PORT: Did you mean FOLKLORE_HTTP__PORT?"),
-        ("FOLKLORE_HTP__PORT", "hunter2-secret", "FOLKLORE_HTP__PORT: Did you mean FOLKLORE_HTTP__PORT?"),
-        ("folklore_databaseurl", "hunter2-secret", "folklore_databaseurl: Did you mean FOLKLORE_DATABASE_URL?"),
+        (
+            "FOLKLORE_READONLY",
+            "hunter2-secret",
+            "FOLKLORE_READONLY: Did you mean FOLKLORE_READ_ONLY?",
+        ),
+        (
+            "FOLKLORE_HTTP_PORT",
+            "hunter2-secret",
+            "FOLKLORE_HTTP_PORT: Did you mean FOLKLORE_HTTP__PORT?",
+        ),
+        (
+            "FOLKLORE_HTP__PORT",
+            "hunter2-secret",
+            "FOLKLORE_HTP__PORT: Did you mean FOLKLORE_HTTP__PORT?",
+        ),
+        (
+            "folklore_databaseurl",
+            "hunter2-secret",
+            "folklore_databaseurl: Did you mean FOLKLORE_DATABASE_URL?",
+        ),
     ],
 )
 def test_a_wrong_or_misspelled_variable_is_reported_by_name(
@@ -226,7 +284,9 @@ def test_a_wrong_or_misspelled_variable_is_reported_by_name(
         (b"1: 2", "must hold settings by name"),
     ],
 )
-def test_an_invalid_file_is_reported_with_the_reason(home: Path, content: bytes, message: str) -> None:
+def test_an_invalid_file_is_reported_with_the_reason(
+    home: Path, content: bytes, message: str
+) -> None:
     path = home / "broken.yaml"
     path.write_bytes(content)
 
@@ -246,13 +306,19 @@ def test_secrets_are_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", SECRET)
     settings = load_settings(written(home, "embedding: {api_key: sk-hunter2}"))
 
-    shown = [str(settings), settings.model_dump_json(), *map(repr, (settings, settings.embedding, Database(SECRET)))]
+    shown = [
+        str(settings),
+        settings.model_dump_json(),
+        *map(repr, (settings, settings.embedding, Database(SECRET))),
+    ]
     assert not any("hunter2" in text for text in shown)
     assert settings.database_url is not None
     assert settings.database_url.get_secret_value() == SECRET
 
 
-def test_paths_become_absolute_and_a_tilde_is_expanded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_become_absolute_and_a_tilde_is_expanded(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(home)
 
     assert load_settings(written(home, "home: ~/there")).home == home / "there"
@@ -280,7 +346,9 @@ def test_the_example_names_every_setting_with_its_default_and_why(home: Path) ->
     documented = {
         name if not isinstance(entry, dict) else f"{name}.{inner}": value
         for name, entry in example.items()
-        for inner, value in (entry.items() if isinstance(entry, dict) else [("", entry)])
+        for inner, value in (
+            entry.items() if isinstance(entry, dict) else [("", entry)]
+        )
     }
     expected = {
         name: json.loads(json.dumps(default, default=str))
@@ -292,8 +360,14 @@ def test_the_example_names_every_setting_with_its_default_and_why(home: Path) ->
         assert any(line.startswith(f"# {name}:") for line in lines), name
     sections = {name for name, entry in example.items() if isinstance(entry, dict)}
     for number, line in enumerate(lines):
-        if ":" in line and not line.lstrip().startswith("#") and line.removesuffix(":") not in sections:
-            assert lines[number - 1].lstrip().startswith("#"), f"no comment above: {line}"
+        if (
+            ":" in line
+            and not line.lstrip().startswith("#")
+            and line.removesuffix(":") not in sections
+        ):
+            assert lines[number - 1].lstrip().startswith("#"), (
+                f"no comment above: {line}"
+            )
 
 
 def test_the_example_has_the_values_of_the_defaults(home: Path) -> None:
@@ -307,6 +381,10 @@ def test_a_bare_off_in_yaml_is_accepted(home: Path) -> None:
 def test_there_are_at_most_50_settings() -> None:
     """A further setting needs a reason, and another one that goes."""
     defaults = [field.default for field in Settings.model_fields.values()]
-    sections = [type(default).model_fields for default in defaults if isinstance(default, BaseModel)]
+    sections = [
+        type(default).model_fields
+        for default in defaults
+        if isinstance(default, BaseModel)
+    ]
 
     assert len(defaults) - len(sections) + sum(map(len, sections)) <= 50

@@ -30,7 +30,11 @@ except ZeroDivisionError:
 
 def logged(level: str, form: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, level, form], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", PROGRAM, level, form],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
     )
     assert done.stdout == ""
     return done.stderr
@@ -39,8 +43,18 @@ def logged(level: str, form: str) -> str:
 def test_the_json_format_writes_one_object_per_line() -> None:
     entries = [json.loads(line) for line in logged("info", "json").splitlines()]
 
-    assert [entry["event"] for entry in entries] == ["from an early logger", "of ours", "of theirs", "crashed"]
-    assert [entry["level"] for entry in entries] == ["info", "warning", "warning", "error"]
+    assert [entry["event"] for entry in entries] == [
+        "from an early logger",
+        "of ours",
+        "of theirs",
+        "crashed",
+    ]
+    assert [entry["level"] for entry in entries] == [
+        "info",
+        "warning",
+        "warning",
+        "error",
+    ]
     assert all(entry["timestamp"].endswith("Z") for entry in entries)
     assert entries[0]["count"] == 3
     assert "ZeroDivisionError" in entries[3]["exception"]
@@ -57,8 +71,12 @@ def test_the_console_format_has_no_colours_in_a_file() -> None:
 
 
 def test_lines_below_the_level_are_not_written() -> None:
-    errors = {json.loads(line)["event"] for line in logged("error", "json").splitlines()}
-    everything = {json.loads(line)["event"] for line in logged("debug", "json").splitlines()}
+    errors = {
+        json.loads(line)["event"] for line in logged("error", "json").splitlines()
+    }
+    everything = {
+        json.loads(line)["event"] for line in logged("debug", "json").splitlines()
+    }
 
     assert errors == {"crashed"}
     assert "details" in everything
@@ -66,7 +84,11 @@ def test_lines_below_the_level_are_not_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["get_logger('of.us').warning('of ours')", "logging.getLogger('theirs').warning('of ours')"]
+    "first",
+    [
+        "get_logger('of.us').warning('of ours')",
+        "logging.getLogger('theirs').warning('of ours')",
+    ],
 )
 def test_the_first_line_configures_the_logs_and_imports_structlog(first: str) -> None:
     script = (
@@ -78,7 +100,9 @@ def test_the_first_line_configures_the_logs_and_imports_structlog(first: str) ->
         "get_logger('of.us').info('below the level')\n"
     )
 
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
 
     [line] = ran.stderr.splitlines()
     assert json.loads(line)["event"] == "of ours"
@@ -96,4 +120,7 @@ def test_what_began_before_an_outage_or_its_end_shows_nothing() -> None:
         outage.failed("aborted", during)
         outage.over(during)
 
-    assert [(entry["event"], entry.get("failed")) for entry in entries] == [("begun", None), ("over", 2)]
+    assert [(entry["event"], entry.get("failed")) for entry in entries] == [
+        ("begun", None),
+        ("over", 2),
+    ]

@@ -12,7 +12,12 @@ pytestmark = pytest.mark.usefixtures("user_of_git")
 
 
 def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, timeout=20)
+    subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        check=True,
+        capture_output=True,
+        timeout=20,
+    )
 
 
 def repository(folder: Path, remote: str | None = None) -> Path:
@@ -24,7 +29,9 @@ def repository(folder: Path, remote: str | None = None) -> Path:
     return folder
 
 
-def test_a_remote_with_a_shortened_url_names_the_project_by_its_full_url(tmp_path: Path) -> None:
+def test_a_remote_with_a_shortened_url_names_the_project_by_its_full_url(
+    tmp_path: Path,
+) -> None:
     folder = repository(tmp_path / "somewhere", "work:api")
     git(folder, "config", "url.git@github.com:acme/.insteadOf", "work:")
 
@@ -34,12 +41,16 @@ def test_a_remote_with_a_shortened_url_names_the_project_by_its_full_url(tmp_pat
 def test_a_single_remote_of_any_name_names_the_project(tmp_path: Path) -> None:
     folder = repository(tmp_path / "somewhere")
     git(folder, "remote", "add", "GitHub.com", "git@github.com:acme/api.git")
-    git(folder, "config", "remote.origin.prune", "true")  # as many users have it for every repository
+    git(
+        folder, "config", "remote.origin.prune", "true"
+    )  # as many users have it for every repository
 
     assert project_namespace(folder) == "repo:acme/api"
 
 
-def test_origin_names_the_project_among_several_remotes_and_the_folder_without_origin(tmp_path: Path) -> None:
+def test_origin_names_the_project_among_several_remotes_and_the_folder_without_origin(
+    tmp_path: Path,
+) -> None:
     folder = repository(tmp_path / "somewhere", "git@github.com:acme/api.git")
     git(folder, "remote", "add", "fork", "git@github.com:sarah/api.git")
     assert project_namespace(folder) == "repo:acme/api"
@@ -48,7 +59,9 @@ def test_origin_names_the_project_among_several_remotes_and_the_folder_without_o
     assert project_namespace(folder) == "repo:somewhere"
 
 
-def test_the_folder_names_a_repository_without_a_remote_from_any_subfolder(tmp_path: Path) -> None:
+def test_the_folder_names_a_repository_without_a_remote_from_any_subfolder(
+    tmp_path: Path,
+) -> None:
     folder = repository(tmp_path / "api")
     inside = folder / "src" / "deep"
     inside.mkdir(parents=True)
@@ -86,7 +99,9 @@ def test_every_clone_subfolder_and_worktree_of_a_repository_has_one_name_however
     assert set(found.values()) == {"repo:acme/api"}, found
 
 
-def test_a_subfolder_reached_by_a_link_has_the_name_of_its_repository(tmp_path: Path) -> None:
+def test_a_subfolder_reached_by_a_link_has_the_name_of_its_repository(
+    tmp_path: Path,
+) -> None:
     folder = repository(tmp_path / "somewhere", SPELLINGS[0])
     (folder / "src").mkdir()
     (tmp_path / "link").symlink_to(folder / "src")

@@ -25,11 +25,16 @@ MARK = "quetzal"
 
 def exporting(folder: Path, database_url: str, endpoint: str, **more: str) -> Watched:
     server = watched(folder, database_url=database_url)
-    return Watched(dict(server.environment) | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint} | more, server.notes)
+    return Watched(
+        dict(server.environment) | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint} | more,
+        server.notes,
+    )
 
 
 async def marked_work(client: Client) -> None:
-    await client.call_tool("memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK})
+    await client.call_tool(
+        "memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK}
+    )
     await client.call_tool("memory_recall", {"query": f"Where does the {MARK} nest?"})
     await client.call_tool("memory_recall", {"query": MARK, "namespaces": [f"{MARK}s"]})
     with pytest.raises(MCPError, match="There is no tool"):
@@ -42,9 +47,16 @@ def called(found: list[Span], name: str, place: int = 0) -> Span:
     return [span for span in found if span.name == name][place]
 
 
-async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_path: Path) -> None:
+async def test_a_recall_and_a_store_export_their_stages(
+    database_url: str, tmp_path: Path
+) -> None:
     with otlp_receiver() as received:
-        settings = exporting(tmp_path, database_url, received.url, OTEL_SERVICE_NAME="folklore-of-the-team")
+        settings = exporting(
+            tmp_path,
+            database_url,
+            received.url,
+            OTEL_SERVICE_NAME="folklore-of-the-team",
+        )
         async with on_http(settings) as server:
             async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
                 await marked_work(client)
@@ -56,10 +68,16 @@ async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_p
     assert beneath.keys() == {
         "tools/call memory_recall", "recall.words", "recall.dense", "recall.keyword", "recall.rank", "recall.pool",
     }  # fmt: skip
-    assert {beneath[f"recall.{name}"].parent_span_id for name in ("dense", "keyword", "rank")} == {recall.span_id}
+    assert {
+        beneath[f"recall.{name}"].parent_span_id
+        for name in ("dense", "keyword", "rank")
+    } == {recall.span_id}
     assert beneath["recall.pool"].parent_span_id == beneath["recall.rank"].span_id
     store = called(found, "tools/call memory_store")
-    assert {span.name for span in found if span.parent_span_id == store.span_id} == {"store.embed", "store.write"}
+    assert {span.name for span in found if span.parent_span_id == store.span_id} == {
+        "store.embed",
+        "store.write",
+    }
     assert called(found, "tools/call memory_recall", 1).status.code == 2
     assert received.services == {"folklore-of-the-team"}
     assert MARK not in str(received.requests)
@@ -67,19 +85,32 @@ async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_p
     assert settings.attempts() == ""
 
 
-async def test_a_server_on_stdio_exports_spans(database_url: str, tmp_path: Path) -> None:
+async def test_a_server_on_stdio_exports_spans(
+    database_url: str, tmp_path: Path
+) -> None:
     with otlp_receiver() as received:
         settings = exporting(tmp_path, database_url, received.url)
-        async with Client(stdio_client(on_stdio(settings)), read_timeout_seconds=30) as client:
+        async with Client(
+            stdio_client(on_stdio(settings)), read_timeout_seconds=30
+        ) as client:
             await marked_work(client)
 
-    assert {"tools/call memory_store", "recall.dense", "store.write"} <= {span.name for span in received.spans}
+    assert {"tools/call memory_store", "recall.dense", "store.write"} <= {
+        span.name for span in received.spans
+    }
     assert MARK not in str(received.requests)
 
 
 @pytest.mark.strain
-async def test_a_collector_that_is_down_delays_no_call(database_url: str, tmp_path: Path) -> None:
-    settings = exporting(tmp_path, database_url, f"http://127.0.0.1:{free_port()}", OTEL_BSP_SCHEDULE_DELAY="50")
+async def test_a_collector_that_is_down_delays_no_call(
+    database_url: str, tmp_path: Path
+) -> None:
+    settings = exporting(
+        tmp_path,
+        database_url,
+        f"http://127.0.0.1:{free_port()}",
+        OTEL_BSP_SCHEDULE_DELAY="50",
+    )
     async with on_http(settings) as server:
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
             await marked_work(client)
@@ -91,7 +122,9 @@ async def test_a_collector_that_is_down_delays_no_call(database_url: str, tmp_pa
     assert MARK not in text
 
 
-async def test_without_an_exporter_no_sdk_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_exporter_no_sdk_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
     assert spans.start_collector({}) is None
@@ -108,11 +141,25 @@ async def test_without_an_exporter_no_sdk_is_loaded(monkeypatch: pytest.MonkeyPa
         ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4318"}, False),
         ({"OTEL_TRACES_EXPORTER": "otlp"}, True),
         ({"OTEL_TRACES_EXPORTER": "console, otlp"}, True),
-        ({"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, False),
-        ({"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, False),
+        (
+            {
+                "OTEL_TRACES_EXPORTER": "none",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318",
+            },
+            False,
+        ),
+        (
+            {
+                "OTEL_SDK_DISABLED": "true",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318",
+            },
+            False,
+        ),
     ],
 )
-def test_the_standard_variables_configure_the_exporter(environ: dict[str, str], configured: bool) -> None:
+def test_the_standard_variables_configure_the_exporter(
+    environ: dict[str, str], configured: bool
+) -> None:
     assert spans.exporter_configured(environ) == configured
 
 
@@ -122,7 +169,12 @@ def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
     monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
     with caplog.at_level(logging.WARNING):
-        assert spans.start_collector({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}) is None
+        assert (
+            spans.start_collector(
+                {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}
+            )
+            is None
+        )
 
     assert pip_install("otel") in caplog.text
     assert MARK not in caplog.text
@@ -130,7 +182,12 @@ def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
 
 def test_an_unsupported_protocol_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert spans.start_collector({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is None
+        assert (
+            spans.start_collector(
+                {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+            )
+            is None
+        )
 
     assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in caplog.text
 
@@ -153,8 +210,14 @@ def test_a_failed_stage_records_the_type_of_its_error_only(
         raise ValueError(MARK)
 
     [span] = collected[1].get_finished_spans()
-    assert (span.name, dict(span.attributes or {})) == ("recall.words", {"pieces": 2, "error.type": "ValueError"})
-    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, None)
+    assert (span.name, dict(span.attributes or {})) == (
+        "recall.words",
+        {"pieces": 2, "error.type": "ValueError"},
+    )
+    assert (span.status.status_code, span.status.description) == (
+        StatusCode.ERROR,
+        None,
+    )
     assert MARK not in span.to_json()
 
 
@@ -162,9 +225,13 @@ def test_only_numbers_and_known_words_of_other_spans_are_exported(
     collected: tuple[TracerProvider, InMemorySpanExporter],
 ) -> None:
     provider, kept = collected
-    elsewhere = SpanContext(1, 2, is_remote=True, trace_state=TraceState([("vendor", MARK)]))
+    elsewhere = SpanContext(
+        1, 2, is_remote=True, trace_state=TraceState([("vendor", MARK)])
+    )
     with provider.get_tracer("others").start_as_current_span(
-        f"tools/call {MARK}", links=[Link(elsewhere, {"about": MARK})], attributes={"gen_ai.tool.name": MARK}
+        f"tools/call {MARK}",
+        links=[Link(elsewhere, {"about": MARK})],
+        attributes={"gen_ai.tool.name": MARK},
     ) as span:
         span.set_attributes({
             "mcp.method.name": MARK, "mcp.resource.uri": MARK, "error.type": f"{MARK} !", "db.query.text": MARK,
@@ -179,5 +246,8 @@ def test_only_numbers_and_known_words_of_other_spans_are_exported(
 
     first, second = kept.get_finished_spans()
     assert (first.name, second.name) == ("tools/call", "other")
-    assert dict(first.attributes or {}) == {"gen_ai.operation.name": "execute_tool", "count": 3}
+    assert dict(first.attributes or {}) == {
+        "gen_ai.operation.name": "execute_tool",
+        "count": 3,
+    }
     assert MARK not in first.to_json() + second.to_json()

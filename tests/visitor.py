@@ -23,12 +23,19 @@ class Visitor:
     form_token: str = ""
 
     async def get(self, path: str = "/", **parameters: object) -> httpx.Response:
-        return await self.http.get(path, params={name: str(value) for name, value in parameters.items()})
+        return await self.http.get(
+            path, params={name: str(value) for name, value in parameters.items()}
+        )
 
-    async def post(self, path: str, fields: Mapping[str, object] | None = None, **more: object) -> httpx.Response:
+    async def post(
+        self, path: str, fields: Mapping[str, object] | None = None, **more: object
+    ) -> httpx.Response:
         """Send a form; a list gives a field several values. The redirection after it is followed."""
         form = {"form_token": self.form_token, **(fields or {}), **more}
-        data = {name: value if isinstance(value, list) else str(value) for name, value in form.items()}
+        data = {
+            name: value if isinstance(value, list) else str(value)
+            for name, value in form.items()
+        }
         return await self.http.post(path, data=data, headers={"Origin": self.url})
 
 
@@ -41,9 +48,14 @@ def texts(page: httpx.Response) -> str:
 async def visiting(url: str, token: str = "") -> AsyncIterator[Visitor]:
     """Sign in by a token, or without one where the server needs none."""
     async with httpx.AsyncClient(
-        base_url=url, follow_redirects=True, headers={"Accept": "text/html"}, timeout=STUCK
+        base_url=url,
+        follow_redirects=True,
+        headers={"Accept": "text/html"},
+        timeout=STUCK,
     ) as http:
-        answer = await http.post("/sign-in", data={"token": token}, headers={"Origin": url})
+        answer = await http.post(
+            "/sign-in", data={"token": token}, headers={"Origin": url}
+        )
         assert answer.status_code == 200, answer.text
         found = _FORM_TOKEN.search(answer.text)
         assert found is not None, "not signed in"

@@ -7,7 +7,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+MCP = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+}
 
 
 def message(method: str, **parameters: Any) -> dict[str, Any]:
@@ -21,13 +24,23 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 INITIALIZE = message(
-    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
+    "initialize",
+    protocolVersion="2025-06-18",
+    capabilities={},
+    clientInfo={"name": "test", "version": "1"},
 )
 
 
-def head(method: str = "POST", path: str = "/mcp", *more: str, host: str = "localhost") -> bytes:
+def head(
+    method: str = "POST", path: str = "/mcp", *more: str, host: str = "localhost"
+) -> bytes:
     """The head of a request for MCP."""
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in MCP.items()), *more]
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        f"Host: {host}",
+        *(f"{name}: {value}" for name, value in MCP.items()),
+        *more,
+    ]
     return "\r\n".join([*lines, "", ""]).encode()
 
 

@@ -67,18 +67,29 @@ class System(Protocol):
 class Endpoint(BaseHTTPRequestHandler):
     """An OpenAI-compatible endpoint of the bundled model."""
 
-    protocol_version, disable_nagle_algorithm, wbufsize = "HTTP/1.1", True, -1  # one packet an answer
+    protocol_version, disable_nagle_algorithm, wbufsize = (
+        "HTTP/1.1",
+        True,
+        -1,
+    )  # one packet an answer
     model = load_model()
     lock = threading.Lock()
 
     def do_POST(self) -> None:
         """Answer with the vectors of the texts."""
-        given = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
+        given = json.loads(self.rfile.read(int(self.headers["content-length"])))[
+            "input"
+        ]
         texts = [given] if isinstance(given, str) else given
         with self.lock:
             vectors = self.model.embed(texts).tolist()
-        data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
-        body = json.dumps({"object": "list", "model": "bench", "data": data, "usage": {}}).encode()
+        data = [
+            {"object": "embedding", "index": place, "embedding": vector}
+            for place, vector in enumerate(vectors)
+        ]
+        body = json.dumps(
+            {"object": "list", "model": "bench", "data": data, "usage": {}}
+        ).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -94,14 +105,29 @@ class Worker:
 
     def __init__(self, name: str, python: Path, folder: Path, endpoint: str) -> None:
         self._folder, self.seconds = folder, 0.0
-        self._command: list[str | Path] = [python, Path(__file__).with_name("worker.py"), name, folder, endpoint]
+        self._command: list[str | Path] = [
+            python,
+            Path(__file__).with_name("worker.py"),
+            name,
+            folder,
+            endpoint,
+        ]
 
     async def __aenter__(self) -> Worker:
         started = time.perf_counter()
-        environment = {**os.environ, "HOME": str(self._folder), "MEM0_TELEMETRY": "false"}
+        environment = {
+            **os.environ,
+            "HOME": str(self._folder),
+            "MEM0_TELEMETRY": "false",
+        }
         with (self._folder / "log").open("w") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment, text=True
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                text=True,
             )
         self._answer()
         self.seconds = time.perf_counter() - started
@@ -147,7 +173,9 @@ class Folklore:
 
     async def __aenter__(self) -> Folklore:
         started = time.perf_counter()
-        self._client = await self._stack.enter_async_context(Client(of(self._home, "-m", "folklore", "serve", "--own")))
+        self._client = await self._stack.enter_async_context(
+            Client(of(self._home, "-m", "folklore", "serve", "--own"))
+        )
         await call(self._client, "memory_recall", query="warm")
         self.seconds = time.perf_counter() - started
         return self
@@ -159,14 +187,20 @@ class Folklore:
     async def store(self, texts: Sequence[str]) -> int:
         """Store texts and return how many were."""
         memories = [{"content": text} for text in texts]
-        answer, _ = await call(self._client, "memory_store", memories=memories, namespace=_NAMESPACE)
+        answer, _ = await call(
+            self._client, "memory_store", memories=memories, namespace=_NAMESPACE
+        )
         assert len(answer["stored"]) == len(texts), answer
-        self._texts |= {item["id"]: text for item, text in zip(answer["stored"], texts, strict=True)}
+        self._texts |= {
+            item["id"]: text for item, text in zip(answer["stored"], texts, strict=True)
+        }
         return len(texts)
 
     async def recall(self, question: str) -> list[str]:
         """Return the texts of the best ten."""
-        answer, _ = await call(self._client, "memory_recall", query=question, namespaces=[_NAMESPACE])
+        answer, _ = await call(
+            self._client, "memory_recall", query=question, namespaces=[_NAMESPACE]
+        )
         return [self._texts[memory["id"]] for memory in answer["memories"]]
 
     async def stored(self) -> None:
@@ -177,7 +211,11 @@ class Folklore:
 
 def evidence_of(question: Question) -> set[str]:
     """Return the keys of the memories that answer a question."""
-    return {f"{space} {source}" for space in question.namespaces for source in question.evidence}
+    return {
+        f"{space} {source}"
+        for space in question.namespaces
+        for source in question.evidence
+    }
 
 
 async def measured(
@@ -193,7 +231,11 @@ async def measured(
             done = min(done + _BATCH, size)
         seconds = time.perf_counter() - started
         if done < size:
-            print(f"{name}: {stored:,} of {size:,} stored in {seconds:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{name}: {stored:,} of {size:,} stored in {seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
             break
         await system.stored()
         times, recalls = [], []
@@ -205,7 +247,9 @@ async def measured(
                 keys = [key_of.get(text, "") for text in answer]
                 recalls.append(recall_at(_LIMIT, keys, evidence_of(question)))
         cuts = statistics.quantiles(times, n=20, method="inclusive")
-        size_of = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        size_of = sum(
+            path.lstat().st_size for path in folder.rglob("*") if path.is_file()
+        )
         found[str(size)] = {
             "recall": statistics.mean(recalls), "p50": cuts[9], "p95": cuts[18], "a second": stored / seconds,
             "megabytes": size_of / 1e6, "start": system.seconds, "stored": stored,
@@ -214,7 +258,9 @@ async def measured(
     return found
 
 
-def shown(results: Mapping[str, Mapping[str, Mapping[str, float]]], sizes: Sequence[int]) -> str:
+def shown(
+    results: Mapping[str, Mapping[str, Mapping[str, float]]], sizes: Sequence[int]
+) -> str:
     """Return the table, and a bar for each system and size, as long as its p50 in milliseconds, by powers of two."""
     lines = ["| memories | system | R@10 | recall p50 / p95 ms | stored a second | MB on disk | start s |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
@@ -246,32 +292,56 @@ async def compared(given: argparse.Namespace) -> dict[str, dict[str, dict[str, f
     texts = [*key_of, *others[: max(given.sizes) - len(key_of)]]
     first = {key_of.get(text) for text in texts[: min(given.sizes)]}
     questions = evenly(
-        [question for question in chosen.questions if question.evidence and first >= evidence_of(question)],
+        [
+            question
+            for question in chosen.questions
+            if question.evidence and first >= evidence_of(question)
+        ],
         given.questions,
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    endpoint, results = f"http://127.0.0.1:{server.server_port}/v1", dict[str, dict[str, dict[str, float]]]()
+    endpoint, results = (
+        f"http://127.0.0.1:{server.server_port}/v1",
+        dict[str, dict[str, dict[str, float]]](),
+    )
     for name in (_OURS, *SYSTEMS):
         python = given.pythons / name / "bin" / "python"
         if name != _OURS and not python.exists():
             continue
-        with tempfile.TemporaryDirectory(prefix=f"peers-{name}-", ignore_cleanup_errors=True) as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix=f"peers-{name}-", ignore_cleanup_errors=True
+        ) as temporary:
             folder = Path(temporary)
-            chosen_system: System = Folklore(folder) if name == _OURS else Worker(name, python, folder, endpoint)
+            chosen_system: System = (
+                Folklore(folder)
+                if name == _OURS
+                else Worker(name, python, folder, endpoint)
+            )
             async with chosen_system as system:
                 results[name] = await measured(
-                    name, system, folder, texts, sorted(given.sizes), questions, key_of, given.minutes
+                    name,
+                    system,
+                    folder,
+                    texts,
+                    sorted(given.sizes),
+                    questions,
+                    key_of,
+                    given.minutes,
                 )
     return results
 
 
 def main() -> None:
     """Measure each system and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("set", type=Path)
     parser.add_argument("--pythons", type=Path, required=True)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[3_000, 30_000, 100_000])
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[3_000, 30_000, 100_000]
+    )
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=15)
     given = parser.parse_args()

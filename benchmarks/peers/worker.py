@@ -32,7 +32,9 @@ async def engrava(folder: Path, endpoint: str) -> tuple[Store, Recall]:
 
     connection = await aiosqlite.connect(folder / "engrava.db")
     connection.row_factory = aiosqlite.Row
-    provider = OpenAICompatibleProvider(_MODEL, base_url=endpoint, api_key="none", dimension=_DIMENSIONS)
+    provider = OpenAICompatibleProvider(
+        _MODEL, base_url=endpoint, api_key="none", dimension=_DIMENSIONS
+    )
     core = SqliteEngravaCore(connection, embedding_provider=provider, auto_embed=True)
     await core.ensure_schema()
 
@@ -42,7 +44,10 @@ async def engrava(folder: Path, endpoint: str) -> tuple[Store, Recall]:
         return len(texts)
 
     async def recall(question: str) -> list[str]:
-        thoughts = [await core.get_thought(name) for name, _ in (await core.recall(question, top_k=_LIMIT)).results]
+        thoughts = [
+            await core.get_thought(name)
+            for name, _ in (await core.recall(question, top_k=_LIMIT)).results
+        ]
         return [thought.content for thought in thoughts if thought is not None]
 
     return store, recall
@@ -53,19 +58,28 @@ async def mem0(folder: Path, endpoint: str) -> tuple[Store, Recall]:
     from mem0 import Memory
 
     embedder = {"model": _MODEL, "openai_base_url": endpoint, "api_key": "none"}
-    vectors = {"path": str(folder / "qdrant"), "embedding_model_dims": _DIMENSIONS, "on_disk": True}
+    vectors = {
+        "path": str(folder / "qdrant"),
+        "embedding_model_dims": _DIMENSIONS,
+        "on_disk": True,
+    }
     memory = Memory.from_config(
         {
             "embedder": {"provider": "openai", "config": embedder},
             "vector_store": {"provider": "qdrant", "config": vectors},
-            "llm": {"provider": "openai", "config": {"api_key": "none", "openai_base_url": endpoint}},
+            "llm": {
+                "provider": "openai",
+                "config": {"api_key": "none", "openai_base_url": endpoint},
+            },
             "history_db_path": str(folder / "history.db"),
         }
     )
 
     async def store(texts: Sequence[str]) -> int:
         for text in texts:
-            memory.add([{"role": "user", "content": text}], user_id="bench", infer=False)
+            memory.add(
+                [{"role": "user", "content": text}], user_id="bench", infer=False
+            )
         return len(texts)
 
     async def recall(question: str) -> list[str]:
@@ -77,7 +91,10 @@ async def mem0(folder: Path, endpoint: str) -> tuple[Store, Recall]:
 
 async def mcp_memory_service(folder: Path, endpoint: str) -> tuple[Store, Recall]:
     """mcp-memory-service: SQLite with sqlite-vec."""
-    os.environ |= {"MCP_EXTERNAL_EMBEDDING_URL": f"{endpoint}/embeddings", "MCP_EXTERNAL_EMBEDDING_MODEL": _MODEL}
+    os.environ |= {
+        "MCP_EXTERNAL_EMBEDDING_URL": f"{endpoint}/embeddings",
+        "MCP_EXTERNAL_EMBEDDING_MODEL": _MODEL,
+    }
     from mcp_memory_service.models.memory import Memory
     from mcp_memory_service.storage.sqlite_vec import SqliteVecMemoryStorage
     from mcp_memory_service.utils.hashing import generate_content_hash
@@ -86,11 +103,17 @@ async def mcp_memory_service(folder: Path, endpoint: str) -> tuple[Store, Recall
     await storage.initialize()
 
     async def store(texts: Sequence[str]) -> int:
-        memories = [Memory(content=text, content_hash=generate_content_hash(text)) for text in texts]
+        memories = [
+            Memory(content=text, content_hash=generate_content_hash(text))
+            for text in texts
+        ]
         return sum(stored for stored, _ in await storage.store_batch(memories))
 
     async def recall(question: str) -> list[str]:
-        return [result.memory.content for result in await storage.retrieve(question, n_results=_LIMIT)]
+        return [
+            result.memory.content
+            for result in await storage.retrieve(question, n_results=_LIMIT)
+        ]
 
     return store, recall
 
@@ -110,7 +133,9 @@ async def mempalace(folder: Path, endpoint: str) -> tuple[Store, Recall]:
         return sum(bool(answer.get("success")) for answer in answers)
 
     async def recall(question: str) -> list[str]:
-        return [result["text"] for result in tool_search(question, limit=_LIMIT)["results"]]
+        return [
+            result["text"] for result in tool_search(question, limit=_LIMIT)["results"]
+        ]
 
     return store, recall
 

@@ -50,23 +50,35 @@ class App:
     failed start is repeated by the next request, so that a database that returns is found again.
     """
 
-    def __init__(self, settings: Settings, *, log_query: QueryLogger | None = None, brief: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        log_query: QueryLogger | None = None,
+        brief: bool = False,
+    ) -> None:
         self.settings = settings
         self._brief = brief  # runs one command: nothing is prepared for others
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
         self._jobs: asyncio.Task[None] | None = None
-        self._used = asyncio.Event()  # a request has come since the scheduler last looked
+        self._used = (
+            asyncio.Event()
+        )  # a request has come since the scheduler last looked
         self._pending = asyncio.Event()  # a request has seen pending embeddings
         self.session = str(new_id())  # names this process in the usage log
-        named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
+        named_presets(
+            settings.ranking.presets
+        )  # raises ConfigInvalid before anything starts
         self.zone = local_zone(settings)
         self._projects: dict[str, str] = {}  # namespaces by directory
 
     @property
     def caller(self) -> Caller:
         """The user who started this process."""
-        return Caller(author=self.settings.author, may_write=not self.settings.read_only)
+        return Caller(
+            author=self.settings.author, may_write=not self.settings.read_only
+        )
 
     @property
     def retention(self) -> timedelta:
@@ -78,7 +90,11 @@ class App:
         """The operations for the user who started this process."""
         return Service(
             open=lambda: self.context(
-                self.caller, self.namespace, self.namespace, copy=self.copy, project_at=self.project_at
+                self.caller,
+                self.namespace,
+                self.namespace,
+                copy=self.copy,
+                project_at=self.project_at,
             ),
             caller=lambda: self.caller,
             namespace=self.namespace,
@@ -117,11 +133,19 @@ class App:
             engine=parts.where,
             copy=copy,
             project_at=project_at,
-            scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
+            scheduled=lambda: (
+                [job.name for job in self.scheduler.scheduled]
+                if self.settings.jobs.enabled
+                else []
+            ),
             note_pending=self._pending.set,
             backups=lambda: asyncio.to_thread(runtime.backup_files, self.settings),
-            run_jobs=lambda names, dry_run: self.scheduler.run_now(names, dry_run=dry_run),
-            model_of=lambda given: runtime.model_of(self.settings, given, remote=caller.token is not None),
+            run_jobs=lambda names, dry_run: self.scheduler.run_now(
+                names, dry_run=dry_run
+            ),
+            model_of=lambda given: runtime.model_of(
+                self.settings, given, remote=caller.token is not None
+            ),
             clock=self.now,
             edit_notes=self.settings.edit_notes,
         )
@@ -146,7 +170,9 @@ class App:
         if self.settings.namespace is not None:
             return self.settings.namespace
         if directory not in self._projects:
-            self._projects[directory] = await asyncio.to_thread(project_namespace, Path(directory))
+            self._projects[directory] = await asyncio.to_thread(
+                project_namespace, Path(directory)
+            )
         return self._projects[directory]
 
     def now(self) -> datetime:
@@ -155,7 +181,9 @@ class App:
 
     def start(self) -> None:
         """Start the parts in the background."""
-        if self._starting is None or (self._starting.done() and _failed(self._starting)):
+        if self._starting is None or (
+            self._starting.done() and _failed(self._starting)
+        ):
             self._starting = in_background(self._start(), "folklore-start")
 
     async def ready(self, seconds: float | None = None) -> Runtime:
@@ -167,7 +195,10 @@ class App:
         self.start()
         starting = self._starting  # another call may begin another start meanwhile
         assert starting is not None
-        if not starting.done() and not (await asyncio.wait({starting}, timeout=seconds))[0]:
+        if (
+            not starting.done()
+            and not (await asyncio.wait({starting}, timeout=seconds))[0]
+        ):
             if self.settings.database_url is None:
                 disk.require_space(self.settings.home)
                 upgrade.require_none(self.settings.home)
@@ -182,21 +213,31 @@ class App:
     def started(self) -> Runtime | None:
         """The running parts, or None before they run; starts nothing."""
         task = self._starting
-        return None if task is None or not task.done() or _failed(task) else task.result()
+        return (
+            None if task is None or not task.done() or _failed(task) else task.result()
+        )
 
     async def _start(self) -> Runtime:
         for module in ("runtime", "memory.service.operations"):
             await asyncio.to_thread(import_module, f"folklore.{module}")
-        return await runtime.Runtime.start(self.settings, self._log_query, brief=self._brief)
+        return await runtime.Runtime.start(
+            self.settings, self._log_query, brief=self._brief
+        )
 
     def start_jobs(self) -> None:
         """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
-        if self._jobs is None and self.settings.jobs.enabled and not self.settings.read_only:
+        if (
+            self._jobs is None
+            and self.settings.jobs.enabled
+            and not self.settings.read_only
+        ):
             self._jobs = in_background(self._run_jobs(), "folklore-jobs")
 
     async def _run_jobs(self) -> None:
         await self._used.wait()
-        with suppress(FolkloreError):  # the request reports it; the next one starts the application
+        with suppress(
+            FolkloreError
+        ):  # the request reports it; the next one starts the application
             await self.ready()
         await self.scheduler.run_forever(self._used, self._pending)
 
@@ -206,8 +247,12 @@ class App:
         options = runtime.job_options(self.settings)
         # A Postgres elsewhere has backups of its own.
         backed_up = self.settings.backup.keep > 0 and self.settings.database_url is None
-        optional = frozenset((*self.settings.jobs.optional, *(["backup"] if backed_up else [])))
-        return jobs.Scheduler(self._job_database, options, optional, self.session, self.now)
+        optional = frozenset(
+            (*self.settings.jobs.optional, *(["backup"] if backed_up else []))
+        )
+        return jobs.Scheduler(
+            self._job_database, options, optional, self.session, self.now
+        )
 
     @asynccontextmanager
     async def _job_database(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
@@ -234,7 +279,9 @@ class App:
 def working_copy(settings: Settings) -> WorkingCopy:
     """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
     project = cache(lambda: project_namespace(working_directory(os.environ)))
-    return WorkingCopy(lambda: working_directory(os.environ), lambda: settings.namespace or project())
+    return WorkingCopy(
+        lambda: working_directory(os.environ), lambda: settings.namespace or project()
+    )
 
 
 def local_zone(settings: Settings) -> ZoneInfo:
@@ -246,8 +293,12 @@ def local_zone(settings: Settings) -> ZoneInfo:
         try:
             return zone_named(settings.time_zone, "time_zone")
         except InvalidInput as error:
-            raise ConfigInvalid("time_zone", "is not a time zone.", hint=error.hint) from None
-    with suppress(ZoneInfoNotFoundError, InvalidInput):  # files that contradict each other, or a TZ without a name
+            raise ConfigInvalid(
+                "time_zone", "is not a time zone.", hint=error.hint
+            ) from None
+    with suppress(
+        ZoneInfoNotFoundError, InvalidInput
+    ):  # files that contradict each other, or a TZ without a name
         return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")
     return ZoneInfo("UTC")
 

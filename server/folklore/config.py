@@ -50,7 +50,10 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     parts = address.netloc.rpartition("@")[2].split(",")
     if len(parts) > 1 and "" in parts:
         raise ValueError("a comma without a host")
-    addresses = [(host.hostname or "", host.port) for host in (urlsplit(f"//{part}") for part in parts)]
+    addresses = [
+        (host.hostname or "", host.port)
+        for host in (urlsplit(f"//{part}") for part in parts)
+    ]
     if any(port == 0 for _, port in addresses):
         raise ValueError("port 0 is not allowed")
     return addresses
@@ -92,7 +95,9 @@ def _postgres_address(value: SecretStr | None) -> SecretStr | None:
         parts = urlsplit(value.get_secret_value())
         if hosts(parts) and parts.scheme in ("postgresql", "postgres"):
             return value
-    raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
+    raise ValueError(
+        "is not an address such as postgresql://user:password@host:5432/folklore"
+    )
 
 
 def _server_address(value: str | None) -> str | None:
@@ -117,7 +122,9 @@ _Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_postgres_address)
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
 
 
 class EmbeddingSettings(_Section):
@@ -146,7 +153,9 @@ class RankingSettings(_Section):
     The application checks their names and ranges.
     """
 
-    presets: dict[str, dict[str, float | str | tuple[str, ...] | tuple[float, ...]]] = {}
+    presets: dict[
+        str, dict[str, float | str | tuple[str, ...] | tuple[float, ...]]
+    ] = {}
 
 
 class DatabaseSettings(_Section):
@@ -174,7 +183,9 @@ class OAuthRule(_Section):
     @model_validator(mode="after")
     def _both_or_neither(self) -> OAuthRule:
         if (self.value is None) != (self.grant is None):
-            raise ValueError("value and grant go together; a rule without both takes the grants that the claim lists")
+            raise ValueError(
+                "value and grant go together; a rule without both takes the grants that the claim lists"
+            )
         return self
 
 
@@ -229,9 +240,9 @@ class BackupSettings(_Section):
 class Settings(_Section):
     """All settings; `folklore config example` prints each with its default."""
 
-    home: Annotated[Path, BeforeValidator(lambda value: _or_none(value) or _default_home())] = Field(
-        default_factory=_default_home
-    )
+    home: Annotated[
+        Path, BeforeValidator(lambda value: _or_none(value) or _default_home())
+    ] = Field(default_factory=_default_home)
     database_url: _Address = None
     server: Annotated[_Text, AfterValidator(_server_address)] = None
     token: _Hidden = None
@@ -242,9 +253,13 @@ class Settings(_Section):
     edit_notes: bool = True
     tools: Literal["all", "core"] = "all"
     # YAML reads a bare off as false.
-    secrets: Annotated[SecretPolicy, BeforeValidator(lambda value: "off" if value is False else value)] = "refuse"
+    secrets: Annotated[
+        SecretPolicy, BeforeValidator(lambda value: "off" if value is False else value)
+    ] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)
+    ] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings.model_construct()
     reranker: RerankerSettings = RerankerSettings.model_construct()
@@ -261,7 +276,9 @@ class Settings(_Section):
     def _local(cls, value: str) -> str:
         if not value.isprintable():
             raise ValueError("must be one line without invisible characters")
-        if "://" in value:  # as the principals of an identity provider are named, `subject <issuer>`
+        if (
+            "://" in value
+        ):  # as the principals of an identity provider are named, `subject <issuer>`
             raise ValueError('must not contain "://"')
         return value
 
@@ -284,7 +301,9 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
         return None
     except OSError as error:  # a path that is too long
         hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
-        raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
+        raise ConfigInvalid(
+            "home", f"cannot be a directory ({error.strerror}).", hint=hint
+        ) from error
     return default
 
 
@@ -297,7 +316,9 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
     values = _read_file(config_path(config, os.environ))
     overrides = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings.model_validate(_merged(_merged(values, _read_environment(os.environ)), overrides))
+        return Settings.model_validate(
+            _merged(_merged(values, _read_environment(os.environ)), overrides)
+        )
     except ValidationError as error:
         raise _invalid(error) from None
 
@@ -305,7 +326,9 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings in the environment: FOLKLORE_HTTP__PORT is `port` of `http`. Lists and sections are JSON."""
     values: dict[str, Any] = {}
-    for variable in sorted(environ, key=len):  # a section before its settings, which override it
+    for variable in sorted(
+        environ, key=len
+    ):  # a section before its settings, which override it
         path = variable.lower().split("__")
         name = path[0].removeprefix(_PREFIX.lower())
         if name == path[0] or name not in Settings.model_fields:
@@ -337,7 +360,9 @@ def _parsed(name: str, kind: Any, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
-        raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
+        raise ConfigInvalid(
+            name, "cannot be read from the environment.", hint=hint
+        ) from None
 
 
 def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,15 +376,25 @@ def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, A
 
 
 def _invalid(error: ValidationError) -> ConfigInvalid:
-    first, *others = error.errors(include_url=False, include_context=False, include_input=False)
+    first, *others = error.errors(
+        include_url=False, include_context=False, include_input=False
+    )
     name = ".".join(str(part) for part in first["loc"]) or "settings"
     unknown = first["type"] == "extra_forbidden"
     suggestion = ""
-    if unknown and (similar := get_close_matches(name, [setting.replace("__", ".") for setting in _names()], 1)):
+    if unknown and (
+        similar := get_close_matches(
+            name, [setting.replace("__", ".") for setting in _names()], 1
+        )
+    ):
         suggestion = f"Did you mean {similar[0]}? "
-    reason = "is not a setting" if unknown else field_errors(error)[0][1].removesuffix(".")
+    reason = (
+        "is not a setting" if unknown else field_errors(error)[0][1].removesuffix(".")
+    )
     more = f" ({len(others)} more)" if others else ""
-    hint = f"{suggestion}`folklore config example` prints every setting with its default."
+    hint = (
+        f"{suggestion}`folklore config example` prints every setting with its default."
+    )
     return ConfigInvalid(name, f"{reason}{more}.", hint=hint)
 
 
@@ -369,17 +404,31 @@ def _read_file(path: Path | None) -> dict[str, Any]:
     try:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
+        raise ConfigInvalid(
+            "config", f"{path} cannot be read ({error.strerror})."
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}" if mark else ""
+        where = (
+            f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}"
+            if mark
+            else ""
+        )
         raise ConfigInvalid(
-            "config", f"{path} is not valid YAML{where}.", hint="See `folklore config example`."
+            "config",
+            f"{path} is not valid YAML{where}.",
+            hint="See `folklore config example`.",
         ) from error
     if loaded is None:
         return {}
-    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
-        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See `folklore config example`.")
+    if not isinstance(loaded, dict) or not all(
+        isinstance(name, str) for name in loaded
+    ):
+        raise ConfigInvalid(
+            "config",
+            f"{path} must hold settings by name.",
+            hint="See `folklore config example`.",
+        )
     return loaded
 
 
@@ -393,10 +442,18 @@ def _reject_misspelled(environ: Mapping[str, str]) -> None:
     for variable, value in environ.items():
         name = variable.upper()
         section, nested, _ = name.partition("__")
-        if not name.startswith(_PREFIX) or name in variables or value.startswith(_ORCHESTRATOR_VALUES):
+        if (
+            not name.startswith(_PREFIX)
+            or name in variables
+            or value.startswith(_ORCHESTRATOR_VALUES)
+        ):
             continue
-        if not (nested and section in variables) and (similar := get_close_matches(name, variables, 1, _SIMILAR)):
-            raise ConfigInvalid(variable, "is not a setting.", hint=f"Did you mean {similar[0]}?")
+        if not (nested and section in variables) and (
+            similar := get_close_matches(name, variables, 1, _SIMILAR)
+        ):
+            raise ConfigInvalid(
+                variable, "is not a setting.", hint=f"Did you mean {similar[0]}?"
+            )
 
 
 def _names() -> Iterator[str]:
@@ -404,5 +461,7 @@ def _names() -> Iterator[str]:
     yield "config"
     for name, field in Settings.model_fields.items():
         yield name
-        if isinstance(field.annotation, type) and issubclass(field.annotation, _Section):
+        if isinstance(field.annotation, type) and issubclass(
+            field.annotation, _Section
+        ):
             yield from (f"{name}__{inner}" for inner in field.annotation.model_fields)

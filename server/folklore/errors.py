@@ -51,7 +51,9 @@ class FolkloreError(Exception):
 
     code = "failed"
     exit_code = 1
-    namespace: str | None = None  # that a denied access was to, if the caller may read there: for the audit log
+    namespace: str | None = (
+        None  # that a denied access was to, if the caller may read there: for the audit log
+    )
 
     def __init_subclass__(cls, *, has_code: bool = True) -> None:
         if has_code and "code" not in vars(cls):
@@ -112,7 +114,14 @@ class Unauthenticated(Refused):
     `principal` is the owner of the token if known, for the audit log and not for the caller.
     """
 
-    def __init__(self, reason: str, message: str, *, hint: str | None = None, principal: str | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        principal: str | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
         self.principal = principal
@@ -135,7 +144,8 @@ class EngineFailed(DatabaseUnavailable):
 def still_starting(what: str) -> DatabaseUnavailable:
     """Return the error of a request that has waited long enough for a start."""
     return DatabaseUnavailable(
-        f"The {what} is still being started.", hint="Try again in a minute; `folklore doctor` shows what is wrong."
+        f"The {what} is still being started.",
+        hint="Try again in a minute; `folklore doctor` shows what is wrong.",
     )
 
 
@@ -167,26 +177,46 @@ def error_from_code(code: str, message: str, hint: str | None = None) -> Folklor
     """Return the error that another process raised, from its code, message and hint."""
     classes = _with_subclasses(FolkloreError)
     error_class = next((each for each in classes if each.code == code), FolkloreError)
-    error = error_class.__new__(error_class)  # the constructors of some classes take other arguments
+    error = error_class.__new__(
+        error_class
+    )  # the constructors of some classes take other arguments
     FolkloreError.__init__(error, message, hint=hint)
     return error
 
 
 def _with_subclasses(error_class: type[FolkloreError]) -> list[type[FolkloreError]]:
     children = error_class.__subclasses__()
-    return [error_class, *(each for child in children for each in _with_subclasses(child))]
+    return [
+        error_class,
+        *(each for child in children for each in _with_subclasses(child)),
+    ]
 
 
 def field_errors(error: ValidationError) -> list[tuple[str, str]]:
     """Return the first five wrong fields, each with its message, never with its value."""
     wrong = []
     for problem in error.errors(include_url=False, include_input=False)[:5]:
-        text = next((text for pattern, text in _MESSAGES.items() if re.match(pattern, problem["type"])), None)
+        text = next(
+            (
+                text
+                for pattern, text in _MESSAGES.items()
+                if re.match(pattern, problem["type"])
+            ),
+            None,
+        )
         own = f"{problem['msg'].removeprefix('Value error, ')}."  # of a check of ours
-        wrong.append((_place(problem["loc"]), own if text is None else text.format_map(problem.get("ctx", {}))))
+        wrong.append(
+            (
+                _place(problem["loc"]),
+                own if text is None else text.format_map(problem.get("ctx", {})),
+            )
+        )
     return wrong
 
 
 def _place(path: Sequence[int | str]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in path[:_NAMES])
+    parts = (
+        f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}"
+        for part in path[:_NAMES]
+    )
     return "".join(parts).lstrip(".") or "arguments"

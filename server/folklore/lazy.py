@@ -39,7 +39,18 @@ if TYPE_CHECKING:
     urllib_request = request
 else:
     certifi, click, fcntl, jinja2, numpy, structlog, subprocess, tzlocal, yaml = map(
-        Lazy, ("certifi", "click", "fcntl", "jinja2", "numpy", "structlog", "subprocess", "tzlocal", "yaml")
+        Lazy,
+        (
+            "certifi",
+            "click",
+            "fcntl",
+            "jinja2",
+            "numpy",
+            "structlog",
+            "subprocess",
+            "tzlocal",
+            "yaml",
+        ),
     )
     urllib_request = Lazy("urllib.request")
     NDArray = Any  # for annotations, which are never evaluated

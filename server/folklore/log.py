@@ -81,13 +81,16 @@ def configure(level: str, form: LogFormat) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(lambda exc_info: "\n".join(_lines(exc_info[1]))),
+        structlog.processors.ExceptionRenderer(
+            lambda exc_info: "\n".join(_lines(exc_info[1]))
+        ),
     ]
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
         else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            colors=sys.stderr.isatty(),
+            exception_formatter=structlog.dev.plain_traceback,
         )
     )
     structlog.configure(
@@ -99,7 +102,11 @@ def configure(level: str, form: LogFormat) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last]
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                last,
+            ],
         )
     )
     root = logging.getLogger()
@@ -109,7 +116,9 @@ def configure(level: str, form: LogFormat) -> None:
 
 def _set_levels(number: int) -> None:
     logging.getLogger().setLevel(max(number, logging.WARNING))
-    logging.getLogger("uvicorn.error").setLevel(max(number, logging.INFO))  # its info lines report start and stop
+    logging.getLogger("uvicorn.error").setLevel(
+        max(number, logging.INFO)
+    )  # its info lines report start and stop
     # In an outage its pools report each try with a traceback. Folklore reports the outage, once (db/database.py).
     logging.getLogger("asyncpg").setLevel(logging.ERROR)
 
@@ -121,10 +130,14 @@ def _lines(error: BaseException | None) -> Iterator[str]:
         visited.add(id(error))
         message = f": {error}" if isinstance(error, _SAFE_MESSAGES) else ""
         yield f"{type(error).__module__}.{type(error).__qualname__}{message}"
-        yield from (line.rstrip("\n") for line in traceback.format_tb(error.__traceback__))
+        yield from (
+            line.rstrip("\n") for line in traceback.format_tb(error.__traceback__)
+        )
         for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
             yield from _lines(one)
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        error = error.__cause__ or (
+            None if error.__suppress_context__ else error.__context__
+        )
 
 
 class Outage:
@@ -155,5 +168,9 @@ class Outage:
         """Log how long the outage was and how many requests failed, if what began in `period` began during one."""
         if self._since is not None and period == self.period:
             self.period += 1
-            self._log.warning(self._end, seconds=round(monotonic() - self._since, 1), failed=self._failures)
+            self._log.warning(
+                self._end,
+                seconds=round(monotonic() - self._since, 1),
+                failed=self._failures,
+            )
             self._since, self._failures = None, 0

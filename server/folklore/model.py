@@ -21,7 +21,19 @@ Shared = Literal["never", "always"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
-FieldType = Literal["text", "kind", "tags", "paths", "language", "share", "integer", "time", "json", "flag", "blobs"]
+FieldType = Literal[
+    "text",
+    "kind",
+    "tags",
+    "paths",
+    "language",
+    "share",
+    "integer",
+    "time",
+    "json",
+    "flag",
+    "blobs",
+]
 
 DEFAULT_KIND = "note"
 _KINDS = "note, semantic, episodic, identity, procedural, decision, bug"
@@ -37,7 +49,9 @@ def _iso_time(value: object) -> object:
     try:  # pydantic would take "2024" for seconds since 1970
         return datetime.fromisoformat(str(value).strip())
     except ValueError:
-        raise ValueError("must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00") from None
+        raise ValueError(
+            "must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00"
+        ) from None
 
 
 # Postgres has neither smaller nor larger floats of four bytes.
@@ -59,7 +73,9 @@ def _whole(value: int) -> int:
 
 Number = Annotated[float, AfterValidator(number)]
 Whole = Annotated[int, AfterValidator(_whole)]
-Time = Annotated[datetime, BeforeValidator(_iso_time), WithJsonSchema({"type": "string"})]
+Time = Annotated[
+    datetime, BeforeValidator(_iso_time), WithJsonSchema({"type": "string"})
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +127,9 @@ class Caller:
     token: UUID | None = None
     home: str | None = None  # the default namespace of the token
     expires_at: datetime | None = None
-    identified: bool = True  # False while authentication is unavailable: the caller may do nothing
+    identified: bool = (
+        True  # False while authentication is unavailable: the caller may do nothing
+    )
     anonymous: bool = False  # sent no token to a server that needs none
 
 
@@ -224,18 +242,24 @@ class Field:
     """
 
     type: FieldType
-    about: str = ""  # one line for tool schemas and --help; empty where the name says enough
+    about: str = (
+        ""  # one line for tool schemas and --help; empty where the name says enough
+    )
     limit: int = 0  # text: most characters; integer: largest value
     least: int = 0  # integer: smallest value
     default: object = None
     clearable: bool = True  # an update may take the value away
     indexed: bool = False  # search reads it: a change writes the postings again
-    filter: bool = False  # recall has a filter of this name, which compares for equality
+    filter: bool = (
+        False  # recall has a filter of this name, which compares for equality
+    )
     concise: bool = False  # concise answers show it, unless it has its default
     imported: bool = False  # only an import may state it
     stated: bool = True  # people and models state it; else a process in the working copy does, and no answer shows it
     argument: bool = False  # memory_store has an argument of this name, for one memory
-    option: str | None = None  # its own option of `folklore store`; a field without one is given by --field
+    option: str | None = (
+        None  # its own option of `folklore store`; a field without one is given by --field
+    )
     name: str = ""
 
 
@@ -243,17 +267,48 @@ class Field:
 class Stated:
     """Fields that the author of a memory states. This is the only place where a field is declared."""
 
-    content: Annotated[str, Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True)]
-    summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
+    content: Annotated[
+        str,
+        Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True),
+    ]
+    summary: Annotated[
+        str | None,
+        Field("text", "A shorter wording for tight budgets", 2_000, indexed=True),
+    ] = None
     kind: Annotated[
-        str, Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, argument=True, option="--kind")
+        str,
+        Field(
+            "kind",
+            _KINDS,
+            default=DEFAULT_KIND,
+            clearable=False,
+            concise=True,
+            argument=True,
+            option="--kind",
+        ),
     ] = DEFAULT_KIND
     tags: Annotated[
-        tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, argument=True, option="--tag")
+        tuple[str, ...],
+        Field(
+            "tags",
+            default=(),
+            indexed=True,
+            concise=True,
+            argument=True,
+            option="--tag",
+        ),
     ] = ()
     source: Annotated[
         str | None,
-        Field("text", "Where it comes from", 1_000, indexed=True, concise=True, argument=True, option="--source"),
+        Field(
+            "text",
+            "Where it comes from",
+            1_000,
+            indexed=True,
+            concise=True,
+            argument=True,
+            option="--source",
+        ),
     ] = None
     session: Annotated[
         str | None,
@@ -266,27 +321,62 @@ class Stated:
             option="--session",
         ),
     ] = None
-    position: Annotated[int | None, Field("integer", "Place in its session", 2**31 - 1, imported=True)] = None
-    occurred_at: Annotated[
-        Time | None, Field("time", "When it was true, if not now", indexed=True, argument=True, option="--occurred-at")
+    position: Annotated[
+        int | None, Field("integer", "Place in its session", 2**31 - 1, imported=True)
     ] = None
-    importance: Annotated[Number | None, Field("share", "0 to 1", argument=True, option="--importance")] = None
+    occurred_at: Annotated[
+        Time | None,
+        Field(
+            "time",
+            "When it was true, if not now",
+            indexed=True,
+            argument=True,
+            option="--occurred-at",
+        ),
+    ] = None
+    importance: Annotated[
+        Number | None, Field("share", "0 to 1", argument=True, option="--importance")
+    ] = None
     confidence: Annotated[Number | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[
         str | None,
-        Field("language", "Of the text; default: detected, else the namespace's", clearable=False, indexed=True),
+        Field(
+            "language",
+            "Of the text; default: detected, else the namespace's",
+            clearable=False,
+            indexed=True,
+        ),
     ] = None
     expires_at: Annotated[Time | None, Field("time", "When it stops being true")] = None
-    paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()
+    paths: Annotated[
+        tuple[str, ...],
+        Field("paths", "Files or folders it is about", default=(), option="--path"),
+    ] = ()
     commit: Annotated[str | None, Field("text", "The commit it is about", 100)] = None
     blobs: Annotated[
-        tuple[str, ...], Field("blobs", "For each file git's id of the content it is about", default=(), stated=False)
+        tuple[str, ...],
+        Field(
+            "blobs",
+            "For each file git's id of the content it is about",
+            default=(),
+            stated=False,
+        ),
     ] = ()
-    metadata: Annotated[JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)] = None
+    metadata: Annotated[
+        JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)
+    ] = None
     pinned: Annotated[
         bool,
-        Field("flag", "Never expires", default=False, clearable=False, filter=True, concise=True, option="--pinned"),
+        Field(
+            "flag",
+            "Never expires",
+            default=False,
+            clearable=False,
+            filter=True,
+            concise=True,
+            option="--pinned",
+        ),
     ] = False
 
 
@@ -439,7 +529,12 @@ class Filters:
     @property
     def selective(self) -> bool:
         """True with a condition that excludes memories; tag options and `as_of` alone do not."""
-        how = {"tag_mode": "any", "tag_match": "prefix", "as_of": None, "include_superseded": False}
+        how = {
+            "tag_mode": "any",
+            "tag_match": "prefix",
+            "as_of": None,
+            "include_superseded": False,
+        }
         return replace(self, **how) != Filters()  # type: ignore[arg-type]
 
 

@@ -22,7 +22,10 @@ def project_namespace(directory: Path) -> str:
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         path = Path(common)
-        return names.from_directory(str(path.parent if path.name == ".git" else path)) or names.DEFAULT
+        return (
+            names.from_directory(str(path.parent if path.name == ".git" else path))
+            or names.DEFAULT
+        )
     return names.DEFAULT
 
 
@@ -45,10 +48,19 @@ def _remote(directory: Path) -> str | None:
 
     `git remote get-url` writes out a URL that the settings of this user shorten (url.BASE.insteadOf).
     """
-    urls = _git(directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$") or ""
-    remotes = {line.removeprefix("remote.").removesuffix(".url") for line in urls.splitlines()}
+    urls = (
+        _git(directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$")
+        or ""
+    )
+    remotes = {
+        line.removeprefix("remote.").removesuffix(".url") for line in urls.splitlines()
+    }
     candidates = {"origin"} & remotes or remotes
-    return _git(directory, "remote", "get-url", "--", *candidates) if len(candidates) == 1 else None
+    return (
+        _git(directory, "remote", "get-url", "--", *candidates)
+        if len(candidates) == 1
+        else None
+    )
 
 
 def _git(directory: Path, *arguments: str) -> str | None:
@@ -60,7 +72,11 @@ def _git(directory: Path, *arguments: str) -> str | None:
             timeout=5,
             check=False,
             stdin=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name not in _OF_A_HOOK},
+            env={
+                name: value
+                for name, value in os.environ.items()
+                if name not in _OF_A_HOOK
+            },
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None

@@ -18,7 +18,12 @@ from folklore.db.migrate import migrate
 from folklore.db.standby import Standby
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
-from folklore.embedding.factory import build_embedder, changed_settings, configured_choice, configured_reranker
+from folklore.embedding.factory import (
+    build_embedder,
+    changed_settings,
+    configured_choice,
+    configured_reranker,
+)
 from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.engine import Engine, OlderData
 from folklore.engine.disk import DataGuard, require_space
@@ -48,30 +53,42 @@ class Runtime:
     warming: asyncio.Task[None]
 
     @classmethod
-    async def start(cls, settings: Settings, log_query: QueryLogger | None, *, brief: bool = False) -> Runtime:
+    async def start(
+        cls, settings: Settings, log_query: QueryLogger | None, *, brief: bool = False
+    ) -> Runtime:
         """Start engine and pool, migrate, and look up the active model; for a `brief` process, not before its use.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
         if settings.database.read_url is not None and settings.database_url is None:
-            raise ConfigInvalid("database.read_url", "needs database_url, the address of the primary.")
+            raise ConfigInvalid(
+                "database.read_url", "needs database_url, the address of the primary."
+            )
         choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)
         # In the background: an unreachable service must not delay what works without it.
         auto = settings.embedding.provider == "auto"
-        late = auto and choice is not None and choice.provider == "minilm"  # which a database may not have
-        warming = asyncio.create_task(_warm(embedder, skip=brief or late), name="folklore-warm")
+        late = (
+            auto and choice is not None and choice.provider == "minilm"
+        )  # which a database may not have
+        warming = asyncio.create_task(
+            _warm(embedder, skip=brief or late), name="folklore-warm"
+        )
         dsn, where = await database_address(settings)
         await migrate(dsn)
         database = _primary(settings, dsn, where, log_query, brief)
         standby = await _standby(database, settings, log_query)
         await database.open()
-        active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build, auto))
+        active_model = ActiveModel(
+            embedder, ModelSource(Models(database), choice, build, auto)
+        )
         if not brief:
             await active_model.refresh()
             if late:
-                warming = asyncio.create_task(_warm(active_model.embedder), name="folklore-warm")
+                warming = asyncio.create_task(
+                    _warm(active_model.embedder), name="folklore-warm"
+                )
         reranker = configured_reranker(settings.reranker)
         presets = named_presets(settings.ranking.presets)
         memory = MemoryContext.of(
@@ -98,50 +115,89 @@ class Runtime:
             await self.memory.reranker.close()
 
 
-def model_of(settings: Settings, properties: Mapping[str, str], remote: bool) -> tuple[ModelChoice | None, Build]:
+def model_of(
+    settings: Settings, properties: Mapping[str, str], remote: bool
+) -> tuple[ModelChoice | None, Build]:
     """Return the model of the settings with these properties of `embedding`, and what builds an embedder."""
     configured = settings.embedding
-    if remote and configured.url is None:  # a key without an address is not for one that a caller elsewhere names
+    if (
+        remote and configured.url is None
+    ):  # a key without an address is not for one that a caller elsewhere names
         configured = configured.model_copy(update={"api_key": None})
     changed = changed_settings(configured, properties)
     build = partial(build_embedder, settings=changed, home=settings.home)
     return configured_choice(changed, settings.home), build
 
 
-def _primary(settings: Settings, dsn: str, where: str, log_query: QueryLogger | None, brief: bool) -> Database:
-    new = partial(Database, dsn, _limits(settings, 0 if brief else 2), log_query, login_dsn=_login_dsn(settings))
+def _primary(
+    settings: Settings, dsn: str, where: str, log_query: QueryLogger | None, brief: bool
+) -> Database:
+    new = partial(
+        Database,
+        dsn,
+        _limits(settings, 0 if brief else 2),
+        log_query,
+        login_dsn=_login_dsn(settings),
+    )
     if where != "embedded":
         return new()
     guard = DataGuard(EnginePaths(settings.home).data)
-    revive, space = partial(_revive, settings, guard), partial(require_space, settings.home)
+    revive, space = (
+        partial(_revive, settings, guard),
+        partial(require_space, settings.home),
+    )
     return new(revive=revive, require_space=space, require_data=guard.require)
 
 
-async def _standby(primary: Database, settings: Settings, log_query: QueryLogger | None) -> Standby | None:
+async def _standby(
+    primary: Database, settings: Settings, log_query: QueryLogger | None
+) -> Standby | None:
     """Return the standby of the settings; it connects when it is asked."""
     if settings.database.read_url is None:
         return None
-    address, login_dsn = settings.database.read_url.get_secret_value(), _login_dsn(settings)
+    address, login_dsn = (
+        settings.database.read_url.get_secret_value(),
+        _login_dsn(settings),
+    )
     if login_dsn is not None:  # the same user, on the standby
-        hosts, user = urlsplit(address).netloc, urlsplit(login_dsn).netloc.rpartition("@")[0]
-        login_dsn = address.replace(f"//{hosts}", f"//{user}@{hosts.rpartition('@')[2]}", 1)
-    database = Database(address, _limits(settings, 0), log_query, login_dsn=login_dsn, name="standby")
+        hosts, user = (
+            urlsplit(address).netloc,
+            urlsplit(login_dsn).netloc.rpartition("@")[0],
+        )
+        login_dsn = address.replace(
+            f"//{hosts}", f"//{user}@{hosts.rpartition('@')[2]}", 1
+        )
+    database = Database(
+        address, _limits(settings, 0), log_query, login_dsn=login_dsn, name="standby"
+    )
     await database.open()
     return Standby(primary, database)
 
 
 def _limits(settings: Settings, minimum: int) -> PoolLimits:
-    return PoolLimits(minimum, settings.database.pool_max, statement_cache=settings.database.statement_cache)
+    return PoolLimits(
+        minimum,
+        settings.database.pool_max,
+        statement_cache=settings.database.statement_cache,
+    )
 
 
 def _login_dsn(settings: Settings) -> str | None:
-    return None if settings.database.login_url is None else settings.database.login_url.get_secret_value()
+    return (
+        None
+        if settings.database.login_url is None
+        else settings.database.login_url.get_secret_value()
+    )
 
 
 @asynccontextmanager
-async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tuple[Database, MemoryContext]]:
+async def job_database(
+    settings: Settings, runtime: Runtime
+) -> AsyncIterator[tuple[Database, MemoryContext]]:
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
-    await database_address(settings, may_create=False)  # starts the embedded engine, which stops when it is idle
+    await database_address(
+        settings, may_create=False
+    )  # starts the embedded engine, which stops when it is idle
     limits = replace(_limits(settings, 0), maximum=_JOB_CONNECTIONS)
     async with runtime.database.beside(limits) as database:
         yield database, MemoryContext.of(database, runtime.memory.embedder)
@@ -168,7 +224,11 @@ async def backed_up_store(settings: Settings) -> operations.Store:
 
 def backup_folder(settings: Settings) -> Path:
     """Return the folder of backups: the setting, else `backups` in the home."""
-    return settings.home / "backups" if settings.backup.folder is None else settings.backup.folder.expanduser()
+    return (
+        settings.home / "backups"
+        if settings.backup.folder is None
+        else settings.backup.folder.expanduser()
+    )
 
 
 def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
@@ -185,11 +245,15 @@ def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
     )
 
 
-async def database_address(settings: Settings, *, may_create: bool = True) -> tuple[str, str]:
+async def database_address(
+    settings: Settings, *, may_create: bool = True
+) -> tuple[str, str]:
     """Return the DSN of the database, and "embedded" or "server"; the embedded engine is started if it is used."""
     if settings.database_url is not None:
         return settings.database_url.get_secret_value(), "server"
-    engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes, may_create=may_create)
+    engine = Engine(
+        settings.home, idle_minutes=settings.engine.idle_minutes, may_create=may_create
+    )
     return await asyncio.to_thread(start_engine, engine), "embedded"
 
 
@@ -213,5 +277,7 @@ async def _revive(settings: Settings, guard: DataGuard) -> None:
 
 async def _warm(embedder: Embedder | None, *, skip: bool = False) -> None:
     if embedder is not None and not skip:
-        with suppress(EmbedderUnavailable):  # recall degrades, and the embeddings of stores are pending
+        with suppress(
+            EmbedderUnavailable
+        ):  # recall degrades, and the embeddings of stores are pending
             await embedder.probe()

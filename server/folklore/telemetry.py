@@ -60,14 +60,18 @@ def start_collector(environ: Mapping[str, str]) -> Collector | None:
     if not exporter_configured(environ):
         return None
     try:
-        from folklore.telemetry_export import Collector  # imports OpenTelemetry's SDK, an optional dependency
+        from folklore.telemetry_export import (
+            Collector,
+        )  # imports OpenTelemetry's SDK, an optional dependency
     except ImportError:
         log.warning(
             "No spans are collected: an exporter is configured, but the extra is not installed. "
             f"Run: {pip_install('otel')}"
         )
         return None
-    protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get(
+        "OTEL_EXPORTER_OTLP_PROTOCOL"
+    )
     if protocol not in (None, "", "http/protobuf"):
         log.warning(
             "No spans are collected: the protocol %r is not supported. Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf.",
@@ -83,7 +87,17 @@ def exporter_configured(environ: Mapping[str, str]) -> bool:
     """Return true if the variables name an OTLP exporter or endpoint, and none disables it."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    exporters = [name.strip() for name in environ.get("OTEL_TRACES_EXPORTER", "").split(",") if name.strip()]
+    exporters = [
+        name.strip()
+        for name in environ.get("OTEL_TRACES_EXPORTER", "").split(",")
+        if name.strip()
+    ]
     if exporters:
         return "otlp" in exporters
-    return any(environ.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
+    return any(
+        environ.get(name)
+        for name in (
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+        )
+    )

@@ -11,16 +11,27 @@ from contextlib import suppress
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
+from opentelemetry.sdk.resources import (
+    SERVICE_NAME,
+    SERVICE_VERSION,
+    OTELResourceDetector,
+    Resource,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    SpanExporter,
+    SpanExportResult,
+)
 from opentelemetry.trace import SpanContext, Status, Tracer
 
 from folklore import __version__
 from folklore.background import in_thread
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_TOOL = re.compile(r"memory_(store|recall|get|list|update|forget|relate|status)|search_keywords")
+_TOOL = re.compile(
+    r"memory_(store|recall|get|list|update|forget|relate|status)|search_keywords"
+)
 _PROMPT = re.compile(r"recall|remember|review")
 _METHOD = re.compile(
     r"initialize|ping|server/discover|subscriptions/listen|logging/setLevel|completion/complete|tools/(list|call)"
@@ -47,12 +58,16 @@ class Collector:
     """Provider of spans for the process, which sends them by OTLP over HTTP as the standard variables say."""
 
     def __init__(self, exporter: SpanExporter | None = None) -> None:
-        resource = Resource.create({SERVICE_NAME: "folklore", SERVICE_VERSION: __version__}).merge(
+        resource = Resource.create(
+            {SERVICE_NAME: "folklore", SERVICE_VERSION: __version__}
+        ).merge(
             OTELResourceDetector().detect()  # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override ours
         )
         # A shutdown at exit would wait for a collector that is down until the exporter's own timeouts.
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(RedactingExporter(exporter or OTLPSpanExporter())))
+        self._provider.add_span_processor(
+            BatchSpanProcessor(RedactingExporter(exporter or OTLPSpanExporter()))
+        )
         trace.set_tracer_provider(self._provider)
         self.tracer: Tracer = self._provider.get_tracer("folklore", __version__)
 
@@ -81,7 +96,11 @@ class RedactingExporter(SpanExporter):
 
 def redacted(span: ReadableSpan) -> ReadableSpan:
     """Return a copy with times, position in the trace and safe attributes, without links, events and messages."""
-    attributes = {name: value for name, value in (span.attributes or {}).items() if _is_safe(name, value)}
+    attributes = {
+        name: value
+        for name, value in (span.attributes or {}).items()
+        if _is_safe(name, value)
+    }
     return ReadableSpan(
         name=_name(span.name),
         context=_context(span.context),
@@ -100,14 +119,20 @@ def _context(context: SpanContext | None) -> SpanContext | None:
     """Return the context without its trace state, which is text from the client."""
     if context is None:
         return None
-    return SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags)
+    return SpanContext(
+        context.trace_id, context.span_id, context.is_remote, context.trace_flags
+    )
 
 
 def _is_safe(name: str, value: object) -> bool:
     if isinstance(value, (bool, int, float)):
         return True
     pattern = _TEXT_ATTRIBUTES.get(name)
-    return pattern is not None and isinstance(value, str) and pattern.fullmatch(value) is not None
+    return (
+        pattern is not None
+        and isinstance(value, str)
+        and pattern.fullmatch(value) is not None
+    )
 
 
 def _name(name: str) -> str:

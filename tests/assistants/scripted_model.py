@@ -46,50 +46,144 @@ class Model:
         return [request for request in self.requests if request.get("tools")]
 
 
-def _anthropic(body: Json, step: ToolCall | None, number: int) -> Iterator[tuple[str, Json]]:
+def _anthropic(
+    body: Json, step: ToolCall | None, number: int
+) -> Iterator[tuple[str, Json]]:
     if step is None:
         block: Json = {"type": "text", "text": "done"}
-        start, delta, reason = {**block, "text": ""}, {"type": "text_delta", "text": "done"}, "end_turn"
+        start, delta, reason = (
+            {**block, "text": ""},
+            {"type": "text_delta", "text": "done"},
+            "end_turn",
+        )
     else:
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": step.name, "input": {}}
+        block = {
+            "type": "tool_use",
+            "id": f"toolu_{number}",
+            "name": step.name,
+            "input": {},
+        }
         start = block
         delta = {"type": "input_json_delta", "partial_json": json.dumps(step.arguments)}
         reason = "tool_use"
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": body["model"], "content": []}
+    message = {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": [],
+    }
     usage = {"input_tokens": 1, "output_tokens": 1}
-    yield "message_start", {"message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}}
+    yield (
+        "message_start",
+        {
+            "message": {
+                **message,
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": usage,
+            }
+        },
+    )
     yield "content_block_start", {"index": 0, "content_block": start}
     yield "content_block_delta", {"index": 0, "delta": delta}
     yield "content_block_stop", {"index": 0}
-    yield "message_delta", {"delta": {"stop_reason": reason, "stop_sequence": None}, "usage": {"output_tokens": 1}}
+    yield (
+        "message_delta",
+        {
+            "delta": {"stop_reason": reason, "stop_sequence": None},
+            "usage": {"output_tokens": 1},
+        },
+    )
     yield "message_stop", {}
 
 
-def _responses(_body: Json, step: ToolCall | None, number: int) -> Iterator[tuple[str, Json]]:
+def _responses(
+    _body: Json, step: ToolCall | None, number: int
+) -> Iterator[tuple[str, Json]]:
     if step is None:
         text = {"type": "output_text", "text": "done", "annotations": []}
-        item: Json = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [text]}
+        item: Json = {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "content": [text],
+        }
     else:
         custom = isinstance(step.arguments, str)
-        item = {"type": "custom_tool_call" if custom else "function_call", "id": f"fc_{number}", "name": step.name}
-        item |= {"input": step.arguments} if custom else {"arguments": json.dumps(step.arguments)}
-        item |= {"call_id": f"call_{number}"} | ({"namespace": step.namespace} if step.namespace else {})
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        item = {
+            "type": "custom_tool_call" if custom else "function_call",
+            "id": f"fc_{number}",
+            "name": step.name,
+        }
+        item |= (
+            {"input": step.arguments}
+            if custom
+            else {"arguments": json.dumps(step.arguments)}
+        )
+        item |= {"call_id": f"call_{number}"} | (
+            {"namespace": step.namespace} if step.namespace else {}
+        )
+    details = {
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, **details}
-    response = {"id": f"resp_{number}", "object": "response", "status": "in_progress", "output": []}
+    response = {
+        "id": f"resp_{number}",
+        "object": "response",
+        "status": "in_progress",
+        "output": [],
+    }
     yield "response.created", {"response": response}
-    yield "response.output_item.added", {"output_index": 0, "item": {**item, "status": "in_progress"}}
-    yield "response.output_item.done", {"output_index": 0, "item": {**item, "status": "completed"}}
-    yield "response.completed", {"response": {**response, "status": "completed", "output": [item], "usage": usage}}
+    yield (
+        "response.output_item.added",
+        {"output_index": 0, "item": {**item, "status": "in_progress"}},
+    )
+    yield (
+        "response.output_item.done",
+        {"output_index": 0, "item": {**item, "status": "completed"}},
+    )
+    yield (
+        "response.completed",
+        {
+            "response": {
+                **response,
+                "status": "completed",
+                "output": [item],
+                "usage": usage,
+            }
+        },
+    )
 
 
-def _gemini(_body: Json, step: ToolCall | None, _number: int) -> Iterator[tuple[str, Json]]:
-    part: Json = {"text": "done"} if step is None else {"functionCall": {"name": step.name, "args": step.arguments}}
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    yield "", {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2}}
+def _gemini(
+    _body: Json, step: ToolCall | None, _number: int
+) -> Iterator[tuple[str, Json]]:
+    part: Json = (
+        {"text": "done"}
+        if step is None
+        else {"functionCall": {"name": step.name, "args": step.arguments}}
+    )
+    candidate = {
+        "content": {"role": "model", "parts": [part]},
+        "finishReason": "STOP",
+        "index": 0,
+    }
+    yield (
+        "",
+        {
+            "candidates": [candidate],
+            "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2},
+        },
+    )
 
 
-_APIS = {"/v1/messages": _anthropic, "/v1/responses": _responses, ":streamGenerateContent": _gemini}
+_APIS = {
+    "/v1/messages": _anthropic,
+    "/v1/responses": _responses,
+    ":streamGenerateContent": _gemini,
+}
 
 
 def _results(value: object) -> int:
@@ -99,7 +193,11 @@ def _results(value: object) -> int:
     if not isinstance(value, dict):
         return 0
     kind = str(value.get("type"))
-    own = kind == "tool_result" or kind.endswith("_call_output") or "functionResponse" in value
+    own = (
+        kind == "tool_result"
+        or kind.endswith("_call_output")
+        or "functionResponse" in value
+    )
     return int(own) + (0 if own else sum(map(_results, value.values())))
 
 
@@ -116,12 +214,20 @@ def scripted_model() -> Iterator[Model]:
             path = self.path.partition("?")[0]
             api = next((api for end, api in _APIS.items() if path.endswith(end)), None)
             if api is None:
-                self._answer("application/json", b'{"input_tokens": 1, "totalTokens": 1}')
+                self._answer(
+                    "application/json", b'{"input_tokens": 1, "totalTokens": 1}'
+                )
                 return
             body = json.loads(raw)
             model.requests.append(body)
-            done = _results(body.get("messages") or body.get("input") or body.get("contents"))
-            step = model.script[done] if body.get("tools") and done < len(model.script) else None
+            done = _results(
+                body.get("messages") or body.get("input") or body.get("contents")
+            )
+            step = (
+                model.script[done]
+                if body.get("tools") and done < len(model.script)
+                else None
+            )
             events = api(body, step, len(model.requests))
             lines = [
                 (f"event: {kind}\n" if kind else "")

@@ -27,14 +27,20 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.strain
 
 # Read before the tests take the variables of the developer's machine away.
-PATH = os.pathsep.join(one for one in (os.environ.get("FOLKLORE_TEST_CLIENTS"), os.environ["PATH"]) if one)
+PATH = os.pathsep.join(
+    one for one in (os.environ.get("FOLKLORE_TEST_CLIENTS"), os.environ["PATH"]) if one
+)
 PLUGIN = ROOT / "plugin"
 STARTS = 10
 FACT = "Webhook signatures are computed over the raw request body, since the framework reorders the keys of JSON."
 MONEY = "Prices are integer cents, since the invoices were rounded twice."
 QUESTION = "The webhook signature check fails. What is the signature computed over?"
 STORE = "mcp__plugin_folklore_folklore__memory_store"
-CORE = {STORE, STORE.replace("memory_store", "memory_recall"), STORE.replace("memory_store", "search_keywords")}
+CORE = {
+    STORE,
+    STORE.replace("memory_store", "memory_recall"),
+    STORE.replace("memory_store", "search_keywords"),
+}
 INSTRUCTIONS = "Folklore is this team's long-term memory"
 
 
@@ -49,16 +55,29 @@ class Machine:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of every program: no setting of the developer's machine, no way off this machine."""
-        nowhere = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+        nowhere = {
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+        }
         no_keyring = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-        return nowhere | no_keyring | {"HOME": str(self.home), "PATH": PATH, "LANG": "C.UTF-8"}
+        return (
+            nowhere
+            | no_keyring
+            | {"HOME": str(self.home), "PATH": PATH, "LANG": "C.UTF-8"}
+        )
 
     def repository(self, name: str) -> Path:
         """Return the repository of this name, which is that of its remote too."""
         folder = self.home / name
         if not folder.exists():
-            for command in (["init", "-q", str(folder)], ["-C", str(folder), "remote", "add", "origin"]):
-                remote = [f"git@example.com:acme/{name}.git"] if "remote" in command else []
+            for command in (
+                ["init", "-q", str(folder)],
+                ["-C", str(folder), "remote", "add", "origin"],
+            ):
+                remote = (
+                    [f"git@example.com:acme/{name}.git"] if "remote" in command else []
+                )
                 subprocess.run(["git", *command, *remote], check=True)
         return folder
 
@@ -83,7 +102,9 @@ class Machine:
         url = f"http://127.0.0.1:{port}"
         command = [str(self.folklore), "serve", "--http", "--port", str(port)]
         with (self.home / "server.log").open("wb") as log:
-            server = subprocess.Popen(command, cwd=self.home, env=self.environment, stdout=log, stderr=log)
+            server = subprocess.Popen(
+                command, cwd=self.home, env=self.environment, stdout=log, stderr=log
+            )
             try:
                 eventually(lambda: is_ready(url))
                 yield url
@@ -123,7 +144,10 @@ class Machine:
         """Run a session of Gemini CLI; return the turns of the model."""
         model = self.model.following()
         settings = self.home / ".gemini" / "settings.json"
-        settings.write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}', encoding="utf-8")
+        settings.write_text(
+            '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
+            encoding="utf-8",
+        )
         self.run(
             _program("gemini"),
             *("-p", prompt, "-m", "gemini-2.5-flash"),
@@ -139,7 +163,9 @@ def _program(name: str) -> str:
     """Return the path of an assistant, or skip the test."""
     found = shutil.which(name, path=PATH)
     if found is None:
-        pytest.skip(f"{name} is neither on the path nor in FOLKLORE_TEST_CLIENTS; `make assistants` fetches it")
+        pytest.skip(
+            f"{name} is neither on the path nor in FOLKLORE_TEST_CLIENTS; `make assistants` fetches it"
+        )
     return found
 
 
@@ -148,15 +174,34 @@ def the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of an environment in which the wheel is installed; what it depends on is that of this one."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    }
+    build = [
+        *pip,
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
     subprocess.run(build, check=True, env=environment)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")],
+        check=True,
+    )
     python = folder / "venv" / "bin" / "python"
     [wheel] = folder.glob("*.whl")
-    subprocess.run([*pip, "--python", str(python), "install", "--no-deps", str(wheel)], check=True, env=environment)
+    subprocess.run(
+        [*pip, "--python", str(python), "install", "--no-deps", str(wheel)],
+        check=True,
+        env=environment,
+    )
     [packages] = (folder / "venv" / "lib").glob("python*/site-packages")
-    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    (packages / "dependencies.pth").write_text(
+        f"{sysconfig.get_path('purelib')}\n", encoding="utf-8"
+    )
     return python.with_name("folklore")
 
 
@@ -165,7 +210,11 @@ def a_machine(tmp_path: Path, command: Path) -> Iterator[Machine]:
     """An empty home; the engine that is started in it ends with the test."""
     home = tmp_path / "home"
     home.mkdir()
-    with temporary_home() as memory, scripted_model() as model, own_servers_ended(home / ".folklore"):
+    with (
+        temporary_home() as memory,
+        scripted_model() as model,
+        own_servers_ended(home / ".folklore"),
+    ):
         (home / ".folklore").symlink_to(memory)
         yield Machine(home, command, model)
 
@@ -179,22 +228,36 @@ def is_ready(url: str) -> bool:
 
 def text_of(turn: Json) -> str:
     """Return all that the model was sent in a turn, without the tools."""
-    return json.dumps({key: value for key, value in turn.items() if key != "tools"}, ensure_ascii=False)
+    return json.dumps(
+        {key: value for key, value in turn.items() if key != "tools"},
+        ensure_ascii=False,
+    )
 
 
 def failed_calls(turn: Json) -> list[Json]:
     """Return the results of the calls of Claude Code that failed; there must be one result."""
-    parts = [part for message in turn["messages"] for part in message["content"] if isinstance(part, dict)]
+    parts = [
+        part
+        for message in turn["messages"]
+        for part in message["content"]
+        if isinstance(part, dict)
+    ]
     results = [part for part in parts if part["type"] == "tool_result"]
     assert results
     return [part for part in results if part.get("is_error")]
 
 
-def test_what_claude_code_stores_is_recalled_unasked_in_the_next_session_of_the_same_project(machine: Machine) -> None:
+def test_what_claude_code_stores_is_recalled_unasked_in_the_next_session_of_the_same_project(
+    machine: Machine,
+) -> None:
     _program("claude")
     machine.run(str(machine.folklore), "install", "claude-code")
 
-    first = machine.claude("shop", "We found out what the signature covers.", ToolCall(STORE, {"content": FACT}))
+    first = machine.claude(
+        "shop",
+        "We found out what the signature covers.",
+        ToolCall(STORE, {"content": FACT}),
+    )
     again = machine.claude("shop", QUESTION)
     elsewhere = machine.claude("wiki", QUESTION)
 
@@ -203,7 +266,9 @@ def test_what_claude_code_stores_is_recalled_unasked_in_the_next_session_of_the_
     assert FACT not in text_of(elsewhere[0])
 
 
-def test_two_members_of_a_team_share_what_they_know_after_six_commands(machine: Machine, tmp_path: Path) -> None:
+def test_two_members_of_a_team_share_what_they_know_after_six_commands(
+    machine: Machine, tmp_path: Path
+) -> None:
     _program("claude")  # which needs the first command, pip install
     port = free_port()
     alice, bob = (replace(machine, home=tmp_path / name) for name in ("alice", "bob"))
@@ -211,11 +276,18 @@ def test_two_members_of_a_team_share_what_they_know_after_six_commands(machine: 
         member.home.mkdir()
     with machine.serving(port) as url:
         invited = ("--repo", "acme/shop", "--url", url)
-        lines = [machine.run(str(machine.folklore), "invite", name, *invited) for name in ("alice", "bob")]
+        lines = [
+            machine.run(str(machine.folklore), "invite", name, *invited)
+            for name in ("alice", "bob")
+        ]
         for member, line in zip((alice, bob), lines, strict=True):
             member.run(str(machine.folklore), *line.splitlines()[0].split()[1:])
 
-        first = alice.claude("shop", "We found out what the signature covers.", ToolCall(STORE, {"content": FACT}))
+        first = alice.claude(
+            "shop",
+            "We found out what the signature covers.",
+            ToolCall(STORE, {"content": FACT}),
+        )
         theirs = bob.claude("shop", QUESTION)
         elsewhere = bob.claude("wiki", QUESTION)
 
@@ -225,7 +297,9 @@ def test_two_members_of_a_team_share_what_they_know_after_six_commands(machine: 
     assert FACT not in text_of(elsewhere[0])
 
 
-def test_the_first_turn_of_claude_code_has_the_core_tools_and_the_instructions(machine: Machine) -> None:
+def test_the_first_turn_of_claude_code_has_the_core_tools_and_the_instructions(
+    machine: Machine,
+) -> None:
     _program("claude")
     machine.run(str(machine.folklore), "install", "claude-code")
     if os.getloadavg()[0] > 3 * (os.cpu_count() or 1):
@@ -233,11 +307,15 @@ def test_the_first_turn_of_claude_code_has_the_core_tools_and_the_instructions(m
 
     starts = [machine.claude("shop", "Hello.")[0] for _ in range(STARTS)]
 
-    assert [CORE - {tool["name"] for tool in start["tools"]} for start in starts] == [set()] * STARTS
+    assert [CORE - {tool["name"] for tool in start["tools"]} for start in starts] == [
+        set()
+    ] * STARTS
     assert [INSTRUCTIONS in text_of(start) for start in starts] == [True] * STARTS
 
 
-def test_the_prompt_hook_of_codex_recalls_unasked_in_the_same_project(machine: Machine) -> None:
+def test_the_prompt_hook_of_codex_recalls_unasked_in_the_same_project(
+    machine: Machine,
+) -> None:
     _program("codex")
     machine.run(str(machine.folklore), "install", "codex")
     machine.run(str(machine.folklore), "store", FACT, folder=machine.repository("shop"))
@@ -253,33 +331,59 @@ def test_the_prompt_hook_of_codex_recalls_unasked_in_the_same_project(machine: M
 PATCH = "*** Begin Patch\n*** Add File: shop/prices.py\n+PRICE = 1.5\n*** End Patch"
 
 
-@pytest.mark.parametrize(("assistant", "program"), [("claude-code", "claude"), ("codex", "codex")])
+@pytest.mark.parametrize(
+    ("assistant", "program"), [("claude-code", "claude"), ("codex", "codex")]
+)
 def test_an_edit_gets_the_memory_that_is_tied_to_its_file(
     machine: Machine, tmp_path: Path, assistant: str, program: str
 ) -> None:
     _program(program)
     machine.run(str(machine.folklore), "install", assistant)
-    decisions = [{"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"} for number in range(13)]
-    lines: list[Json] = [{"content": MONEY, "paths": ["shop/prices.py"]}, *decisions]  # more than a start shows
+    decisions = [
+        {"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"}
+        for number in range(13)
+    ]
+    lines: list[Json] = [
+        {"content": MONEY, "paths": ["shop/prices.py"]},
+        *decisions,
+    ]  # more than a start shows
     export = tmp_path / "memories.jsonl"
-    export.write_text("\n".join(json.dumps({"type": "memory", **line}) for line in lines), encoding="utf-8")
+    export.write_text(
+        "\n".join(json.dumps({"type": "memory", **line}) for line in lines),
+        encoding="utf-8",
+    )
     repository = machine.repository("shop")
     machine.run(str(machine.folklore), "import", str(export), folder=repository)
-    written = {"file_path": str(repository / "shop" / "prices.py"), "content": "PRICE = 1.5\n"}
+    written = {
+        "file_path": str(repository / "shop" / "prices.py"),
+        "content": "PRICE = 1.5\n",
+    }
 
     if program == "claude":
-        before, after = machine.claude("shop", "Write that down.", ToolCall("Write", written))
+        before, after = machine.claude(
+            "shop", "Write that down.", ToolCall("Write", written)
+        )
     else:
-        before, after = machine.codex("shop", "Write that down.", ToolCall("apply_patch", PATCH))
+        before, after = machine.codex(
+            "shop", "Write that down.", ToolCall("apply_patch", PATCH)
+        )
 
     assert MONEY not in text_of(before)
     assert MONEY in text_of(after)
 
 
-def test_gemini_gets_the_notes_of_the_project_at_the_start_of_a_session(machine: Machine) -> None:
+def test_gemini_gets_the_notes_of_the_project_at_the_start_of_a_session(
+    machine: Machine,
+) -> None:
     _program("gemini")
     machine.run(str(machine.folklore), "install", "gemini")
-    machine.run(str(machine.folklore), "store", FACT, "--pinned", folder=machine.repository("shop"))
+    machine.run(
+        str(machine.folklore),
+        "store",
+        FACT,
+        "--pinned",
+        folder=machine.repository("shop"),
+    )
 
     [turn] = machine.gemini("shop", "Hello.")
 
@@ -291,11 +395,17 @@ def test_gemini_gets_the_notes_of_the_project_at_the_start_of_a_session(machine:
 
 def test_the_validators_of_assistants_accept_the_plugin(machine: Machine) -> None:
     claude = _program("claude")
-    assert "Validation passed" in machine.run(claude, "plugin", "validate", "--strict", str(PLUGIN))
-    assert "Validation passed" in machine.run(claude, "plugin", "validate", "--strict", str(ROOT))
+    assert "Validation passed" in machine.run(
+        claude, "plugin", "validate", "--strict", str(PLUGIN)
+    )
+    assert "Validation passed" in machine.run(
+        claude, "plugin", "validate", "--strict", str(ROOT)
+    )
     machine.run(str(machine.folklore), "install", "claude-code")
     installed = machine.home / ".claude" / "skills" / "folklore"
-    assert "Validation passed" in machine.run(claude, "plugin", "validate", "--strict", str(installed))
+    assert "Validation passed" in machine.run(
+        claude, "plugin", "validate", "--strict", str(installed)
+    )
 
 
 def test_gemini_accepts_the_extension(machine: Machine) -> None:
@@ -303,10 +413,14 @@ def test_gemini_accepts_the_extension(machine: Machine) -> None:
     machine.run(str(machine.folklore), "install", "gemini")
 
     for folder in (PLUGIN, machine.home / ".gemini" / "extensions" / "folklore"):
-        assert "successfully validated" in machine.run(gemini, "extensions", "validate", str(folder))
+        assert "successfully validated" in machine.run(
+            gemini, "extensions", "validate", str(folder)
+        )
 
 
-def test_codex_takes_the_plugin_from_the_marketplace_of_the_repository(machine: Machine) -> None:
+def test_codex_takes_the_plugin_from_the_marketplace_of_the_repository(
+    machine: Machine,
+) -> None:
     codex = _program("codex")
     machine.run(codex, "plugin", "marketplace", "add", str(ROOT))
 

@@ -23,7 +23,14 @@ from folklore.app import App
 from folklore.backup.archive import Archive, archives, write_archive
 from folklore.backup.contents import read_contents
 from folklore.backup.encryption import Key, new_key
-from folklore.backup.operations import Store, back_up, latest_verified, prune, restore, verify
+from folklore.backup.operations import (
+    Store,
+    back_up,
+    latest_verified,
+    prune,
+    restore,
+    verify,
+)
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
 from folklore.db.database import Moment
@@ -40,7 +47,11 @@ from tests.person import Person, contents
 
 __all__ = ["command_line"]
 
-DEPLOY, CAT, LATER = "We deploy from Frankfurt.", "The office cat is called Turing.", "Invoices go out on Mondays."
+DEPLOY, CAT, LATER = (
+    "We deploy from Frankfurt.",
+    "The office cat is called Turing.",
+    "Invoices go out on Mondays.",
+)
 SINCE = "The lift is out of order."
 
 
@@ -95,9 +106,16 @@ async def databases_of(dsn: str) -> list[str]:
         await connection.close()
 
 
-async def test_a_restored_backup_has_every_row_as_it_was(person: Person, store: Store) -> None:
+async def test_a_restored_backup_has_every_row_as_it_was(
+    person: Person, store: Store
+) -> None:
     await person.keep(DEPLOY, CAT)
-    await person.keep(Draft("We deploy from Dublin.", supersedes=(await person.recall("deploy")).memories[0].memory.id))
+    await person.keep(
+        Draft(
+            "We deploy from Dublin.",
+            supersedes=(await person.recall("deploy")).memories[0].memory.id,
+        )
+    )
     before = await rows(store.dsn)
     archive = await back_up(store)
     await verify(store, archive)
@@ -111,7 +129,9 @@ async def test_a_restored_backup_has_every_row_as_it_was(person: Person, store: 
     assert archive.verified_at is not None
 
 
-async def test_what_a_restore_replaced_can_be_restored(folklore: CommandLine, file: Path) -> None:
+async def test_what_a_restore_replaced_can_be_restored(
+    folklore: CommandLine, file: Path
+) -> None:
     await folklore.done("store", LATER)
 
     (point,) = (await folklore.json("restore", file, "--yes"))["restore_points"]
@@ -140,7 +160,9 @@ async def test_writes_during_a_restore_are_in_a_backup(
     assert all(text in held for text in (DEPLOY, CAT, SINCE, LATER))
 
 
-async def test_a_running_application_answers_from_the_restored_database(app: App, tmp_path: Path) -> None:
+async def test_a_running_application_answers_from_the_restored_database(
+    app: App, tmp_path: Path
+) -> None:
     store = Store((await database_address(app.settings))[0], tmp_path)
     await app.service.call(StoreRequest(memories=(Draft(DEPLOY),), namespace="notes"))
     archive = await back_up(store)
@@ -148,14 +170,26 @@ async def test_a_running_application_answers_from_the_restored_database(app: App
 
     await restore(store, archive)
 
-    answer = await app.service.call(RecallRequest(query="deploy invoices", namespaces=("notes",)))
+    answer = await app.service.call(
+        RecallRequest(query="deploy invoices", namespaces=("notes",))
+    )
     assert contents(answer) == [DEPLOY]
 
 
 @pytest.mark.parametrize(
-    "count", [4, pytest.param(int(os.environ.get("TEST_BACKUPS", "40")), marks=pytest.mark.strain, id="many")]
+    "count",
+    [
+        4,
+        pytest.param(
+            int(os.environ.get("TEST_BACKUPS", "40")),
+            marks=pytest.mark.strain,
+            id="many",
+        ),
+    ],
 )
-async def test_backups_during_writes_are_of_one_moment(person: Person, store: Store, count: int) -> None:
+async def test_backups_during_writes_are_of_one_moment(
+    person: Person, store: Store, count: int
+) -> None:
     """Back up and verify while memories are stored, superseded and forgotten."""
     ended = asyncio.Event()
 
@@ -164,7 +198,12 @@ async def test_backups_during_writes_are_of_one_moment(person: Person, store: St
         number = 0
         while not ended.is_set():
             number += 1
-            ids = await person.keep(*(f"Fact {seed}.{number}.{part} of {chance.random()}" for part in range(3)))
+            ids = await person.keep(
+                *(
+                    f"Fact {seed}.{number}.{part} of {chance.random()}"
+                    for part in range(3)
+                )
+            )
             if chance.random() < 0.3:
                 await person.forget(ids[0])
             await asyncio.sleep(0.05)  # so that the store stays small
@@ -181,12 +220,16 @@ async def test_backups_during_writes_are_of_one_moment(person: Person, store: St
 
 
 @pytest.mark.parametrize("damage", ["a byte", "the end", "no archive"])
-async def test_a_damaged_file_is_refused_and_nothing_changes(store: Store, archive: Archive, damage: str) -> None:
+async def test_a_damaged_file_is_refused_and_nothing_changes(
+    store: Store, archive: Archive, damage: str
+) -> None:
     before = await rows(store.dsn)
     if damage == "a byte":
         flip(archive.path, archive.path)
     else:
-        archive.path.write_bytes(archive.path.read_bytes()[:-100] if damage == "the end" else b"text")
+        archive.path.write_bytes(
+            archive.path.read_bytes()[:-100] if damage == "the end" else b"text"
+        )
 
     with pytest.raises(InvalidInput, match=r"damaged|no complete backup"):
         await restore(store, Archive.read(archive.path))
@@ -195,10 +238,14 @@ async def test_a_damaged_file_is_refused_and_nothing_changes(store: Store, archi
     assert await databases_of(store.dsn) == []
 
 
-@pytest.mark.parametrize("damage", ["encrypted", "a time without a zone", "packed in an unknown way"])
+@pytest.mark.parametrize(
+    "damage", ["encrypted", "a time without a zone", "packed in an unknown way"]
+)
 async def test_a_file_of_another_form_is_refused(archive: Archive, damage: str) -> None:
     if damage == "a time without a zone":
-        other = copy_of(archive, manifest_of(archive) | {"created_at": "2026-11-23T08:00:00"})
+        other = copy_of(
+            archive, manifest_of(archive) | {"created_at": "2026-11-23T08:00:00"}
+        )
     else:
         other, content = archive.path, bytearray(archive.path.read_bytes())
         entry = content.rindex(b"PK\x01\x02")  # that of the manifest
@@ -207,21 +254,30 @@ async def test_a_file_of_another_form_is_refused(archive: Archive, damage: str) 
             if damage == "encrypted":
                 content[place + offset] |= 1
             else:
-                content[place + offset + 2 : place + offset + 4] = (99).to_bytes(2, "little")
+                content[place + offset + 2 : place + offset + 4] = (99).to_bytes(
+                    2, "little"
+                )
         archive.path.write_bytes(content)
 
     with pytest.raises(InvalidInput, match="no complete backup"):
         Archive.read(other)
 
 
-async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(store: Store, archive: Archive) -> None:
+async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(
+    store: Store, archive: Archive
+) -> None:
     manifest = manifest_of(archive)
     manifest["contents"]["tables"]["public.memories"]["rows"] += 1
     manifest["contents"]["tables"]["public.embeddings"]["digest"] = "1"
-    manifest["contents"]["answers"] = {question: [] for question in manifest["contents"]["answers"]}
+    manifest["contents"]["answers"] = {
+        question: [] for question in manifest["contents"]["answers"]
+    }
     other = Archive.read(copy_of(archive, manifest))
 
-    with pytest.raises(Conflict, match=r"rows of public.embeddings; public.memories has 2 rows, not 3; 2 of 2 answers"):
+    with pytest.raises(
+        Conflict,
+        match=r"rows of public.embeddings; public.memories has 2 rows, not 3; 2 of 2 answers",
+    ):
         await verify(store, other)
 
     assert other.verified_at is None
@@ -236,7 +292,9 @@ def copy_of(archive: Archive, manifest: Any) -> Path:
     return path
 
 
-async def test_a_backup_of_a_newer_version_is_refused(store: Store, archive: Archive) -> None:
+async def test_a_backup_of_a_newer_version_is_refused(
+    store: Store, archive: Archive
+) -> None:
     manifest = manifest_of(archive)
     manifest["contents"]["migrations"].append("0999_later.sql")
     with pytest.raises(SchemaAhead, match="0999_later"):
@@ -246,7 +304,9 @@ async def test_a_backup_of_a_newer_version_is_refused(store: Store, archive: Arc
         Archive.read(copy_of(archive, manifest))
 
 
-async def test_two_restores_at_a_time_exclude_each_other(store: Store, archive: Archive) -> None:
+async def test_two_restores_at_a_time_exclude_each_other(
+    store: Store, archive: Archive
+) -> None:
     async with Databases.managed(store.dsn):
         with pytest.raises(Conflict, match="Another process restores"):
             await restore(store, archive)
@@ -256,7 +316,15 @@ async def test_two_restores_at_a_time_exclude_each_other(store: Store, archive: 
 
 
 @pytest.mark.parametrize(
-    "count", [3, pytest.param(int(os.environ.get("TEST_RESTORES", "30")), marks=pytest.mark.strain, id="many")]
+    "count",
+    [
+        3,
+        pytest.param(
+            int(os.environ.get("TEST_RESTORES", "30")),
+            marks=pytest.mark.strain,
+            id="many",
+        ),
+    ],
 )
 async def test_a_killed_restore_leaves_the_old_or_the_new_store(
     folklore: CommandLine, file: Path, database_url: str, tmp_path: Path, count: int
@@ -288,7 +356,9 @@ def without_jobs(held: dict[str, list[str]]) -> dict[str, list[str]]:
     return {table: rows for table, rows in held.items() if table != "jobs"}
 
 
-async def test_databases_of_others_with_similar_names_are_left_alone(store: Store, archive: Archive) -> None:
+async def test_databases_of_others_with_similar_names_are_left_alone(
+    store: Store, archive: Archive
+) -> None:
     name = store.dsn.split("?")[0].rsplit("/", 1)[1]
     other, left = f"{name}_scratch_notes", f"{name}_scratch_0123abcd"
     connection = await asyncpg.connect(address_of(store.dsn, "postgres"))
@@ -338,16 +408,24 @@ async def test_only_the_owner_reads_a_backup(store: Store, archive: Archive) -> 
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
 
 
-async def test_old_backups_are_deleted_but_never_the_last_verified_one(person: Person, store: Store) -> None:
+async def test_old_backups_are_deleted_but_never_the_last_verified_one(
+    person: Person, store: Store
+) -> None:
     await person.keep(DEPLOY)
     made = [await back_up(store) for _ in range(5)]
     made[0].mark_verified(made[0].digest())
 
     assert prune(store.folder, keep=2) == [made[2].path, made[1].path]
-    assert [found.path for found in archives(store.folder)] == [made[4].path, made[3].path, made[0].path]
+    assert [found.path for found in archives(store.folder)] == [
+        made[4].path,
+        made[3].path,
+        made[0].path,
+    ]
 
 
-async def test_refused_restores_push_no_verified_backup_out(person: Person, store: Store, tmp_path: Path) -> None:
+async def test_refused_restores_push_no_verified_backup_out(
+    person: Person, store: Store, tmp_path: Path
+) -> None:
     await person.keep(DEPLOY)
     made = [await back_up(store) for _ in range(3)]
     for archive in made:
@@ -356,19 +434,28 @@ async def test_refused_restores_push_no_verified_backup_out(person: Person, stor
 
     with pytest.raises(InvalidInput, match="damaged"):
         await restore(store, Archive.read(tmp_path / "damaged.backup"))
-    assert not [archive for archive in archives(store.folder) if archive.is_restore_point]
+    assert not [
+        archive for archive in archives(store.folder) if archive.is_restore_point
+    ]
 
     points = [(await restore(store, made[2])).restore_points[0] for _ in range(4)]
     assert prune(store.folder, keep=3) == [points[0]]
-    assert [archive.path for archive in archives(store.folder)][3:] == [archive.path for archive in made[::-1]]
+    assert [archive.path for archive in archives(store.folder)][3:] == [
+        archive.path for archive in made[::-1]
+    ]
 
 
 async def test_a_file_that_changed_is_verified_no_more(folklore: CommandLine) -> None:
     await folklore.done("store", DEPLOY)
-    older, file = [Path((await folklore.json("backup", "--verify"))["file"]) for _ in range(2)]
+    older, file = [
+        Path((await folklore.json("backup", "--verify"))["file"]) for _ in range(2)
+    ]
     flip(file, file)
 
-    assert [entry["changed"] for entry in await folklore.json("backups", "list")] == [True, False]
+    assert [entry["changed"] for entry in await folklore.json("backups", "list")] == [
+        True,
+        False,
+    ]
     assert "changed since" in await folklore.done("backups", "list")
     assert latest_verified(file.parent) == Archive.read(older)
     assert (await folklore("backups", "verify", str(file))).code == 2
@@ -383,7 +470,9 @@ async def test_a_backup_replaces_no_file(folklore: CommandLine, tmp_path: Path) 
     assert "is not replaced" in refused.err
 
 
-async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_written(store: Store) -> None:
+async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_written(
+    store: Store,
+) -> None:
     left = store.folder / ".folklore-20261123T080000.000Z.backup.0123abcd.part"
     store.folder.mkdir()
     left.touch()
@@ -400,7 +489,9 @@ async def test_the_file_of_a_killed_backup_is_removed_and_never_one_that_is_writ
     assert list(store.folder.iterdir()) == []
 
 
-async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(store: Store, archive: Archive) -> None:
+async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(
+    store: Store, archive: Archive
+) -> None:
     async with (moment := Moment(store.dsn)).reading():
         older = await read_contents(moment, whole_rows=True)
     manifest = manifest_of(archive)
@@ -409,12 +500,17 @@ async def test_a_backup_of_the_first_format_is_verified_by_its_own_digests(store
 
     with pytest.raises(Conflict, match=r"rows of public\.memories"):
         await verify(store, Archive.read(copy_of(archive, manifest)))
-    await verify(store, Archive.read(copy_of(archive, manifest | {"folklore_backup": 1})))
+    await verify(
+        store, Archive.read(copy_of(archive, manifest | {"folklore_backup": 1}))
+    )
 
 
 def test_a_padded_manifest_takes_little_memory(tmp_path: Path) -> None:
     file = tmp_path / "padded.backup"
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out, out.open("manifest.json", "w") as member:
+    with (
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out,
+        out.open("manifest.json", "w") as member,
+    ):
         for _ in range(200):
             member.write(b" " * (1 << 20))
 
@@ -427,7 +523,9 @@ def test_a_padded_manifest_takes_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-async def test_the_job_backs_up_verifies_and_prunes(jobs: BackgroundJobs, person: Person, store: Store) -> None:
+async def test_the_job_backs_up_verifies_and_prunes(
+    jobs: BackgroundJobs, person: Person, store: Store
+) -> None:
     async def backed_up() -> Store:
         return store
 
@@ -444,7 +542,10 @@ async def test_the_job_backs_up_verifies_and_prunes(jobs: BackgroundJobs, person
 
 def test_only_the_embedded_engine_is_backed_up_by_itself(tmp_path: Path) -> None:
     def scheduled(**settings: Any) -> bool:
-        return BY_NAME["backup"] in App(Settings(home=tmp_path, **settings)).scheduler.scheduled
+        return (
+            BY_NAME["backup"]
+            in App(Settings(home=tmp_path, **settings)).scheduler.scheduled
+        )
 
     assert scheduled()
     assert not scheduled(backup={"keep": 0})
@@ -453,11 +554,17 @@ def test_only_the_embedded_engine_is_backed_up_by_itself(tmp_path: Path) -> None
 
 async def test_the_commands_list_and_prune_backups(folklore: CommandLine) -> None:
     await folklore.done("store", DEPLOY)
-    made = [await folklore.json("backup", *options) for options in (["--verify"], [], [])]
+    made = [
+        await folklore.json("backup", *options) for options in (["--verify"], [], [])
+    ]
 
-    assert [entry["file"] for entry in await folklore.json("backups", "list")] == [one["file"] for one in made[::-1]]
+    assert [entry["file"] for entry in await folklore.json("backups", "list")] == [
+        one["file"] for one in made[::-1]
+    ]
     assert made[0]["verified_at"] is not None
-    assert (await folklore.json("backups", "prune", "--keep", 1))["deleted"] == [made[1]["file"]]
+    assert (await folklore.json("backups", "prune", "--keep", 1))["deleted"] == [
+        made[1]["file"]
+    ]
     assert "There is nothing" in await folklore.done("backups", "prune")
     assert (await folklore("restore", "missing.backup", "--yes")).code == 2
 
@@ -467,15 +574,23 @@ async def test_a_restore_asks_first(folklore: CommandLine, file: Path) -> None:
 
     assert folklore.process("restore", str(file), stdin=b"n\n").code == 1
     silent = folklore.process("restore", str(file))
-    assert (silent.code, "--yes: is needed without a terminal." in silent.err) == (2, True)
+    assert (silent.code, "--yes: is needed without a terminal." in silent.err) == (
+        2,
+        True,
+    )
     assert LATER in await folklore.done("list")
 
 
 def test_a_password_is_not_in_the_list_of_processes() -> None:
-    address, variables = _without_password("postgresql://me:s%40cret@db.example:5433/folklore?sslmode=require")
+    address, variables = _without_password(
+        "postgresql://me:s%40cret@db.example:5433/folklore?sslmode=require"
+    )
     assert address == "postgresql://me@db.example:5433/folklore?sslmode=require"
     assert variables == {"PGPASSWORD": "s@cret"}
-    assert _without_password("postgresql:///folklore?host=%2Ftmp")[0] == "postgresql:///folklore?host=%2Ftmp"
+    assert (
+        _without_password("postgresql:///folklore?host=%2Ftmp")[0]
+        == "postgresql:///folklore?host=%2Ftmp"
+    )
 
 
 def test_another_database_of_the_same_server_has_the_same_address_otherwise() -> None:
@@ -491,7 +606,9 @@ def test_programs_of_an_unknown_version_are_named_with_their_package() -> None:
     assert {find_programs(major).folder.name for major in (16, 18)} == {"bin"}
 
 
-async def test_a_server_lists_its_backups_to_the_owner(app: App, person: Person, store: Store) -> None:
+async def test_a_server_lists_its_backups_to_the_owner(
+    app: App, person: Person, store: Store
+) -> None:
     await person.keep("The mole is closed.")
     folder = app.settings.home / "backups"
     first = await back_up(store, folder / "first.backup")
@@ -501,7 +618,10 @@ async def test_a_server_lists_its_backups_to_the_owner(app: App, person: Person,
 
     found = await app.service.call(BackupsRequest())
 
-    assert [(backup.name, backup.memories, backup.verified_at is not None) for backup in found] == [
+    assert [
+        (backup.name, backup.memories, backup.verified_at is not None)
+        for backup in found
+    ] == [
         ("second.backup", 1, False),
         ("first.backup", 1, True),
     ]
@@ -532,9 +652,19 @@ async def test_an_encrypted_backup_shows_no_word_and_is_restored_by_its_key(
     assert await rows(store.dsn) == before
     assert (archive.manifest.encrypted, archive.manifest.contents.memories) == (True, 2)
     for path in store.folder.iterdir():
-        with zipfile.ZipFile(path) if path.suffix == ".backup" else suppress(Exception) as file:
-            held = b"".join(file.read(name) for name in file.namelist()) if file else b""
-        assert not [word for word in (b"deploy", b"frankfurt", b"turing") if word in held.lower()]
+        with (
+            zipfile.ZipFile(path)
+            if path.suffix == ".backup"
+            else suppress(Exception) as file
+        ):
+            held = (
+                b"".join(file.read(name) for name in file.namelist()) if file else b""
+            )
+        assert not [
+            word
+            for word in (b"deploy", b"frankfurt", b"turing")
+            if word in held.lower()
+        ]
 
 
 async def test_without_the_right_key_an_encrypted_backup_changes_nothing(
@@ -566,8 +696,12 @@ async def test_a_changed_byte_of_an_encrypted_backup_is_an_error(
     dump = bytearray(members["folklore.dump.age"])
     if damage == "flip":
         dump[len(dump) // 2] ^= 1
-    members["folklore.dump.age"] = bytes(dump if damage == "flip" else dump[: len(dump) * 2 // 3])
-    with zipfile.ZipFile(archive.path, "w") as file:  # with the right checksums: an attacker's work
+    members["folklore.dump.age"] = bytes(
+        dump if damage == "flip" else dump[: len(dump) * 2 // 3]
+    )
+    with zipfile.ZipFile(
+        archive.path, "w"
+    ) as file:  # with the right checksums: an attacker's work
         for name, content in members.items():
             file.writestr(name, content)
 
@@ -575,7 +709,9 @@ async def test_a_changed_byte_of_an_encrypted_backup_is_an_error(
         await verify(encrypted, archive)
 
 
-@pytest.mark.parametrize("content", ["", "AGE-SECRET-KEY-1NONSENSE", "age1public", "\xe9"])
+@pytest.mark.parametrize(
+    "content", ["", "AGE-SECRET-KEY-1NONSENSE", "age1public", "\xe9"]
+)
 def test_a_file_without_a_key_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "key").write_text(content, encoding="latin-1")
 
@@ -587,7 +723,9 @@ def test_a_file_without_a_key_is_named(tmp_path: Path, content: str) -> None:
         new_key(tmp_path / "key")
 
 
-def test_without_the_package_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyrage", None)
 
     with pytest.raises(InvalidInput) as error:

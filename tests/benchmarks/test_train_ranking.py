@@ -11,25 +11,45 @@ from folklore.ranking.weights import Ranking
 from tests import ROOT
 
 DOCUMENT = ROOT / "docs/ranking.md"
-SUBJECTS = "harbour lighthouse invoice carrier label database formatter release printer tea".split()  # noqa: SIM905
+SUBJECTS = "harbour lighthouse invoice carrier label database formatter release printer tea".split()
 
 
 async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     lines: list[dict[str, object]] = [
-        {"type": "memory", "namespace": space, "source": f"{subject}-{number}", "content": text}
+        {
+            "type": "memory",
+            "namespace": space,
+            "source": f"{subject}-{number}",
+            "content": text,
+        }
         for space in ("one", "two")
         for subject in SUBJECTS
-        for number, text in enumerate((f"The {subject} is kept by Ada {space}.", f"Nobody saw the old {subject} burn."))
+        for number, text in enumerate(
+            (
+                f"The {subject} is kept by Ada {space}.",
+                f"Nobody saw the old {subject} burn.",
+            )
+        )
     ]
     lines += [
-        {"type": "question", "namespaces": [space], "query": f"who keeps the {subject}", "evidence": [f"{subject}-0"]}
+        {
+            "type": "question",
+            "namespaces": [space],
+            "query": f"who keeps the {subject}",
+            "evidence": [f"{subject}-0"],
+        }
         for space in ("one", "two")
         for subject in SUBJECTS
     ]
     (tmp_path / "small-dev.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-    with TemporaryDirectory(dir="/tmp") as folder:  # no other run of pytest closes it to the user of the engine
-        first, second = [await _read(tmp_path, Path(folder, name), ("dense", "keyword")) for name in "12"]
+    with TemporaryDirectory(
+        dir="/tmp"
+    ) as folder:  # no other run of pytest closes it to the user of the engine
+        first, second = [
+            await _read(tmp_path, Path(folder, name), ("dense", "keyword"))
+            for name in "12"
+        ]
 
     trained = train(list(first.values()), dense=True)
     assert trained.relevance
@@ -57,4 +77,8 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
 
     assert [one for one in stated if one not in text] == []
     assert set(weights_for("bundled").relevance) <= set(features.RELEVANCE)
-    assert [name for name in features.RELEVANCE if name.split(",")[0].removesuffix(" rank") not in text] == []
+    assert [
+        name
+        for name in features.RELEVANCE
+        if name.split(",")[0].removesuffix(" rank") not in text
+    ] == []

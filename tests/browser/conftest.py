@@ -15,7 +15,15 @@ from uuid import UUID
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    async_playwright,
+)
 
 from folklore.embedding.protocol import Embedder
 from folklore.memory.requests import CreateNamespaceRequest
@@ -70,7 +78,9 @@ class Watch:
         page.on("request", self._request)
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not any(text in message.text for text in self.expected):
+        if message.type in ("error", "warning") and not any(
+            text in message.text for text in self.expected
+        ):
             self.problems.append(f"console: {message.text}")
 
     async def _dialog(self, dialog: Dialog) -> None:
@@ -87,7 +97,9 @@ class Watch:
 async def chromium() -> AsyncIterator[Browser]:
     found = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if found is None:
-        pytest.skip("There is no Chromium here; install the package `chromium`, or run `make test-console` as root.")
+        pytest.skip(
+            "There is no Chromium here; install the package `chromium`, or run `make test-console` as root."
+        )
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=found, args=_FLAGS)
         yield browser
@@ -96,11 +108,19 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="session")
 async def site(
-    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster,
+    template: str,
+    embedder: Embedder,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Site]:
     async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("site"), database_url=cluster.address(name))
-        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
+        settings = watched(
+            tmp_path_factory.mktemp("site"), database_url=cluster.address(name)
+        )
+        async with (
+            library_at(cluster.address(name), embedder) as library,
+            on_http(settings) as running,
+        ):
             team = Team(running, library)
             yield await _filled(team)
             assert not running.crashes()
@@ -115,7 +135,10 @@ async def _filled(team: Team) -> Site:
         "ada": ("harbour:admin",),
         "bob": ("bob-private:writer",),
     }
-    tokens = {name: (await team.token(name, *grants)).secret for name, grants in people.items()}
+    tokens = {
+        name: (await team.token(name, *grants)).secret
+        for name, grants in people.items()
+    }
     tokens["root"] = (await team.token("root", owner=True)).secret
     keep = team.keep
     ids: dict[str, UUID] = {}
@@ -137,8 +160,12 @@ async def _filled(team: Team) -> Site:
         Draft(ODD), Draft(LONG, summary="A long note"), namespace="odd",
     )  # fmt: skip
     ids |= dict(zip(("hostile", "odd", "long"), hostile, strict=True))
-    await keep("Bob alone knows where the key of the boathouse is.", namespace="bob-private")
-    await keep(Draft("The shop sells tickets for the ferry."), namespace="repo:acme/shop")
+    await keep(
+        "Bob alone knows where the key of the boathouse is.", namespace="bob-private"
+    )
+    await keep(
+        Draft("The shop sells tickets for the ferry."), namespace="repo:acme/shop"
+    )
     await team.owner.call(CreateNamespaceRequest(name="empty", description=HOSTILE))
     await team.owner.relate(
         Relation(ids["pool"], "relates_to", ids["bouncer"]),
@@ -149,20 +176,43 @@ async def _filled(team: Team) -> Site:
     await team.owner.update(ids["mole"], content="The mole is closed in winter.")
     [ids["gone"]] = await keep("The old timetable.", namespace="harbour")
     await team.owner.forget(ids["gone"])
-    async with httpx.AsyncClient(base_url=team.url, headers=bearer(tokens["ada"])) as client:
-        for query in ("when do deploys happen?", "connections of the pool", "when is the mole closed?"):
-            (await client.post("/api/recall", json={"query": query, "namespaces": ["harbour"]})).raise_for_status()
-        event = {"event": "UserPromptSubmit", "prompt": "How many places has the pool of connections?"}
-        for session, namespace, author in (("resize-the-pool", "harbour", "ada"), (HOSTILE, "odd", "ann")):
+    async with httpx.AsyncClient(
+        base_url=team.url, headers=bearer(tokens["ada"])
+    ) as client:
+        for query in (
+            "when do deploys happen?",
+            "connections of the pool",
+            "when is the mole closed?",
+        ):
+            (
+                await client.post(
+                    "/api/recall", json={"query": query, "namespaces": ["harbour"]}
+                )
+            ).raise_for_status()
+        event = {
+            "event": "UserPromptSubmit",
+            "prompt": "How many places has the pool of connections?",
+        }
+        for session, namespace, author in (
+            ("resize-the-pool", "harbour", "ada"),
+            (HOSTILE, "odd", "ann"),
+        ):
             headers = bearer(tokens[author]) | {"Folklore-Namespace": namespace}
             sent = event | {"session": session}
-            (await client.post("/api/hook", json=sent, headers=headers)).raise_for_status()
+            (
+                await client.post("/api/hook", json=sent, headers=headers)
+            ).raise_for_status()
     return Site(team, tokens, ids)
 
 
 @asynccontextmanager
 async def browsing(
-    chromium: Browser, site: Site, person: str | None = None, *, url: str | None = None, **options: Any
+    chromium: Browser,
+    site: Site,
+    person: str | None = None,
+    *,
+    url: str | None = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[Page, Watch]]:
     """A page in a context of its own, signed in as a person; at its end nothing may have gone wrong."""
     base = url or site.url
@@ -195,8 +245,19 @@ async def _signed_in(site: Site, person: str) -> Any:
         data = {"token": site.tokens[person]}
         await client.post("/sign-in", data=data, headers={"Origin": site.url})
         [(name, value)] = client.cookies.items()
-    cookie = {"name": name, "value": value, "domain": "127.0.0.1", "path": "/", "expires": -1}
-    return {"cookies": [{**cookie, "httpOnly": True, "secure": False, "sameSite": "Strict"}], "origins": []}
+    cookie = {
+        "name": name,
+        "value": value,
+        "domain": "127.0.0.1",
+        "path": "/",
+        "expires": -1,
+    }
+    return {
+        "cookies": [
+            {**cookie, "httpOnly": True, "secure": False, "sameSite": "Strict"}
+        ],
+        "origins": [],
+    }
 
 
 @pytest.fixture(scope="session")

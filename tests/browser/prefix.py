@@ -12,7 +12,9 @@ async def prefixed(port: int) -> AsyncIterator[str]:
     """The address of the prefix on a port of its own; a path outside of it is 404."""
     tasks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def connected(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
@@ -31,17 +33,25 @@ async def prefixed(port: int) -> AsyncIterator[str]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+async def _serve(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int
+) -> None:
     """Answer one request; each has a connection of its own."""
     there: asyncio.StreamWriter | None = None
     try:
         line, _, rest = (await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")
         method, path, version = line.split(b" ")
         if not path.startswith(PREFIX.encode() + b"/"):
-            writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            )
             return
         there_reader, there = await asyncio.open_connection("127.0.0.1", port)
-        headers = [item for item in rest.split(b"\r\n") if not item.lower().startswith(b"connection:")]
+        headers = [
+            item
+            for item in rest.split(b"\r\n")
+            if not item.lower().startswith(b"connection:")
+        ]
         line = b" ".join([method, path[len(PREFIX) :], version])
         there.write(b"\r\n".join([line, b"connection: close", *headers]))
         async with asyncio.TaskGroup() as both:

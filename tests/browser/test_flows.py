@@ -25,7 +25,9 @@ async def tab_to(page: Page, selector: str) -> None:
     """Press Tab until an element has the focus, as a person without a mouse does."""
     for _ in range(80):
         await page.keyboard.press("Tab")
-        if await page.evaluate("(selector) => document.activeElement?.matches(selector)", selector):
+        if await page.evaluate(
+            "(selector) => document.activeElement?.matches(selector)", selector
+        ):
             return
     raise AssertionError(f"the keyboard does not reach {selector}")
 
@@ -95,12 +97,22 @@ async def test_editing_by_keyboard_and_undo(chromium: Browser, site: Site) -> No
         await expect(page.locator(".difference ins").first).to_contain_text("one")
         await page.click("button:has-text('Undo the last change')")
         await page.wait_for_url("**notice=undone")
-        await expect(page.locator(".memory-text")).to_have_text("The bell of the chapel rings at noon.")
+        await expect(page.locator(".memory-text")).to_have_text(
+            "The bell of the chapel rings at noon."
+        )
 
 
-async def test_reviewing_by_keys_where_an_item_stands(chromium: Browser, site: Site) -> None:
-    await kept(site, "The gate of the depot opens at six.\nIts key is blue.", "repo:acme/shop")
-    await kept(site, "The gate of the depot opens at seven.\nIts key is blue.", "repo:acme/shop")
+async def test_reviewing_by_keys_where_an_item_stands(
+    chromium: Browser, site: Site
+) -> None:
+    await kept(
+        site, "The gate of the depot opens at six.\nIts key is blue.", "repo:acme/shop"
+    )
+    await kept(
+        site,
+        "The gate of the depot opens at seven.\nIts key is blue.",
+        "repo:acme/shop",
+    )
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto("/review?project=repo:acme/shop&reason=similar")
         item = page.locator("[data-entry]").first
@@ -119,7 +131,9 @@ async def test_reviewing_by_keys_where_an_item_stands(chromium: Browser, site: S
         await expect(item.locator(".difference")).to_be_visible()
 
 
-async def test_keys_can_be_turned_off_and_undo_nothing_by_themselves(chromium: Browser, site: Site) -> None:
+async def test_keys_can_be_turned_off_and_undo_nothing_by_themselves(
+    chromium: Browser, site: Site
+) -> None:
     id_ = await kept(site, "The slip has two rails.")
     await site.team.owner.update(UUID(id_), content="The slip has three rails.")
     async with browsing(chromium, site, "ann") as (page, _):
@@ -153,26 +167,47 @@ async def test_weights_change_the_order_at_once(chromium: Browser, site: Site) -
         await page.wait_for_url("**notice=deleted**")
 
 
-async def test_the_live_feed_shows_what_happens_and_can_be_paused(chromium: Browser, site: Site) -> None:
+async def test_the_live_feed_shows_what_happens_and_can_be_paused(
+    chromium: Browser, site: Site
+) -> None:
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto("/timeline?project=harbour")
-        await expect(page.locator("#live-state")).not_to_have_text("Connecting …", timeout=STUCK * 1000)
+        await expect(page.locator("#live-state")).not_to_have_text(
+            "Connecting …", timeout=STUCK * 1000
+        )
         await kept(site, "A seal sleeps on the slipway.")
         await kept(site, "Nothing of Bob's is shown to Ann.", "bob-private")
-        await expect(page.locator("#live-events")).to_contain_text("A seal sleeps", timeout=STUCK * 1000)
+        await expect(page.locator("#live-events")).to_contain_text(
+            "A seal sleeps", timeout=STUCK * 1000
+        )
         await page.click("#pause")
         await kept(site, "A second seal sleeps there.")
-        await expect(page.locator("#live-state")).to_contain_text("1 new event", timeout=STUCK * 1000)
+        await expect(page.locator("#live-state")).to_contain_text(
+            "1 new event", timeout=STUCK * 1000
+        )
         assert "second seal" not in await page.inner_text("#live-events")
         await page.click("#pause")
-        await expect(page.locator("#live-events")).to_contain_text("second seal", timeout=STUCK * 1000)
+        await expect(page.locator("#live-events")).to_contain_text(
+            "second seal", timeout=STUCK * 1000
+        )
         assert "Bob" not in await page.inner_text("#live-events")
 
 
 async def test_two_people_see_what_is_theirs(chromium: Browser, site: Site) -> None:
-    for person, sees, misses in (("bob", "bob-private", "harbour"), ("rita", "harbour", "bob-private")):
+    for person, sees, misses in (
+        ("bob", "bob-private", "harbour"),
+        ("rita", "harbour", "bob-private"),
+    ):
         async with browsing(chromium, site, person) as (page, _):
-            for path in ("/", "/search", "/timeline", "/injected", "/review", "/team", "/operate"):
+            for path in (
+                "/",
+                "/search",
+                "/timeline",
+                "/injected",
+                "/review",
+                "/team",
+                "/operate",
+            ):
                 await page.goto(path)
                 shown = await page.inner_text("main")
                 assert misses not in shown, (person, path)
@@ -180,9 +215,23 @@ async def test_two_people_see_what_is_theirs(chromium: Browser, site: Site) -> N
             assert sees in await page.inner_text("main")
 
 
-async def test_everything_works_behind_a_path_prefix(chromium: Browser, site: Site) -> None:
-    async with prefixed(site.team.server.port) as url, browsing(chromium, site, "ann", url=url) as (page, watch):
-        for path in ("/", "/search?q=pool", "/why?q=pool", "/timeline", "/injected", "/review", "/team", "/operate"):
+async def test_everything_works_behind_a_path_prefix(
+    chromium: Browser, site: Site
+) -> None:
+    async with (
+        prefixed(site.team.server.port) as url,
+        browsing(chromium, site, "ann", url=url) as (page, watch),
+    ):
+        for path in (
+            "/",
+            "/search?q=pool",
+            "/why?q=pool",
+            "/timeline",
+            "/injected",
+            "/review",
+            "/team",
+            "/operate",
+        ):
             await page.goto(f"{url}{path}")
             assert await page.inner_text("h1")
         await page.goto(f"{url}/search?q=pool+of+connections")
@@ -195,11 +244,18 @@ async def test_everything_works_behind_a_path_prefix(chromium: Browser, site: Si
         await page.click("button:has-text('Sign out')")
         await page.wait_for_url(f"{url}/sign-in")
 
-    assert {cookie["path"] for cookie in cookies} == {"/folklore", "/folklore/"}  # of the session, of the time zone
-    assert all(urlsplit(address).path.startswith("/folklore/") for address in watch.requests)
+    assert {cookie["path"] for cookie in cookies} == {
+        "/folklore",
+        "/folklore/",
+    }  # of the session, of the time zone
+    assert all(
+        urlsplit(address).path.startswith("/folklore/") for address in watch.requests
+    )
 
 
-async def test_a_project_is_made_filled_by_an_import_and_deleted(chromium: Browser, site: Site, tmp_path: Path) -> None:
+async def test_a_project_is_made_filled_by_an_import_and_deleted(
+    chromium: Browser, site: Site, tmp_path: Path
+) -> None:
     async with browsing(chromium, site, "root") as (page, _):
         await page.goto("/projects")
         await tab_to(page, "#name")
@@ -225,7 +281,9 @@ async def test_a_project_is_made_filled_by_an_import_and_deleted(chromium: Brows
         await page.wait_for_url("**notice=restored**")
 
 
-async def test_a_session_that_is_over_leads_back_after_signing_in(chromium: Browser, site: Site) -> None:
+async def test_a_session_that_is_over_leads_back_after_signing_in(
+    chromium: Browser, site: Site
+) -> None:
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto("/projects?q=harb")
         await page.context.clear_cookies()

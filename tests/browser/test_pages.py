@@ -30,7 +30,12 @@ PAGES = {
     "delete-project": "/project/delete?project=harbour", "erase-project": "/project/erase?project=harbour",
     "import": "/projects/import", "hostile-search": "/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E",
 }  # fmt: skip
-_RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+_RULES = {
+    "runOnly": {
+        "type": "tag",
+        "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+    }
+}
 _WIDTHS = (320, 768, 2560)
 
 
@@ -48,26 +53,39 @@ async def checked(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_is_clean_accessible_and_fits(chromium: Browser, site: Site, pictures: Path, name: str) -> None:
-    async with browsing(chromium, site, "root", viewport={"width": 1280, "height": 800}) as (page, _):
+async def test_a_page_is_clean_accessible_and_fits(
+    chromium: Browser, site: Site, pictures: Path, name: str
+) -> None:
+    async with browsing(
+        chromium, site, "root", viewport={"width": 1280, "height": 800}
+    ) as (page, _):
         answer = await page.goto(address(site, name))
         assert answer is not None
         assert answer.status == 200
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             assert await checked(page) == [], scheme
-            await page.screenshot(path=pictures / f"{name}-{scheme}.png", full_page=name not in ("long", "odd"))
+            await page.screenshot(
+                path=pictures / f"{name}-{scheme}.png",
+                full_page=name not in ("long", "odd"),
+            )
         await page.emulate_media(color_scheme="light")
         for width in _WIDTHS:
             await page.set_viewport_size({"width": width, "height": 800})
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width, width
+            assert (
+                await page.evaluate("document.documentElement.scrollWidth") <= width
+            ), width
             if width != 768:
                 await page.screenshot(path=pictures / f"{name}-{width}.png")
         assert await page.evaluate("[...document.querySelectorAll('h1')].length") == 1
 
 
-@pytest.mark.parametrize("name", ["home", "search", "why", "memory", "timeline", "review-similar", "operate"])
-async def test_nothing_shifts_after_the_first_layout(chromium: Browser, site: Site, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["home", "search", "why", "memory", "timeline", "review-similar", "operate"]
+)
+async def test_nothing_shifts_after_the_first_layout(
+    chromium: Browser, site: Site, name: str
+) -> None:
     async with browsing(chromium, site, "root") as (page, _):
         await page.goto(address(site, name))
         await page.wait_for_load_state("networkidle")
@@ -79,10 +97,14 @@ async def test_nothing_shifts_after_the_first_layout(chromium: Browser, site: Si
                 setTimeout(() => done(sum), 300);
             })"""
         )
-        assert shift < 0.01  # A slow browser paints half a line before the rest of it: up to .0007. Good is below .1.
+        assert (
+            shift < 0.01
+        )  # A slow browser paints half a line before the rest of it: up to .0007. Good is below .1.
 
 
-async def test_hostile_texts_are_shown_as_they_are(chromium: Browser, site: Site) -> None:
+async def test_hostile_texts_are_shown_as_they_are(
+    chromium: Browser, site: Site
+) -> None:
     async with browsing(chromium, site, "ann") as (page, _):
         await page.goto(f"/memories/{site.ids['hostile']}")
         shown = await page.inner_text(".memory-text")
@@ -97,14 +119,27 @@ async def test_hostile_texts_are_shown_as_they_are(chromium: Browser, site: Site
 async def test_pictures_for_the_documents(chromium: Browser, site: Site) -> None:
     folder = Path(os.environ.get("TEST_PICTURES", "/nonexistent"))
     shown = {
-        "ada": ("home", "search", "why", "history", "timeline", "injected", "review-similar", "project"),
+        "ada": (
+            "home",
+            "search",
+            "why",
+            "history",
+            "timeline",
+            "injected",
+            "review-similar",
+            "project",
+        ),
         "root": ("team", "operate"),
     }
     for person, names in shown.items():
-        async with browsing(chromium, site, person, viewport={"width": 1100, "height": 720}) as (page, _):
+        async with browsing(
+            chromium, site, person, viewport={"width": 1100, "height": 720}
+        ) as (page, _):
             for name in names:
                 await page.goto(address(site, name).replace("?everyone=1", ""))
-                await page.wait_for_load_state("networkidle" if name != "timeline" else "load")
+                await page.wait_for_load_state(
+                    "networkidle" if name != "timeline" else "load"
+                )
                 picture = await page.screenshot()
                 assert len(picture) < 200_000
                 if folder.is_dir():

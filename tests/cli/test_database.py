@@ -14,7 +14,9 @@ from folklore.cli.operate.config import masked
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
-async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connection: asyncpg.Connection) -> None:
+async def test_doctor_succeeds_and_changes_nothing(
+    folklore: CommandLine, connection: asyncpg.Connection
+) -> None:
     report = await folklore.json("doctor")
 
     assert report["ok"]
@@ -27,23 +29,52 @@ async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connec
 
 
 async def test_doctor_and_commands_that_make_tokens_warn_where_these_would_fail(
-    folklore: CommandLine, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    folklore: CommandLine,
+    connection: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("folklore.db.migrate.ensure_role", AsyncMock())  # as by a user who may grant nothing
+    monkeypatch.setattr(
+        "folklore.db.migrate.ensure_role", AsyncMock()
+    )  # as by a user who may grant nothing
     await connection.execute("revoke insert on relations from folklore_app")
 
-    [schema] = [check for check in (await folklore.json("doctor"))["checks"] if check["name"] == "schema"]
-    assert (schema["status"], "`folklore db role`" in schema["hint"]) == ("warning", True)
-    ways = ["tokens create --name ann --grant notes:reader", "invite ben --grant notes:reader --url https://a.example"]
-    for ran in [await folklore(*way.split(), *more) for way in ways for more in ((), ("--json",))]:
+    [schema] = [
+        check
+        for check in (await folklore.json("doctor"))["checks"]
+        if check["name"] == "schema"
+    ]
+    assert (schema["status"], "`folklore db role`" in schema["hint"]) == (
+        "warning",
+        True,
+    )
+    ways = [
+        "tokens create --name ann --grant notes:reader",
+        "invite ben --grant notes:reader --url https://a.example",
+    ]
+    for ran in [
+        await folklore(*way.split(), *more)
+        for way in ways
+        for more in ((), ("--json",))
+    ]:
         assert (ran.code, "`folklore db role | psql" in ran.err) == (0, True)
-    assert "cannot be used" not in (await folklore("tokens", "create", "--name", "root", "--owner")).err
+    assert (
+        "cannot be used"
+        not in (await folklore("tokens", "create", "--name", "root", "--owner")).err
+    )
 
 
-async def test_doctor_names_the_next_step_for_an_unreachable_database(folklore: CommandLine) -> None:
-    ran = await folklore("--database-url", "postgresql://x:hunter2@127.0.0.1:1/none", "doctor")
+async def test_doctor_names_the_next_step_for_an_unreachable_database(
+    folklore: CommandLine,
+) -> None:
+    ran = await folklore(
+        "--database-url", "postgresql://x:hunter2@127.0.0.1:1/none", "doctor"
+    )
 
-    lines = {line.split()[1]: line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")}
+    lines = {
+        line.split()[1]: line.split()[0]
+        for line in ran.out.splitlines()
+        if not line.startswith(" ")
+    }
     assert ran.code == 3
     assert lines["database"] == "failed"
     assert lines["memory"] == "skipped"
@@ -51,7 +82,9 @@ async def test_doctor_names_the_next_step_for_an_unreachable_database(folklore: 
     assert "hunter2" not in ran.out + ran.err
 
 
-async def test_doctor_reports_wrong_settings(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_doctor_reports_wrong_settings(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FOLKLORE_TOOLS", "many")
 
     ran = await folklore("doctor")
@@ -85,27 +118,40 @@ async def test_status_of_an_engine_that_was_never_started_starts_nothing(
 
     assert (status["engine"], status["running"]) == ("embedded", False)
     assert not (tmp_path / "never").exists()
-    assert (await folklore.json("--home", tmp_path / "never", "db", "stop")) == {"running": False, "was_running": False}
+    assert (await folklore.json("--home", tmp_path / "never", "db", "stop")) == {
+        "running": False,
+        "was_running": False,
+    }
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    assert (await folklore.json("--home", tmp_path / "never", "db", "status"))["disk"] == "full: 1 MB free"
+    assert (await folklore.json("--home", tmp_path / "never", "db", "status"))[
+        "disk"
+    ] == "full: 1 MB free"
 
 
 async def test_config_shows_settings_with_secrets_masked(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(
-        "FOLKLORE_DATABASE_URL", "postgresql://sarah:hunter2@db:5433/team?sslmode=require&password=hunter3"
+        "FOLKLORE_DATABASE_URL",
+        "postgresql://sarah:hunter2@db:5433/team?sslmode=require&password=hunter3",
     )
     monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-hunter4")
-    monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", "https://sarah:hunter5@models.example:8443/v1")
-    monkeypatch.setenv("FOLKLORE_RERANKER__URL", "https://models.example/rerank?key=hunter6")
+    monkeypatch.setenv(
+        "FOLKLORE_EMBEDDING__URL", "https://sarah:hunter5@models.example:8443/v1"
+    )
+    monkeypatch.setenv(
+        "FOLKLORE_RERANKER__URL", "https://models.example/rerank?key=hunter6"
+    )
 
     text = await folklore.done("config", "show")
     value = await folklore.json("config", "show")
 
     assert yaml.safe_load(text) == value
-    assert value["database_url"] == "postgresql://sarah:********@db:5433/team?sslmode=require&password=********"
+    assert (
+        value["database_url"]
+        == "postgresql://sarah:********@db:5433/team?sslmode=require&password=********"
+    )
     assert value["embedding"]["api_key"] == "********"
     assert value["embedding"]["url"] == "https://sarah:********@models.example:8443/v1"
     assert value["reranker"]["url"] == "https://models.example/rerank?key=********"
@@ -121,12 +167,19 @@ async def test_config_shows_settings_with_secrets_masked(
         ("a,b:many", None),
     ],
 )
-def test_the_password_of_an_address_with_several_hosts_is_masked(hosts: str, shown: str | None) -> None:
-    address = masked(f"postgresql://sarah:hunter2@{hosts}/db?target_session_attrs=read-write&password=hunter3")
+def test_the_password_of_an_address_with_several_hosts_is_masked(
+    hosts: str, shown: str | None
+) -> None:
+    address = masked(
+        f"postgresql://sarah:hunter2@{hosts}/db?target_session_attrs=read-write&password=hunter3"
+    )
 
     assert "hunter" not in address
     if shown is not None:
-        assert address == f"postgresql://sarah:********@{shown}/db?target_session_attrs=read-write&password=********"
+        assert (
+            address
+            == f"postgresql://sarah:********@{shown}/db?target_session_attrs=read-write&password=********"
+        )
 
 
 async def test_of_several_hosts_the_reachable_one_is_used(
@@ -138,7 +191,9 @@ async def test_of_several_hosts_the_reachable_one_is_used(
     if "host" in asked:
         host = f"{quote(asked.pop('host'), safe='')}:{asked.pop('port', '5432')}"
     query = urlencode(asked | {"target_session_attrs": "read-write"})
-    several = parts._replace(netloc=f"{user}{at}127.0.0.1:1,{host}", query=query).geturl()
+    several = parts._replace(
+        netloc=f"{user}{at}127.0.0.1:1,{host}", query=query
+    ).geturl()
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", several)
 
     await folklore.done("store", "The gate is open.")
@@ -146,11 +201,19 @@ async def test_of_several_hosts_the_reachable_one_is_used(
     assert (await folklore.json("stats"))["total"]["memories"] == 1
 
 
-@given(st.text(st.characters(exclude_characters="*", min_codepoint=33, max_codepoint=126), min_size=8), st.text())
+@given(
+    st.text(
+        st.characters(exclude_characters="*", min_codepoint=33, max_codepoint=126),
+        min_size=8,
+    ),
+    st.text(),
+)
 def test_no_address_shows_its_password(password: str, rest: str) -> None:
     quoted = quote(password, safe="")
 
-    shown = masked(f"postgresql://sarah:{quoted}@host/{rest}x").removeprefix("postgresql://sarah")
+    shown = masked(f"postgresql://sarah:{quoted}@host/{rest}x").removeprefix(
+        "postgresql://sarah"
+    )
 
     assert quoted not in shown.split("@")[0]
 
@@ -166,6 +229,6 @@ async def test_config_path_names_the_file_in_use(
 
     assert none == {"path": str(tmp_path / "config.yaml"), "exists": False}
     assert some == {"path": str(tmp_path / "config.yaml"), "exists": True}
-    assert (await folklore.done("--config", tmp_path / "other.yaml", "config", "path")).strip() == str(
-        tmp_path / "other.yaml"
-    )
+    assert (
+        await folklore.done("--config", tmp_path / "other.yaml", "config", "path")
+    ).strip() == str(tmp_path / "other.yaml")

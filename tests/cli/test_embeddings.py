@@ -20,7 +20,12 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.servers import on_http, watched
 from tests.team import bearer, root
 
-FACTS = ["The harbour is closed on Sundays.", "Ines is the captain.", "The gull sleeps on the mast.", "Ropes are new."]
+FACTS = [
+    "The harbour is closed on Sundays.",
+    "Ines is the captain.",
+    "The gull sleeps on the mast.",
+    "Ropes are new.",
+]
 
 
 class Service(ThreadingHTTPServer):
@@ -42,10 +47,15 @@ class Service(ThreadingHTTPServer):
 class Answers(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         service: Any = self.server
-        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))[
+            "input"
+        ]
         service.keys.append(self.headers["Authorization"])
         service.requests.append(texts)
-        data = [{"index": place, "embedding": vector(text)} for place, text in enumerate(texts)]
+        data = [
+            {"index": place, "embedding": vector(text)}
+            for place, text in enumerate(texts)
+        ]
         body = json.dumps({"data": data}).encode()
         self.send_response(503 if service.down else 200)
         self.send_header("Content-Length", str(len(body)))
@@ -65,7 +75,9 @@ def vector(text: str) -> list[float]:
 @pytest.fixture
 def service() -> Iterator[Service]:
     serving = Service()
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(
+        target=serving.serve_forever, kwargs={"poll_interval": 0.01}
+    )
     thread.start()
     yield serving
     serving.shutdown()
@@ -82,11 +94,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-async def test_switch_and_rollback_change_the_active_model(folklore: CommandLine, service: Service) -> None:
+async def test_switch_and_rollback_change_the_active_model(
+    folklore: CommandLine, service: Service
+) -> None:
     for fact in FACTS:
         await folklore.done("store", fact)
 
-    done = await folklore.json("embeddings", "switch", "openai", "--model", "words", "--url", service.url)
+    done = await folklore.json(
+        "embeddings", "switch", "openai", "--model", "words", "--url", service.url
+    )
     assert (done["made"], done["to"]) == (len(FACTS), "openai/words")
 
     # The settings still name the bundled model, but the database decides.
@@ -96,19 +112,28 @@ async def test_switch_and_rollback_change_the_active_model(folklore: CommandLine
     assert ["Who is the captain?"] in service.requests
     status = await folklore.json("embeddings", "status")
     assert status["active"] == "openai/words"
-    assert [(row["model"], row["role"], row["embedded"], row["pending"]) for row in status["models"]] == [
+    assert [
+        (row["model"], row["role"], row["embedded"], row["pending"])
+        for row in status["models"]
+    ] == [
         ("openai/words", "active", 4, 0),
         (status["configured"], "previous", 4, 0),
     ]
     assert {row["path"] for row in status["namespaces"]} == {"exact"}
 
-    checks = {check["name"]: check for check in (await folklore.json("doctor"))["checks"]}
+    checks = {
+        check["name"]: check for check in (await folklore.json("doctor"))["checks"]
+    }
     assert checks["model"]["status"] == "ok"
-    assert checks["model"]["detail"].startswith("openai/words, 16 dimensions, is the active model; the settings")
+    assert checks["model"]["detail"].startswith(
+        "openai/words, 16 dimensions, is the active model; the settings"
+    )
 
     back = await folklore.json("embeddings", "rollback")
     assert back["to"] == status["configured"]
-    assert (await folklore.json("embeddings", "status"))["active"] == status["configured"]
+    assert (await folklore.json("embeddings", "status"))["active"] == status[
+        "configured"
+    ]
     dropped = await folklore.json("embeddings", "drop", "openai/words")
     assert dropped == {"model": "openai/words", "dropped": 4}
     assert (await folklore("embeddings", "rollback")).code == 4
@@ -124,7 +149,9 @@ async def test_backfill_embeds_memories_stored_while_the_service_was_down(
     await folklore.done("store", FACTS[0])
     service.down = True
     await folklore.done("store", FACTS[1])
-    assert (await folklore.json("recall", "captain"))["degraded"][0]["branch"] == "dense"
+    assert (await folklore.json("recall", "captain"))["degraded"][0][
+        "branch"
+    ] == "dense"
     service.down = False
     [row] = (await folklore.json("embeddings", "status"))["models"]
     assert (row["embedded"], row["pending"]) == (1, 1)
@@ -162,10 +189,20 @@ async def test_settings_that_name_another_model_are_reported_until_the_switch(
     assert "sk-secret" not in json.dumps(await folklore.json("embeddings", "status"))
 
 
-async def test_a_switch_that_cannot_reach_its_model_changes_nothing(folklore: CommandLine) -> None:
+async def test_a_switch_that_cannot_reach_its_model_changes_nothing(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", FACTS[1])
 
-    ran = await folklore("embeddings", "switch", "openai", "--model", "m", "--url", "http://127.0.0.1:9/v1")
+    ran = await folklore(
+        "embeddings",
+        "switch",
+        "openai",
+        "--model",
+        "m",
+        "--url",
+        "http://127.0.0.1:9/v1",
+    )
 
     assert ran.code == 3
     assert "cannot be reached" in ran.err
@@ -179,7 +216,9 @@ async def test_an_api_key_is_not_sent_to_another_address(
     monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", "https://elsewhere.test/v1")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-elsewhere")
 
-    await folklore.done("embeddings", "switch", "openai", "--model", "words", "--url", service.url)
+    await folklore.done(
+        "embeddings", "switch", "openai", "--model", "words", "--url", service.url
+    )
     await folklore.done("recall", "captain")
 
     assert set(service.keys) == {None}
@@ -188,17 +227,37 @@ async def test_an_api_key_is_not_sent_to_another_address(
 async def test_a_servers_key_is_not_sent_to_an_address_that_its_owner_names(
     folklore: CommandLine, service: Service, database: Database, tmp_path: Path
 ) -> None:
-    owner = await root(MemoryContext.of(database, None)).create_token("olga", owner=True)
+    owner = await root(MemoryContext.of(database, None)).create_token(
+        "olga", owner=True
+    )
     dsn = folklore.environment["FOLKLORE_DATABASE_URL"]
-    async with on_http(watched(tmp_path, database_url=dsn, embedding__api_key="sk-server")) as server:
+    async with on_http(
+        watched(tmp_path, database_url=dsn, embedding__api_key="sk-server")
+    ) as server:
         at = ("--server", server.url, "--token", owner.secret)
         await folklore.done("store", FACTS[1], *at)
-        await folklore.done("embeddings", "switch", "openai", "--model", "words", "--url", service.url, *at)
-        async with httpx.AsyncClient(base_url=server.url, headers=bearer(owner.secret)) as client:
-            wrong = await client.post("/api/switch_model", json={"provider": "nonsense"})
+        await folklore.done(
+            "embeddings",
+            "switch",
+            "openai",
+            "--model",
+            "words",
+            "--url",
+            service.url,
+            *at,
+        )
+        async with httpx.AsyncClient(
+            base_url=server.url, headers=bearer(owner.secret)
+        ) as client:
+            wrong = await client.post(
+                "/api/switch_model", json={"provider": "nonsense"}
+            )
 
     assert set(service.keys) == {None}
-    assert (wrong.status_code, "provider" in wrong.json()["error"]["message"]) == (400, True)
+    assert (wrong.status_code, "provider" in wrong.json()["error"]["message"]) == (
+        400,
+        True,
+    )
 
 
 async def test_writing_commands_are_refused_if_read_only_is_set(

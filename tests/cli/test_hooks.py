@@ -12,11 +12,17 @@ from tests.servers import on_http, watched
 STARTED = {"session_id": "s1", "source": "startup", "hook_event_name": "SessionStart"}
 
 
-def start(folklore: CommandLine, *options: str, given: object = STARTED, **more: str) -> Ran:
-    return folklore.process(*options, "hook", "session-start", stdin=json.dumps(given).encode(), **more)
+def start(
+    folklore: CommandLine, *options: str, given: object = STARTED, **more: str
+) -> Ran:
+    return folklore.process(
+        *options, "hook", "session-start", stdin=json.dumps(given).encode(), **more
+    )
 
 
-async def test_a_session_starts_with_the_notes_of_the_project(folklore: CommandLine) -> None:
+async def test_a_session_starts_with_the_notes_of_the_project(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", "The queue is NATS.", "--kind", "decision")
 
     ran = start(folklore)
@@ -28,44 +34,62 @@ async def test_a_session_starts_with_the_notes_of_the_project(folklore: CommandL
     assert start(folklore, given={**STARTED, "session_id": "s2"}).out == ran.out
 
 
-async def test_the_project_is_that_of_the_clients_directory(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_the_project_is_that_of_the_clients_directory(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path / "shop")], check=True)
 
-    ran = start(folklore, given={**STARTED, "cwd": str(tmp_path / "shop")}, FOLKLORE_NAMESPACE="")
+    ran = start(
+        folklore,
+        given={**STARTED, "cwd": str(tmp_path / "shop")},
+        FOLKLORE_NAMESPACE="",
+    )
 
     assert "no notes of repo:shop yet" in ran.out
 
 
 @pytest.mark.parametrize("given", [None, [], "text", {"session_id": 7, "cwd": None}])
-async def test_unexpected_input_does_not_fail_a_session(folklore: CommandLine, given: object) -> None:
+async def test_unexpected_input_does_not_fail_a_session(
+    folklore: CommandLine, given: object
+) -> None:
     ran = start(folklore, given=given)
 
     assert (ran.code, ran.err) == (0, "")
     assert "no notes of notes yet" in ran.out
 
 
-@pytest.mark.parametrize("wrong", [{"DATABASE_URL": "postgresql://127.0.0.1:1/none"}, {"SECRETS": "perhaps"}])
+@pytest.mark.parametrize(
+    "wrong", [{"DATABASE_URL": "postgresql://127.0.0.1:1/none"}, {"SECRETS": "perhaps"}]
+)
 async def test_a_database_that_is_away_and_wrong_settings_are_one_line(
     folklore: CommandLine, wrong: dict[str, str]
 ) -> None:
-    ran = start(folklore, **{f"FOLKLORE_{name}": value for name, value in wrong.items()})
+    ran = start(
+        folklore, **{f"FOLKLORE_{name}": value for name, value in wrong.items()}
+    )
 
     assert ran.code == 0
     assert ran.out.startswith("Folklore, the team's memory, is away: ")
     assert ran.out.count("\n") == 1
 
 
-async def test_a_home_without_a_database_is_met_with_silence(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_home_without_a_database_is_met_with_silence(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     ran = start(folklore, FOLKLORE_DATABASE_URL="", FOLKLORE_HOME=str(tmp_path / "new"))
 
     assert (ran.code, ran.out) == (0, "")
     assert not (tmp_path / "new" / "engine").exists()
 
 
-async def test_both_commands_work_at_a_server(folklore: CommandLine, database_url: str, tmp_path: Path) -> None:
+async def test_both_commands_work_at_a_server(
+    folklore: CommandLine, database_url: str, tmp_path: Path
+) -> None:
     await folklore.done("store", "The queue is NATS.", "--kind", "decision")
     (tmp_path / "server").mkdir()
-    async with on_http(watched(tmp_path / "server", database_url=database_url, author="tester")) as server:
+    async with on_http(
+        watched(tmp_path / "server", database_url=database_url, author="tester")
+    ) as server:
         ran = start(folklore, "--server", server.url)
         listed = await folklore.json("injected", "--server", server.url)
 
@@ -78,7 +102,9 @@ async def test_both_commands_work_at_a_server(folklore: CommandLine, database_ur
     assert "is away" in away.out
 
 
-async def test_what_was_injected_is_shown_with_its_text_and_use(folklore: CommandLine) -> None:
+async def test_what_was_injected_is_shown_with_its_text_and_use(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", "The queue is NATS.", "--kind", "decision")
     given = start(folklore).out
     await folklore.done("recall", "Which queue do we use?")
@@ -105,4 +131,7 @@ async def test_hooks_are_silent_until_a_pause_ends(folklore: CommandLine) -> Non
     assert "The queue is NATS." in start(folklore).out
     assert (await folklore.json("pause", "--session"))["session"] == "s1"
     assert start(folklore).out == ""
-    assert "The queue is NATS." in start(folklore, given={**STARTED, "session_id": "s2"}).out
+    assert (
+        "The queue is NATS."
+        in start(folklore, given={**STARTED, "session_id": "s2"}).out
+    )

@@ -22,7 +22,10 @@ async def rename_id(connection: asyncpg.Connection, old: UUID, new: UUID) -> Non
 
 
 async def test_every_command_takes_the_end_of_an_id(folklore: CommandLine) -> None:
-    one, two = await keep(folklore, "The gate is open."), await keep(folklore, "The door is green.")
+    one, two = (
+        await keep(folklore, "The gate is open."),
+        await keep(folklore, "The door is green."),
+    )
     end, other = one.hex[-6:], two.hex[-6:].upper()
 
     assert "The gate is open." in await folklore.done("show", end)
@@ -48,7 +51,10 @@ async def test_lists_show_ends_that_commands_take(folklore: CommandLine) -> None
 
 
 async def test_a_number_means_the_entry_of_the_last_list(folklore: CommandLine) -> None:
-    first, second = await keep(folklore, "The gate is open."), await keep(folklore, "The door is green.")
+    first, second = (
+        await keep(folklore, "The gate is open."),
+        await keep(folklore, "The door is green."),
+    )
 
     unlisted = await folklore("show", "1")
     await folklore.done("list", "--sort", "time_asc")
@@ -57,7 +63,10 @@ async def test_a_number_means_the_entry_of_the_last_list(folklore: CommandLine) 
     again = (await folklore.json("show", "1"))["memories"]
     beyond = await folklore("show", "3")
 
-    assert (unlisted.code, "is empty, or was printed hours ago" in unlisted.err) == (2, True)
+    assert (unlisted.code, "is empty, or was printed hours ago" in unlisted.err) == (
+        2,
+        True,
+    )
     assert [memory["id"] for memory in both] == [str(first), str(second)]
     assert [memory["id"] for memory in again] == [str(first)]
     assert (beyond.code, "has 2 entries" in beyond.err) == (2, True)
@@ -66,7 +75,9 @@ async def test_a_number_means_the_entry_of_the_last_list(folklore: CommandLine) 
 DAMAGED: list[str] = ["", "[]", '{"1": 2}', "{"]
 
 
-async def test_a_damaged_file_of_lists_is_replaced(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_damaged_file_of_lists_is_replaced(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     await keep(folklore, "The gate is open.")
     lists = tmp_path / "home" / "last-lists.json"
     lists.parent.mkdir(exist_ok=True)
@@ -83,7 +94,10 @@ async def test_an_old_list_is_not_used(folklore: CommandLine, tmp_path: Path) ->
     await keep(folklore, "The gate is open.")
     await folklore.done("list")
     lists = tmp_path / "home" / "last-lists.json"
-    aged = {name: kept | {"at": kept["at"] - 13 * 3600} for name, kept in json.loads(lists.read_text()).items()}
+    aged = {
+        name: kept | {"at": kept["at"] - 13 * 3600}
+        for name, kept in json.loads(lists.read_text()).items()
+    }
     lists.write_text(json.dumps(aged))
 
     assert (await folklore("show", "1")).code == 2
@@ -92,7 +106,10 @@ async def test_an_old_list_is_not_used(folklore: CommandLine, tmp_path: Path) ->
 async def test_an_end_of_several_ids_lists_the_candidates(
     folklore: CommandLine, connection: asyncpg.Connection
 ) -> None:
-    gate, door = await keep(folklore, "The gate is open."), await keep(folklore, "The door is green.")
+    gate, door = (
+        await keep(folklore, "The gate is open."),
+        await keep(folklore, "The door is green."),
+    )
     twin = UUID(hex=f"{door.hex[:-6]}{gate.hex[-6:]}")
     await rename_id(connection, door, twin)
 

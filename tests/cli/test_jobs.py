@@ -9,7 +9,9 @@ __all__ = ["command_line"]
 SCHEDULED = ["embeddings", "expiry", "retention", "postings", "statistics", "indexes"]
 
 
-async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: CommandLine) -> None:
+async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", "a text")
     waiting = (await folklore.json("jobs", "status"))["jobs"]
     assert [(row["job"], row["state"]) for row in waiting] == [
@@ -20,8 +22,12 @@ async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: Com
 
     ran = (await folklore.json("jobs", "run"))["jobs"]
 
-    assert [(row["job"], row["outcome"]) for row in ran] == [(name, "done") for name in SCHEDULED]
-    status = {row["job"]: row for row in (await folklore.json("jobs", "status"))["jobs"]}
+    assert [(row["job"], row["outcome"]) for row in ran] == [
+        (name, "done") for name in SCHEDULED
+    ]
+    status = {
+        row["job"]: row for row in (await folklore.json("jobs", "status"))["jobs"]
+    }
     assert {status[name]["state"] for name in SCHEDULED} == {"done"}
     assert status["embeddings"]["done"] == {"embedded": 0}
     assert status["embeddings"]["next_due"] > status["embeddings"]["last_run"]
@@ -30,7 +36,9 @@ async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: Com
     assert "embeddings" in await folklore.done("jobs", "status")
 
 
-async def test_an_optional_job_runs_by_its_name_and_an_unknown_one_is_refused(folklore: CommandLine) -> None:
+async def test_an_optional_job_runs_by_its_name_and_an_unknown_one_is_refused(
+    folklore: CommandLine,
+) -> None:
     for text in ("the same text here", "the same text here!", "the same text here?"):
         await folklore.done("store", text)
     await folklore.done("recall", "text")
@@ -42,12 +50,17 @@ async def test_an_optional_job_runs_by_its_name_and_an_unknown_one_is_refused(fo
         {"considered": 3, "kept": 0, "made": 1, "withdrawn": 0},
     ]
     assert "3 memories about" in await folklore.done("list", "--kind", "reflection")
-    status = {row["job"]: row for row in (await folklore.json("jobs", "status"))["jobs"]}
+    status = {
+        row["job"]: row for row in (await folklore.json("jobs", "status"))["jobs"]
+    }
     assert status["quality"]["state"] == "done (off)"
     assert "next_due" not in status["quality"]
     unknown = await folklore("jobs", "run", "embedings")
     assert unknown.code == 2
-    assert "'embedings' does not exist. Use embeddings, expiry, retention, postings, quality, cons" in unknown.err
+    assert (
+        "'embedings' does not exist. Use embeddings, expiry, retention, postings, quality, cons"
+        in unknown.err
+    )
 
 
 async def test_a_read_only_installation_runs_no_job_and_a_dry_run_takes_no_lease(
@@ -60,7 +73,9 @@ async def test_a_read_only_installation_runs_no_job_and_a_dry_run_takes_no_lease
     ran = (await folklore.json("jobs", "run", "--dry-run"))["jobs"]
 
     assert {row["outcome"] for row in ran} == {"planned"}
-    assert {row["state"] for row in (await folklore.json("jobs", "status"))["jobs"]} == {"waiting", "off"}
+    assert {
+        row["state"] for row in (await folklore.json("jobs", "status"))["jobs"]
+    } == {"waiting", "off"}
 
 
 @pytest.mark.strain
@@ -78,7 +93,10 @@ async def test_a_failed_job_does_not_stop_the_others_and_sets_the_exit_code(
     first, second = ran.json["jobs"]
     assert (first["outcome"], second["outcome"]) == ("failed", "done")
     assert first["error"]
-    status = {row["job"]: row for row in folklore.process("jobs", "status", "--json").json["jobs"]}
+    status = {
+        row["job"]: row
+        for row in folklore.process("jobs", "status", "--json").json["jobs"]
+    }
     assert status["embeddings"]["error"] == first["error"]
 
 

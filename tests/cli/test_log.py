@@ -12,11 +12,15 @@ from tests.terminal import on_terminal
 
 
 def editor(path: Path, text: str) -> str:
-    path.write_text(f"import sys, pathlib\npathlib.Path(sys.argv[1]).write_text({text!r})\n")
+    path.write_text(
+        f"import sys, pathlib\npathlib.Path(sys.argv[1]).write_text({text!r})\n"
+    )
     return shlex.join([sys.executable, str(path)])
 
 
-async def test_the_log_shows_who_did_what_by_day(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_log_shows_who_did_what_by_day(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "Nothing was written" in await folklore.done("log")
     gate = await folklore.keep("The gate is open.", "--tag", "gate/north")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
@@ -27,32 +31,44 @@ async def test_the_log_shows_who_did_what_by_day(folklore: CommandLine, monkeypa
     rows = (await folklore.json("log"))["log"]
 
     assert shown.splitlines()[0].endswith(", today")
-    assert [line.split("  ", 1)[1] for line in shown.splitlines() if line[2:3] == ":"] == [
+    assert [
+        line.split("  ", 1)[1] for line in shown.splitlines() if line[2:3] == ":"
+    ] == [
         "bea forgot a memory in notes",
         "bea stored a memory in others",
         "tester stored a memory in notes",
     ]
     assert "The gate is open." in await folklore.done("show", "1")
-    assert [(row["author"], row["action"], row["memories"][0]["content"]) for row in rows] == [
+    assert [
+        (row["author"], row["action"], row["memories"][0]["content"]) for row in rows
+    ] == [
         ("bea", "forget", "The gate is open."),
         ("bea", "store", "The door is green."),
         ("tester", "store", "The gate is open."),
     ]
 
 
-async def test_the_log_is_filtered_and_bounded(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_log_is_filtered_and_bounded(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await folklore.keep("The gate is open.", "--tag", "gate/north")
     await folklore.keep("The door is green.", "--kind", "fact")
     monkeypatch.setenv("FOLKLORE_AUTHOR", "bea")
     await folklore.keep("The wall is high.", "-n", "others")
 
     async def texts(*options: str) -> list[str]:
-        return [row["memories"][0]["content"] for row in (await folklore.json("log", *options))["log"]]
+        return [
+            row["memories"][0]["content"]
+            for row in (await folklore.json("log", *options))["log"]
+        ]
 
     assert await texts("--tag", "gate") == ["The gate is open."]
     assert await texts("--tag", "gat") == []
     assert await texts("--kind", "fact") == ["The door is green."]
-    assert await texts("--author", "Tester") == ["The door is green.", "The gate is open."]
+    assert await texts("--author", "Tester") == [
+        "The door is green.",
+        "The gate is open.",
+    ]
     assert await texts("--mine") == ["The wall is high."]
     assert await texts("-n", "others") == ["The wall is high."]
     assert await texts("--limit", "1") == ["The wall is high."]
@@ -63,7 +79,10 @@ async def test_the_log_is_filtered_and_bounded(folklore: CommandLine, monkeypatc
 async def test_undo_without_an_id_takes_back_ones_own_changes_one_by_one(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first, second = await folklore.keep("The gate is open."), await folklore.keep("The door is green.")
+    first, second = (
+        await folklore.keep("The gate is open."),
+        await folklore.keep("The door is green."),
+    )
     monkeypatch.setenv("EDITOR", editor(tmp_path / "e.py", "The gate is shut."))
     monkeypatch.delenv("VISUAL", raising=False)
     await folklore.done("edit", first)
@@ -81,10 +100,13 @@ async def test_undo_without_an_id_takes_back_ones_own_changes_one_by_one(
         (first, "forget"),
         (second, "forget"),
     }
-    assert [(item["memory"]["content"], item["change"]["action"]) for item in edited] == [
-        ("The gate is open.", "update")
+    assert [
+        (item["memory"]["content"], item["change"]["action"]) for item in edited
+    ] == [("The gate is open.", "update")]
+    assert [[memory["id"] for memory in batch] for batch in stored] == [
+        [second],
+        [first],
     ]
-    assert [[memory["id"] for memory in batch] for batch in stored] == [[second], [first]]
     assert (nothing.code, "You changed nothing" in nothing.err) == (4, True)
 
     redone = [(await folklore.json("redo"))["redone"] for _ in range(4)]
@@ -109,8 +131,14 @@ async def test_a_change_after_an_undo_ends_the_redo(folklore: CommandLine) -> No
     again = await folklore("redo", id_)
 
     assert (refused.code, again.code) == (4, 4)
-    assert [item["id"] for item in (await folklore.json("list", "--filter", "pinned=true"))["memories"]] == [id_]
-    assert [(await folklore.json("undo")).keys() for _ in range(2)] == [{"undone"}, {"forgotten"}]
+    assert [
+        item["id"]
+        for item in (await folklore.json("list", "--filter", "pinned=true"))["memories"]
+    ] == [id_]
+    assert [(await folklore.json("undo")).keys() for _ in range(2)] == [
+        {"undone"},
+        {"forgotten"},
+    ]
 
 
 async def test_undo_without_an_id_leaves_the_later_change_of_another(
@@ -131,10 +159,14 @@ async def test_undo_without_an_id_leaves_the_later_change_of_another(
 
 
 @pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 1, 1), ("y\n", 0, 0)])
-async def test_undo_without_an_id_asks_on_a_terminal(folklore: CommandLine, typed: str, code: int, left: int) -> None:
+async def test_undo_without_an_id_asks_on_a_terminal(
+    folklore: CommandLine, typed: str, code: int, left: int
+) -> None:
     await folklore.keep("The gate is open.")
 
-    screen = await asyncio.to_thread(on_terminal, folklore.environment, "undo", typed=typed)
+    screen = await asyncio.to_thread(
+        on_terminal, folklore.environment, "undo", typed=typed
+    )
 
     assert screen.code == code
     assert "The gate is open." in screen.text
@@ -145,22 +177,48 @@ async def test_undo_without_an_id_asks_on_a_terminal(folklore: CommandLine, type
 async def test_the_history_shows_what_differs(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    id_ = await folklore.keep("One gate.\nIt is open.\nIt is green.", "--importance", "0.5")
+    id_ = await folklore.keep(
+        "One gate.\nIt is open.\nIt is green.", "--importance", "0.5"
+    )
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv(
         "EDITOR",
-        editor(tmp_path / "e.py", "---\nkind: note\nsummary: gate\n---\nOne gate.\nIt is shut.\nIt is green.\n"),
+        editor(
+            tmp_path / "e.py",
+            "---\nkind: note\nsummary: gate\n---\nOne gate.\nIt is shut.\nIt is green.\n",
+        ),
     )
     await folklore.done("edit", id_)
-    monkeypatch.setenv("EDITOR", editor(tmp_path / "f.py", "---\nkind: fact\nsummary: gate\n---\nTwo gates.\n"))
+    monkeypatch.setenv(
+        "EDITOR",
+        editor(tmp_path / "f.py", "---\nkind: fact\nsummary: gate\n---\nTwo gates.\n"),
+    )
     await folklore.done("edit", id_)
 
-    words = [" ".join(line.split()) for line in (await folklore.done("history", id_)).splitlines()]
-    screen = await asyncio.to_thread(on_terminal, folklore.environment, "history", id_, columns=160)
+    words = [
+        " ".join(line.split())
+        for line in (await folklore.done("history", id_)).splitlines()
+    ]
+    screen = await asyncio.to_thread(
+        on_terminal, folklore.environment, "history", id_, columns=160
+    )
 
-    newest, oldest = words.index("content - One gate."), words.index("content One gate.")
-    assert words[newest : newest + 4] == ["content - One gate.", "- It is shut.", "- It is green.", "+ Two gates."]
-    assert words[oldest : oldest + 4] == ["content One gate.", "- It is open.", "+ It is shut.", "It is green."]
+    newest, oldest = (
+        words.index("content - One gate."),
+        words.index("content One gate."),
+    )
+    assert words[newest : newest + 4] == [
+        "content - One gate.",
+        "- It is shut.",
+        "- It is green.",
+        "+ Two gates.",
+    ]
+    assert words[oldest : oldest + 4] == [
+        "content One gate.",
+        "- It is open.",
+        "+ It is shut.",
+        "It is green.",
+    ]
     assert "kind note → fact" in words
     assert "importance 0.5 → (none)" in words
     assert "summary (none) → gate" in words
@@ -168,14 +226,22 @@ async def test_the_history_shows_what_differs(
     assert "\x1b[32m\x1b[1m\x1b[4mshut\x1b[0m" in screen.raw
 
 
-@pytest.mark.parametrize(("written", "stored"), [("The gate is open.\n", 1), ("  \n", 0)])
+@pytest.mark.parametrize(
+    ("written", "stored"), [("The gate is open.\n", 1), ("  \n", 0)]
+)
 async def test_store_without_a_text_opens_the_editor_on_a_terminal(
     folklore: CommandLine, tmp_path: Path, written: str, stored: int
 ) -> None:
     program = editor(tmp_path / "e.py", written)
 
     screen = await asyncio.to_thread(
-        on_terminal, folklore.environment, "store", "--tag", "gate", EDITOR=program, VISUAL=program
+        on_terminal,
+        folklore.environment,
+        "store",
+        "--tag",
+        "gate",
+        EDITOR=program,
+        VISUAL=program,
     )
 
     assert screen.code == 0
@@ -184,7 +250,9 @@ async def test_store_without_a_text_opens_the_editor_on_a_terminal(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_completion_is_printed_for_a_shell(folklore: CommandLine, shell: str) -> None:
+async def test_completion_is_printed_for_a_shell(
+    folklore: CommandLine, shell: str
+) -> None:
     assert "_FOLKLORE_COMPLETE" in await folklore.done("completion", shell)
 
 
@@ -196,9 +264,13 @@ async def test_completion_is_printed_for_a_shell(folklore: CommandLine, shell: s
         ("folklore log --mi", {"plain,--mine"}),
     ],
 )
-def test_commands_and_options_are_completed(folklore: CommandLine, words: str, completed: set[str]) -> None:
+def test_commands_and_options_are_completed(
+    folklore: CommandLine, words: str, completed: set[str]
+) -> None:
     place = str(len(words.split()) - 1)
 
-    ran = folklore.process(COMP_WORDS=words, COMP_CWORD=place, _FOLKLORE_COMPLETE="bash_complete")
+    ran = folklore.process(
+        COMP_WORDS=words, COMP_CWORD=place, _FOLKLORE_COMPLETE="bash_complete"
+    )
 
     assert set(ran.out.split("\n")) - {""} == completed

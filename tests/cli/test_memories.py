@@ -19,7 +19,10 @@ async def test_every_field_can_be_given(folklore: CommandLine) -> None:
         "summary=short", "confidence=0.25", "priority=2", "language=de", "expires-at=2100-01-01", "commit=abc",
         'metadata={"ticket": 12}',
     ]  # fmt: skip
-    given = [*sum(options.items(), ()), *sum((("--field", field) for field in fields), ())]
+    given = [
+        *sum(options.items(), ()),
+        *sum((("--field", field) for field in fields), ()),
+    ]
     id_ = await folklore.keep("Wir liefern aus.", "--tag", "a", "--tag", "b", *given)
 
     (memory,) = (await folklore.json("show", id_))["memories"]
@@ -33,15 +36,21 @@ async def test_every_field_can_be_given(folklore: CommandLine) -> None:
     assert memory.items() >= expected.items()
 
 
-async def test_text_comes_from_stdin_and_a_known_text_is_not_stored_twice(folklore: CommandLine) -> None:
-    first = folklore.process("store", "-", "--json", stdin="Zeile eins\nZeile zwei: ü\n".encode()).json
+async def test_text_comes_from_stdin_and_a_known_text_is_not_stored_twice(
+    folklore: CommandLine,
+) -> None:
+    first = folklore.process(
+        "store", "-", "--json", stdin="Zeile eins\nZeile zwei: ü\n".encode()
+    ).json
     second = await folklore.json("store", "Zeile eins Zeile zwei: ü")
 
     assert first["stored"][0]["status"] == "stored"
     assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]
 
 
-async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broken(folklore: CommandLine) -> None:
+async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broken(
+    folklore: CommandLine,
+) -> None:
     ran = folklore.process("store", "-", stdin="Größe".encode("latin-1"))
 
     assert ran.code == 2
@@ -49,12 +58,23 @@ async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broke
     assert (await folklore.json("list"))["memories"] == []
 
 
-async def test_entities_of_a_text_are_proposed_as_tags_and_added_with_entities(folklore: CommandLine) -> None:
-    proposed = await folklore.done("store", "Sarah Connor moved billing to Postgres.", "--tag", "entity:tool:postgres")
+async def test_entities_of_a_text_are_proposed_as_tags_and_added_with_entities(
+    folklore: CommandLine,
+) -> None:
+    proposed = await folklore.done(
+        "store",
+        "Sarah Connor moved billing to Postgres.",
+        "--tag",
+        "entity:tool:postgres",
+    )
     plain = await folklore.done("store", "the lease ends in spring")
-    await folklore.done("store", "Sarah Connor keeps the keys.", "--entities", "--tag", "keys")
+    await folklore.done(
+        "store", "Sarah Connor keeps the keys.", "--entities", "--tag", "keys"
+    )
 
-    assert "names entity:person:sarah-connor: --entities adds these tags" in " ".join(proposed.split())
+    assert "names entity:person:sarah-connor: --entities adds these tags" in " ".join(
+        proposed.split()
+    )
     assert "names" not in plain
     [found] = (await folklore.json("list", "--tag", "entity:person"))["memories"]
     assert found["content"] == "Sarah Connor keeps the keys."
@@ -70,7 +90,18 @@ async def colours(folklore: CommandLine) -> CommandLine:
         ("The logo is green.", "two", "2025-03-01", "brand"),
     ):
         kind = "decision" if tag == "brand" else "note"
-        options = ["--session", session, "--occurred-at", day, "--tag", tag, "--kind", kind, "--source", f"doc/{day}"]
+        options = [
+            "--session",
+            session,
+            "--occurred-at",
+            day,
+            "--tag",
+            tag,
+            "--kind",
+            kind,
+            "--source",
+            f"doc/{day}",
+        ]
         await folklore.done("store", text, *options, "--path", f"{session}/a.py")
     return folklore
 
@@ -82,7 +113,10 @@ FILTERED: list[tuple[list[str], set[str]]] = [
     (["--tag", "nature", "--tag", "brand"], {"sky", "grass", "logo"}),
     (["--tag", "nature", "--tag", "nature/sky", "--filter", "tag_mode=all"], {"sky"}),
     (["--filter", "exclude_tags=nature"], {"logo"}),
-    (["--filter", "exclude_tags=nature/sky", "--filter", "exclude_tags=brand"], {"grass"}),
+    (
+        ["--filter", "exclude_tags=nature/sky", "--filter", "exclude_tags=brand"],
+        {"grass"},
+    ),
     (["--filter", "source_prefix=doc/2025-02"], {"grass"}),
     (["--filter", "session=one"], {"sky", "grass"}),
     (["--author", "stranger"], set()),
@@ -98,16 +132,23 @@ FILTERED: list[tuple[list[str], set[str]]] = [
 async def test_filters_narrow(colours: CommandLine) -> None:
     for options, expected in FILTERED:
         found = await colours.json("list", *options)
-        assert {memory["content"].split()[1] for memory in found["memories"]} == expected, options
+        assert {
+            memory["content"].split()[1] for memory in found["memories"]
+        } == expected, options
 
 
 EMPTY: list[list[str]] = [
     *(["--kind", ""], ["--tag", ""], ["--author", ""], ["--time", ""], ["-n", ""]),
-    *(["--filter", f"{name}="] for name in ("exclude_tags", "source_prefix", "session", "paths", "since")),
+    *(
+        ["--filter", f"{name}="]
+        for name in ("exclude_tags", "source_prefix", "session", "paths", "since")
+    ),
 ]
 
 
-async def test_an_empty_filter_is_refused_and_never_everything(folklore: CommandLine) -> None:
+async def test_an_empty_filter_is_refused_and_never_everything(
+    folklore: CommandLine,
+) -> None:
     for options in EMPTY:
         ran = await folklore("list", *options, "--json")
 
@@ -116,7 +157,9 @@ async def test_an_empty_filter_is_refused_and_never_everything(folklore: Command
         assert error["hint"], options
 
 
-async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folklore: CommandLine) -> None:
+async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(
+    folklore: CommandLine,
+) -> None:
     id_ = await folklore.keep("The gate is open.")
     await folklore.done("tokens", "create", "--name", "ann", "--owner")
 
@@ -124,23 +167,36 @@ async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folkl
                     ["audit", "--name", ""]):  # fmt: skip
         ran = await folklore(*command)
         assert (ran.code, "empty" in ran.err) == (2, True), command
-    assert "bob has no valid tokens" in await folklore.done("tokens", "list", "--name", "bob")
+    assert "bob has no valid tokens" in await folklore.done(
+        "tokens", "list", "--name", "bob"
+    )
 
 
 async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
-    options = ["--ranking", "dense=0", "--ranking", "keyword=2", "--ranking", "mmr-lambda=1"]
+    options = [
+        "--ranking",
+        "dense=0",
+        "--ranking",
+        "keyword=2",
+        "--ranking",
+        "mmr-lambda=1",
+    ]
 
     found = await colours.json("recall", "green", "grass", *options, "--limit", "1")
     by_time = await colours.json("recall", "*", "--sort", "time_asc")
 
-    assert [memory["content"] for memory in found["memories"]] == ["The grass is green."]
+    assert [memory["content"] for memory in found["memories"]] == [
+        "The grass is green."
+    ]
     assert found["truncated"]
     times = [memory["when"] for memory in by_time["memories"]]
     assert len(times) > 1
     assert times == sorted(times)
 
 
-async def test_an_explanation_shows_people_every_term_that_programs_get(colours: CommandLine) -> None:
+async def test_an_explanation_shows_people_every_term_that_programs_get(
+    colours: CommandLine,
+) -> None:
     question = ["recall", "green", "grass", "--limit", "1", "--explain"]
 
     terms = (await colours.json(*question))["memories"][0]["explain"]
@@ -150,7 +206,9 @@ async def test_an_explanation_shows_people_every_term_that_programs_get(colours:
         assert f" {terms[name]:.4f} " in shown, name
     for name, value in terms["parts"].items():
         assert f"{name} {value:.4f}" in shown
-    above, _, numbers = (line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line))
+    above, _, numbers = (
+        line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line)
+    )
     named = dict(zip(re.split(r"\s{2,}", above.strip()), numbers.split(), strict=True))
     for column, term in (("relevance", "relevance"), ("repeats", "redundancy")):
         assert named[column] == f"{terms[term]:.4f}"
@@ -160,19 +218,28 @@ async def test_a_cursor_continues_a_list(colours: CommandLine) -> None:
     first = await colours.json("list", "--limit", "2")
     rest = await colours.json("list", "--limit", "2", "--cursor", first["cursor"])
 
-    assert [memory["content"].split()[1] for memory in first["memories"] + rest["memories"]] == ["logo", "grass", "sky"]
+    assert [
+        memory["content"].split()[1] for memory in first["memories"] + rest["memories"]
+    ] == ["logo", "grass", "sky"]
     assert "cursor" not in rest
 
 
-async def test_people_see_place_namespace_time_source_and_text(colours: CommandLine) -> None:
+async def test_people_see_place_namespace_time_source_and_text(
+    colours: CommandLine,
+) -> None:
     shown = await colours.done("search", "sky", "--limit", "1")
 
     head, text, *_ = shown.splitlines()
     assert head.startswith(" 1. ")
-    assert all(part in head for part in ("notes", "2025-01-01 00:00", "doc/2025-01-01", "#nature/sky"))
+    assert all(
+        part in head
+        for part in ("notes", "2025-01-01 00:00", "doc/2025-01-01", "#nature/sky")
+    )
     assert text == "    The sky is blue."
     assert "\x1b" not in shown
-    assert "session" in await colours.done("list", "--limit", "1", "--format", "detailed")
+    assert "session" in await colours.done(
+        "list", "--limit", "1", "--format", "detailed"
+    )
 
 
 async def test_long_text_is_wrapped_and_cut_to_a_few_lines(
@@ -188,7 +255,9 @@ async def test_long_text_is_wrapped_and_cut_to_a_few_lines(
     assert "9,999 characters in all" in lines[-2]
 
 
-async def test_found_memories_are_shown_before_the_error_for_missing_ones(colours: CommandLine) -> None:
+async def test_found_memories_are_shown_before_the_error_for_missing_ones(
+    colours: CommandLine,
+) -> None:
     id_ = (await colours.json("list"))["memories"][0]["id"]
 
     ran = await colours("show", id_, "00000000-0000-0000-0000-000000000001")
@@ -210,8 +279,14 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
     listed = await colours.json("namespaces", "list")
     counted = await colours.json("stats")
 
-    assert [(item["name"], item["memories"]) for item in listed["namespaces"]] == [("notes", 3), ("other", 1)]
-    assert counted["total"].items() >= {"memories": 4, "sessions": 2, "forgotten": 0, "without_vector": 0}.items()
+    assert [(item["name"], item["memories"]) for item in listed["namespaces"]] == [
+        ("notes", 3),
+        ("other", 1),
+    ]
+    assert (
+        counted["total"].items()
+        >= {"memories": 4, "sessions": 2, "forgotten": 0, "without_vector": 0}.items()
+    )
     assert counted["namespaces"][0]["name"] == "notes"
     for command in (["stats"], ["namespaces", "list"]):
         table = await colours.done(*command)
@@ -219,8 +294,13 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
         assert "\x1b" not in table
 
 
-async def test_an_audit_without_results_does_not_say_that_the_log_is_empty(colours: CommandLine) -> None:
-    assert await colours.done("audit", "--name", "stranger") == "The audit log holds no such entry.\n"
+async def test_an_audit_without_results_does_not_say_that_the_log_is_empty(
+    colours: CommandLine,
+) -> None:
+    assert (
+        await colours.done("audit", "--name", "stranger")
+        == "The audit log holds no such entry.\n"
+    )
     assert "store" in await colours.done("audit")
 
 
@@ -229,7 +309,10 @@ def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
-    columns, rows = ["name", "memories", "newest"], [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]]
+    columns, rows = (
+        ["name", "memories", "newest"],
+        [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]],
+    )
 
     monkeypatch.setenv("COLUMNS", "30")
     print_table(columns, rows)
@@ -251,6 +334,8 @@ def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
 async def test_json_keeps_every_character(folklore: CommandLine) -> None:
     await folklore.done("store", "日本語 and 👩‍💻")
 
-    ran = folklore.process("list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    ran = folklore.process(
+        "list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii"
+    )
 
     assert json.loads(ran.out)["memories"][0]["content"] == "日本語 and 👩‍💻"

@@ -27,7 +27,10 @@ class Machine:
     dsn: str
 
     def with_environment(self, **values: str) -> Machine:
-        return replace(self, server=Watched({**self.server.environment, **values}, self.server.notes))
+        return replace(
+            self,
+            server=Watched({**self.server.environment, **values}, self.server.notes),
+        )
 
     async def open(self, *arguments: str) -> Ran:
         process = await asyncio.create_subprocess_exec(
@@ -45,17 +48,25 @@ class Machine:
 @pytest.fixture
 async def machine(database_url: str, tmp_path: Path) -> AsyncIterator[Machine]:
     with own_servers_ended(tmp_path / "home"):
-        yield (machine := Machine(watched(tmp_path, database_url=database_url, own=""), database_url))
+        yield (
+            machine := Machine(
+                watched(tmp_path, database_url=database_url, own=""), database_url
+            )
+        )
     assert machine.server.attempts() == ""
 
 
 @asynccontextmanager
 async def browser() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(follow_redirects=True, headers={"Accept": "text/html"}) as client:
+    async with httpx.AsyncClient(
+        follow_redirects=True, headers={"Accept": "text/html"}
+    ) as client:
         yield client
 
 
-async def test_links_of_several_commands_sign_in_once_each_at_one_server(machine: Machine) -> None:
+async def test_links_of_several_commands_sign_in_once_each_at_one_server(
+    machine: Machine,
+) -> None:
     links = await asyncio.gather(*(machine.open("--json") for _ in range(3)))
     addresses = [httpx.URL(link.json["url"]) for link in links]
 
@@ -72,7 +83,10 @@ async def test_links_of_several_commands_sign_in_once_each_at_one_server(machine
 
 @pytest.mark.parametrize(
     ("setting", "code", "words"),
-    [({"FOLKLORE_OWN": "1"}, 3, "folklore serve --http"), ({"FOLKLORE_READ_ONLY": "true"}, 5, "read_only")],
+    [
+        ({"FOLKLORE_OWN": "1"}, 3, "folklore serve --http"),
+        ({"FOLKLORE_READ_ONLY": "true"}, 5, "read_only"),
+    ],
 )
 async def test_without_a_server_that_stays_or_may_write_the_error_names_another_way(
     machine: Machine, setting: dict[str, str], code: int, words: str
@@ -86,7 +100,9 @@ async def test_without_a_server_that_stays_or_may_write_the_error_names_another_
 # The browser
 
 
-async def test_the_browser_gets_the_link_and_the_terminal_does_not(machine: Machine, tmp_path: Path) -> None:
+async def test_the_browser_gets_the_link_and_the_terminal_does_not(
+    machine: Machine, tmp_path: Path
+) -> None:
     opened, script = tmp_path / "opened", tmp_path / "browser"
     script.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
     script.chmod(0o755)
@@ -103,7 +119,9 @@ async def test_the_browser_gets_the_link_and_the_terminal_does_not(machine: Mach
 async def test_the_link_is_printed_without_a_browser(machine: Machine) -> None:
     async with browser() as visitor:
         for arguments in (["--no-browser"], []):
-            ran = await machine.with_environment(BROWSER="/nonexistent/browser").open(*arguments)
+            ran = await machine.with_environment(BROWSER="/nonexistent/browser").open(
+                *arguments
+            )
             page = await visitor.get(ran.out.strip())
 
             assert "/open?code=" in ran.out
@@ -114,18 +132,29 @@ async def test_the_link_is_printed_without_a_browser(machine: Machine) -> None:
 # With --server
 
 
-async def test_a_team_server_signs_in_the_person_of_the_token(machine: Machine, tmp_path: Path) -> None:
+async def test_a_team_server_signs_in_the_person_of_the_token(
+    machine: Machine, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     away = Machine(watched(elsewhere), machine.dsn)
-    async with on_http(machine.server) as running, library_at(machine.dsn) as library, browser() as visitor:
+    async with (
+        on_http(machine.server) as running,
+        library_at(machine.dsn) as library,
+        browser() as visitor,
+    ):
         created = await Team(running, library).token("ann", "harbour:reader")
 
         without = await away.open("--json", "--server", running.url)
-        given = await away.open("--json", "--server", f"{running.url}/mcp", "--token", created.secret)
+        given = await away.open(
+            "--json", "--server", f"{running.url}/mcp", "--token", created.secret
+        )
         page = await visitor.get(given.json["url"])
 
-    assert (without.code, json.loads(without.err)["error"]["code"]) == (5, "unauthenticated")
+    assert (without.code, json.loads(without.err)["error"]["code"]) == (
+        5,
+        "unauthenticated",
+    )
     assert given.json["url"].startswith(f"{running.url}/open?code=")
     assert "ann" in texts(page)
     assert not (elsewhere / "home" / "run").exists()

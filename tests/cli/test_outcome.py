@@ -45,7 +45,9 @@ BAD_INPUT = [
 ]
 
 
-async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine) -> None:
+async def test_bad_input_ends_with_2_and_one_clear_message(
+    folklore: CommandLine,
+) -> None:
     for arguments in BAD_INPUT:
         ran = await folklore(*arguments)
         assert (ran.code, ran.out) == (2, ""), arguments
@@ -54,12 +56,27 @@ async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine
 
 
 async def test_errors_of_bad_input_name_the_next_step(folklore: CommandLine) -> None:
-    assert "ISO 8601 time" in (await folklore("recall", "x", "--filter", "since=yesterday")).err
-    assert "ISO 8601 time" in (await folklore("store", "x", "--occurred-at", "yesterday")).err
-    assert "'content' is the text itself. Give it as TEXT" in (await folklore("store", "x", "--field", "content=y")).err
+    assert (
+        "ISO 8601 time"
+        in (await folklore("recall", "x", "--filter", "since=yesterday")).err
+    )
+    assert (
+        "ISO 8601 time"
+        in (await folklore("store", "x", "--occurred-at", "yesterday")).err
+    )
+    assert (
+        "'content' is the text itself. Give it as TEXT"
+        in (await folklore("store", "x", "--field", "content=y")).err
+    )
     assert "TEXT: is missing." in (await folklore("store")).err
-    assert "Use one of kinds, tags," in (await folklore("recall", "x", "--filter", "mood=good")).err
-    assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
+    assert (
+        "Use one of kinds, tags,"
+        in (await folklore("recall", "x", "--filter", "mood=good")).err
+    )
+    assert (
+        "`folklore tokens list` shows ids"
+        in (await folklore("tokens", "revoke", "alice")).err
+    )
     assert "`folklore list` shows them" in (await folklore("show", "alice")).err
 
 
@@ -83,11 +100,16 @@ async def test_writing_where_only_reading_is_allowed_ends_with_5(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        *((["show", UNKNOWN], "not_found"), (["recall", "x", "--limit", "0"], "invalid_input")),
+        *(
+            (["show", UNKNOWN], "not_found"),
+            (["recall", "x", "--limit", "0"], "invalid_input"),
+        ),
         (["import", ""], "invalid_input"),
     ],
 )
-async def test_errors_are_json_with_json(folklore: CommandLine, arguments: list[str], code: str) -> None:
+async def test_errors_are_json_with_json(
+    folklore: CommandLine, arguments: list[str], code: str
+) -> None:
     ran = await folklore(*arguments, "--json")
 
     assert ran.out == ""
@@ -95,7 +117,9 @@ async def test_errors_are_json_with_json(folklore: CommandLine, arguments: list[
     assert json.loads(ran.err)["error"]["message"]
 
 
-async def test_an_internal_error_is_one_line(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_is_one_line(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def crash(*_: object, **__: object) -> None:
         raise RuntimeError("the flux\ncapacitor")
 
@@ -116,7 +140,10 @@ async def test_a_closed_pipe_is_no_error(folklore: CommandLine) -> None:
     shell = f"{shlex.quote(sys.executable)} -m folklore export | head -c 10"
 
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", shell], capture_output=True, env=os.environ | folklore.environment, check=False
+        ["bash", "-o", "pipefail", "-c", shell],
+        capture_output=True,
+        env=os.environ | folklore.environment,
+        check=False,
     )
 
     assert (done.returncode, done.stderr) == (0, b"")
@@ -128,10 +155,17 @@ async def test_a_full_disk_is_one_line(folklore: CommandLine) -> None:
 
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env=os.environ | folklore.environment, check=False
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=os.environ | folklore.environment,
+            check=False,
         )
 
-    assert (done.returncode, done.stderr) == (1, b"folklore: output: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"folklore: output: No space left on device.\n",
+    )
 
 
 def importing(folklore: CommandLine) -> subprocess.Popen[bytes]:
@@ -152,21 +186,38 @@ STORED = "select count(*) from memories"
 
 @pytest.mark.parametrize(
     ("lines", "begun", "count", "said"),
-    [(1, CONNECTED, 1, b""), (2_500, STORED, 1_000, b"Interrupted. What was stored stays; run it again to continue.")],
+    [
+        (1, CONNECTED, 1, b""),
+        (
+            2_500,
+            STORED,
+            1_000,
+            b"Interrupted. What was stored stays; run it again to continue.",
+        ),
+    ],
 )
 async def test_ctrl_c_ends_an_import_with_130_even_while_it_reads_and_says_what_to_do(
-    folklore: CommandLine, connection: asyncpg.Connection, lines: int, begun: str, count: int, said: bytes
+    folklore: CommandLine,
+    connection: asyncpg.Connection,
+    lines: int,
+    begun: str,
+    count: int,
+    said: bytes,
 ) -> None:
     with importing(folklore) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        process.stdin.writelines(b'{"content": "fact %d"}\n' % number for number in range(lines))
+        process.stdin.writelines(
+            b'{"content": "fact %d"}\n' % number for number in range(lines)
+        )
         process.stdin.flush()
         async with asyncio.timeout(120):
             while await connection.fetchval(begun) < count:
                 await asyncio.sleep(0.02)
         if begun == CONNECTED:
-            await asyncio.sleep(0.2)  # it reads by now; if not, it has to end the same way
+            await asyncio.sleep(
+                0.2
+            )  # it reads by now; if not, it has to end the same way
         process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(process.wait, 120) == 130
         errors = process.stderr.read()
@@ -174,7 +225,14 @@ async def test_ctrl_c_ends_an_import_with_130_even_while_it_reads_and_says_what_
         assert b"Traceback" not in errors
 
 
-OF_A_DATABASE: list[str] = ["db start", "db stop", "db status", "db migrate", "db role", "backup"]
+OF_A_DATABASE: list[str] = [
+    "db start",
+    "db stop",
+    "db status",
+    "db migrate",
+    "db role",
+    "backup",
+]
 
 
 async def test_commands_for_a_database_refuse_a_server(folklore: CommandLine) -> None:
@@ -185,11 +243,16 @@ async def test_commands_for_a_database_refuse_a_server(folklore: CommandLine) ->
         assert "Run it where the server runs." in ran.err, command
 
 
-async def test_a_token_that_does_not_fit_a_header_is_bad_input(folklore: CommandLine) -> None:
+async def test_a_token_that_does_not_fit_a_header_is_bad_input(
+    folklore: CommandLine,
+) -> None:
     ran = await folklore("list", "--server", "http://127.0.0.1:1", "--token", "fk_…")
 
     assert ran.code == 2
-    assert ran.err == "folklore: token: is not a token. `folklore tokens create` shows one, once.\n"
+    assert (
+        ran.err
+        == "folklore: token: is not a token. `folklore tokens create` shows one, once.\n"
+    )
 
 
 def test_every_command_has_help_and_at_most_18_options() -> None:
@@ -198,24 +261,41 @@ def test_every_command_has_help_and_at_most_18_options() -> None:
         command = main.cli.get_command(context, name)
         assert command is not None
         assert command.help
-        commands = command.commands.values() if isinstance(command, click.Group) else [command]
+        commands = (
+            command.commands.values() if isinstance(command, click.Group) else [command]
+        )
         for one in commands:
-            options = [option for option in one.params if isinstance(option, click.Option)]
+            options = [
+                option for option in one.params if isinstance(option, click.Option)
+            ]
             assert len(options) <= (18 if name == "recall" else 15), name
 
 
 def test_serve_imports_no_slow_module() -> None:
-    code = "import sys, folklore.cli.main, folklore.cli.operate.serve; print(*sys.modules)"
+    code = (
+        "import sys, folklore.cli.main, folklore.cli.operate.serve; print(*sys.modules)"
+    )
 
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
 
     # structlog imports a part of rich.
-    assert {"rich.progress", "numpy", "asyncpg", "wordllama", "mcp", "uvicorn"}.isdisjoint(loaded)
+    assert {
+        "rich.progress",
+        "numpy",
+        "asyncpg",
+        "wordllama",
+        "mcp",
+        "uvicorn",
+    }.isdisjoint(loaded)
 
 
 def test_the_help_takes_little_processor_time() -> None:
     code = "import time; from folklore.cli.main import outcome; outcome(['--help']); print(time.process_time())"
 
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
 
     assert float(shown.split()[-1]) < 0.25

@@ -40,10 +40,26 @@ class Machine:
     def shell(self, **more: str) -> dict[str, str]:
         return {**self.server.environment, **more}
 
-    def run(self, *arguments: str, cwd: Path | None = None, stdin: str | None = None, **more: str) -> Ran:
-        command, shell = [sys.executable, "-m", "folklore", *arguments], self.shell(**more)
+    def run(
+        self,
+        *arguments: str,
+        cwd: Path | None = None,
+        stdin: str | None = None,
+        **more: str,
+    ) -> Ran:
+        command, shell = (
+            [sys.executable, "-m", "folklore", *arguments],
+            self.shell(**more),
+        )
         done = subprocess.run(
-            command, env=shell, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=STUCK, check=False
+            command,
+            env=shell,
+            cwd=cwd,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=STUCK,
+            check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -73,36 +89,59 @@ def parent_of(process: int) -> int:
 
 @pytest.fixture
 async def machine(database_url: str, tmp_path: Path) -> AsyncIterator[Machine]:
-    with TemporaryDirectory(dir="/tmp") as folder, own_servers_ended(home := Path(folder, "home")):
+    with (
+        TemporaryDirectory(dir="/tmp") as folder,
+        own_servers_ended(home := Path(folder, "home")),
+    ):
         server = watched(tmp_path, database_url=database_url, own="", home=str(home))
         yield (machine := Machine(server, home))
     assert machine.server.attempts() == ""
 
 
-async def test_sessions_and_commands_at_the_same_time_share_one_server(machine: Machine) -> None:
-    ran = await asyncio.gather(*(asyncio.to_thread(machine.run, "store", f"{EACH} {n}") for n in range(5)))
+async def test_sessions_and_commands_at_the_same_time_share_one_server(
+    machine: Machine,
+) -> None:
+    ran = await asyncio.gather(
+        *(asyncio.to_thread(machine.run, "store", f"{EACH} {n}") for n in range(5))
+    )
     async with machine.session() as one, machine.session() as other:
         await called(one, "memory_store", content="The queue is NATS.")
         found = await called(other, "memory_recall", query="which queue?")
 
     assert [(done.code, done.err) for done in ran] == [(0, "")] * 5
     assert found["memories"][0]["content"] == "The queue is NATS."
-    assert sorted(machine.contents()) == sorted([*(f"{EACH} {n}" for n in range(5)), "The queue is NATS."])
+    assert sorted(machine.contents()) == sorted(
+        [*(f"{EACH} {n}" for n in range(5)), "The queue is NATS."]
+    )
     assert machine.process == machine.local.pid()
     assert stat.S_IMODE(Path(machine.local.path).stat().st_mode) == 0o600
     assert stat.S_IMODE(Path(machine.local.path).parent.stat().st_mode) == 0o700
 
 
-async def test_author_namespace_and_time_zone_are_those_of_each_session(machine: Machine, tmp_path: Path) -> None:
+async def test_author_namespace_and_time_zone_are_those_of_each_session(
+    machine: Machine, tmp_path: Path
+) -> None:
     repository = tmp_path / "harbour"
     subprocess.run(["git", "init", "-q", str(repository)], check=True)
-    async with machine.session(FOLKLORE_AUTHOR="zoë", FOLKLORE_NAMESPACE="cafés") as zoe:
+    async with machine.session(
+        FOLKLORE_AUTHOR="zoë", FOLKLORE_NAMESPACE="cafés"
+    ) as zoe:
         theirs = await called(zoe, "memory_store", content="Zoë's note.")
         whole = await called(zoe, "memory_get", ids=[theirs["stored"][0]["id"]])
-        hook = {"event": "UserPromptSubmit", "prompt": "Where is Zoë's note?", "session": "1", "cwd": str(repository)}
+        hook = {
+            "event": "UserPromptSubmit",
+            "prompt": "Where is Zoë's note?",
+            "session": "1",
+            "cwd": str(repository),
+        }
         [note] = (await zoe.call_tool("client_hook", hook)).content
-    there = machine.run("store", "The harbour's note.", "--json", cwd=repository, FOLKLORE_NAMESPACE="")
-    zones = [machine.run("list", "--json", FOLKLORE_TIME_ZONE=zone).code for zone in ("Asia/Tokyo", "UTC")]
+    there = machine.run(
+        "store", "The harbour's note.", "--json", cwd=repository, FOLKLORE_NAMESPACE=""
+    )
+    zones = [
+        machine.run("list", "--json", FOLKLORE_TIME_ZONE=zone).code
+        for zone in ("Asia/Tokyo", "UTC")
+    ]
 
     assert (theirs["namespace"], whole["memories"][0]["author"]) == ("cafés", "zoë")
     assert "by zoë" in str(note)
@@ -115,10 +154,25 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
     machine: Machine, tmp_path: Path
 ) -> None:
     def started(stdin: str, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-X", "importtime", "-m", "folklore", "hook", "session-start", "--json"]
+        command = [
+            sys.executable,
+            "-X",
+            "importtime",
+            "-m",
+            "folklore",
+            "hook",
+            "session-start",
+            "--json",
+        ]
         environment = machine.shell(**more)
         return subprocess.run(
-            command, env=environment, input=stdin, capture_output=True, text=True, timeout=STUCK, check=True
+            command,
+            env=environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=STUCK,
+            check=True,
         )
 
     repository = tmp_path / "harbour"
@@ -130,13 +184,25 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
     there, named = (started(event, FOLKLORE_NAMESPACE=name) for name in ("", "cafés"))
     nothing = started("")
     for streams in ("<&-", ">&-", ">/dev/full"):
-        command = ["sh", "-c", f"{sys.executable} -m folklore hook session-start {streams}"]
-        closed = subprocess.run(command, env=machine.shell(), capture_output=True, check=True)
+        command = [
+            "sh",
+            "-c",
+            f"{sys.executable} -m folklore hook session-start {streams}",
+        ]
+        closed = subprocess.run(
+            command, env=machine.shell(), capture_output=True, check=True
+        )
         assert closed.stderr == b"", streams
     unknown = started(event, FOLKLORE_TIME_ZONE="Mars/Olympus")
 
-    assert "The harbour's note." in json.loads(there.stdout)["hookSpecificOutput"]["additionalContext"]
-    assert "A note of cafés." in json.loads(named.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert (
+        "The harbour's note."
+        in json.loads(there.stdout)["hookSpecificOutput"]["additionalContext"]
+    )
+    assert (
+        "A note of cafés."
+        in json.loads(named.stdout)["hookSpecificOutput"]["additionalContext"]
+    )
     assert nothing.stdout
     assert "is away: Folklore-Time-Zone" in unknown.stdout
     machine.local.stop()
@@ -146,12 +212,23 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
     Path(machine.local.path).parent.chmod(0o700)
     imported = there.stderr.replace("  ", "")
     assert "| json\n" in imported
-    for module in ("click", "pydantic", "asyncio", "pathlib", "http.client", "subprocess"):
+    for module in (
+        "click",
+        "pydantic",
+        "asyncio",
+        "pathlib",
+        "http.client",
+        "subprocess",
+    ):
         assert f"| {module}\n" not in imported
 
 
-def test_commands_run_in_forks_of_the_server_as_their_own_process_would(machine: Machine, tmp_path: Path) -> None:
-    def imported(*arguments: str, before: str = "") -> tuple[subprocess.CompletedProcess[str], bool]:
+def test_commands_run_in_forks_of_the_server_as_their_own_process_would(
+    machine: Machine, tmp_path: Path
+) -> None:
+    def imported(
+        *arguments: str, before: str = ""
+    ) -> tuple[subprocess.CompletedProcess[str], bool]:
         program = f"import sys, os; {before}sys.argv[1:] = {arguments!r}; from folklore.__main__ import main; main()"
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-c", program],
@@ -165,26 +242,53 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(machine:
         return done, "| click\n" in done.stderr.replace("  ", "")
 
     machine.run("store", EACH, FOLKLORE_NAMESPACE="cafés")
-    listed, wrong, unknown = imported("list"), imported("list", "--limit", "x"), imported("show", "1234")
-    sandboxed = imported("list", before="import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); ")  # no new privileges
+    listed, wrong, unknown = (
+        imported("list"),
+        imported("list", "--limit", "x"),
+        imported("show", "1234"),
+    )
+    sandboxed = imported(
+        "list", before="import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
+    )  # no new privileges
     closed = imported("list", before="os.close(0); ")
-    stored = machine.run("--home", str(machine.home), "store", "-", FOLKLORE_NAMESPACE="cafés", stdin="é?")
+    stored = machine.run(
+        "--home",
+        str(machine.home),
+        "store",
+        "-",
+        FOLKLORE_NAMESPACE="cafés",
+        stdin="é?",
+    )
 
-    assert [done.returncode for done, _ in (listed, wrong, unknown, sandboxed, closed)] == [0, 2, 4, 0, 0]
-    assert [slow for _, slow in (listed, wrong, unknown, sandboxed, closed)] == [False, False, False, True, True]
+    assert [
+        done.returncode for done, _ in (listed, wrong, unknown, sandboxed, closed)
+    ] == [0, 2, 4, 0, 0]
+    assert [slow for _, slow in (listed, wrong, unknown, sandboxed, closed)] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert listed[0].stdout == sandboxed[0].stdout == closed[0].stdout
     assert "cafés" in listed[0].stdout
     assert "'x' is not a valid integer" in wrong[0].stderr
     assert stored.code == 0
-    assert EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out  # of the list of this terminal
+    assert (
+        EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out
+    )  # of the list of this terminal
     eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
 
-async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(machine: Machine) -> None:
+async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(
+    machine: Machine,
+) -> None:
     machine.run("store", EACH)
     command = [sys.executable, "-m", "folklore", "serve"]
     for sent in (signal.SIGKILL, signal.SIGINT):
-        with subprocess.Popen(command, env=machine.shell(), stdin=subprocess.PIPE) as session:
+        with subprocess.Popen(
+            command, env=machine.shell(), stdin=subprocess.PIPE
+        ) as session:
             eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
             session.send_signal(sent)
             assert session.wait(STUCK) in (-sent, 130)
@@ -211,15 +315,27 @@ def test_a_server_that_can_make_no_forks_serves_all_the_same(machine: Machine) -
     assert own_servers(machine.home, forks=True) == []
 
 
-def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(machine: Machine) -> None:
+def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(
+    machine: Machine,
+) -> None:
     machine.run("store", EACH)
-    eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)  # the command's own fork ends after its client
+    eventually(
+        lambda: len(own_servers(machine.home, forks=True)) == 1
+    )  # the command's own fork ends after its client
     command = [sys.executable, "-m", "folklore", "serve"]
-    with subprocess.Popen(command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as session:
+    with subprocess.Popen(
+        command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as session:
         eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
-        [forks] = [pid for pid in own_servers(machine.home, forks=True) if parent_of(pid) == machine.process]
+        [forks] = [
+            pid
+            for pid in own_servers(machine.home, forks=True)
+            if parent_of(pid) == machine.process
+        ]
         [fork] = set(own_servers(machine.home, forks=True)) - {forks}
-        eventually(lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) > 1)  # its client knows that it has begun
+        eventually(
+            lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) > 1
+        )  # its client knows that it has begun
         os.kill(fork, signal.SIGKILL)
         assert session.wait(STUCK) == 137
         assert session.stderr is not None
@@ -230,7 +346,9 @@ def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(machine
     assert (late.code, "did not answer within 4 seconds" in late.out) == (0, True)
 
 
-def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(machine: Machine, tmp_path: Path) -> None:
+def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(
+    machine: Machine, tmp_path: Path
+) -> None:
     for number in range(12):
         machine.run("store", f"{EACH} {number}")
     page, pager = tmp_path / "page.txt", tmp_path / "pager.sh"
@@ -244,7 +362,9 @@ def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(machine: Machine, 
     assert page.read_text().count(EACH) == 12
 
 
-async def test_kills_under_load_lose_nothing_that_was_acknowledged(machine: Machine) -> None:
+async def test_kills_under_load_lose_nothing_that_was_acknowledged(
+    machine: Machine,
+) -> None:
     stored: list[str] = []
 
     async def work(session: Client, name: str) -> None:
@@ -260,10 +380,16 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(machine: Mach
                 os.kill(process, signal.SIGKILL)
 
     async with machine.session() as one, machine.session() as other:
-        await asyncio.gather(one.list_tools(), other.list_tools())  # which tell what may be repeated
+        await asyncio.gather(
+            one.list_tools(), other.list_tools()
+        )  # which tell what may be repeated
         await asyncio.gather(work(one, "one"), work(other, "other"), kill())
 
-    kept = [line["content"] for line in map(json.loads, machine.run("export").out.splitlines()) if "content" in line]
+    kept = [
+        line["content"]
+        for line in map(json.loads, machine.run("export").out.splitlines())
+        if "content" in line
+    ]
     assert len(stored) == 24
     assert sorted(kept) == sorted(stored)
 
@@ -290,7 +416,11 @@ def test_a_server_ends_when_it_is_told_and_when_it_is_idle(machine: Machine) -> 
     told = machine.process
     shown = machine.run("server", "status", "--json").json
     stopped = machine.run("server", "stop")
-    assert shown == {"pid": told, "socket": machine.local.path, "log": machine.local.log}
+    assert shown == {
+        "pid": told,
+        "socket": machine.local.path,
+        "log": machine.local.log,
+    }
     assert (stopped.code, stopped.out) == (0, f"Process {told} has ended.\n")
     assert not Path(machine.local.path).exists()
 
@@ -301,7 +431,9 @@ def test_a_server_ends_when_it_is_told_and_when_it_is_idle(machine: Machine) -> 
     assert "ending" in machine.run("server", "log").out
 
 
-async def test_a_server_without_its_home_ends_and_another_starts(machine: Machine) -> None:
+async def test_a_server_without_its_home_ends_and_another_starts(
+    machine: Machine,
+) -> None:
     machine.run("store", EACH)
     before = machine.process
     Path(machine.local.path).unlink()
@@ -315,8 +447,17 @@ def test_another_configuration_and_another_version_have_a_server_of_their_own(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, environ = machine.local.path, machine.shell()
-    assert LocalServer(str(machine.home), environ | {"FOLKLORE_AUTHOR": "x", "FOLKLORE_NAMESPACE": "y"}).path == first
-    assert LocalServer(str(machine.home), environ | {"FOLKLORE_RETENTION_DAYS": "1"}).path != first
+    assert (
+        LocalServer(
+            str(machine.home),
+            environ | {"FOLKLORE_AUTHOR": "x", "FOLKLORE_NAMESPACE": "y"},
+        ).path
+        == first
+    )
+    assert (
+        LocalServer(str(machine.home), environ | {"FOLKLORE_RETENTION_DAYS": "1"}).path
+        != first
+    )
     assert LocalServer(str(machine.home), environ, read_only="true").path != first
     machine.home.mkdir()
     (machine.home / "config.yaml").write_text("retention_days: 2\n")
@@ -326,7 +467,9 @@ def test_another_configuration_and_another_version_have_a_server_of_their_own(
     assert machine.local.path != first
 
 
-def test_a_home_with_a_long_path_has_its_socket_elsewhere(machine: Machine, database_url: str) -> None:
+def test_a_home_with_a_long_path_has_its_socket_elsewhere(
+    machine: Machine, database_url: str
+) -> None:
     home = machine.home / ("long" * 30)
     with own_servers_ended(home):
         ran = machine.run("store", EACH, FOLKLORE_HOME=str(home))
@@ -339,7 +482,9 @@ def test_a_home_with_a_long_path_has_its_socket_elsewhere(machine: Machine, data
         eventually(lambda: not own_servers(home))
 
 
-def test_without_a_private_folder_a_command_says_so_and_does_without(machine: Machine) -> None:
+def test_without_a_private_folder_a_command_says_so_and_does_without(
+    machine: Machine,
+) -> None:
     folder = Path(machine.local.path).parent
     folder.mkdir(parents=True)
     folder.chmod(0o755)
@@ -352,7 +497,9 @@ def test_without_a_private_folder_a_command_says_so_and_does_without(machine: Ma
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_refused_even_where_the_folder_lets_him_in(machine: Machine) -> None:
+def test_another_user_is_refused_even_where_the_folder_lets_him_in(
+    machine: Machine,
+) -> None:
     machine.run("store", EACH)
     program = (
         "import os, socket, sys\n"
@@ -364,13 +511,20 @@ def test_another_user_is_refused_even_where_the_folder_lets_him_in(machine: Mach
     for one, mode in before:
         one.chmod(mode | (0o077 if one in (folder, path) else 0o011))
     try:
-        other = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
+        other = subprocess.run(
+            [sys.executable, "-c", program, str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     finally:
         for one, mode in before:
             one.chmod(stat.S_IMODE(mode))
 
     assert "HTTP" not in other.stdout
-    assert "b''" in other.stdout or other.stderr.endswith(("reset by peer\n", "Broken pipe\n"))
+    assert "b''" in other.stdout or other.stderr.endswith(
+        ("reset by peer\n", "Broken pipe\n")
+    )
     with socket.socket(socket.AF_UNIX) as own, suppress(TimeoutError):
         own.connect(str(path))
         own.sendall(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")

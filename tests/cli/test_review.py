@@ -24,7 +24,13 @@ PROMPT = "[q]uit"
 
 async def pressed(folklore: CommandLine, keys: str, *options: str) -> Screen:
     shown = await asyncio.to_thread(
-        on_terminal, folklore.environment, "review", *options, keys=keys, prompt=PROMPT, columns=80
+        on_terminal,
+        folklore.environment,
+        "review",
+        *options,
+        keys=keys,
+        prompt=PROMPT,
+        columns=80,
     )
     assert shown.code == 0, shown.text
     return shown
@@ -32,11 +38,16 @@ async def pressed(folklore: CommandLine, keys: str, *options: str) -> Screen:
 
 async def listed(folklore: CommandLine, *options: str) -> list[tuple[str, ...]]:
     items: list[dict[str, Any]] = (await folklore.json("review", *options))["review"]
-    return [(item["reason"], *(memory["content"] for memory in item["memories"])) for item in items]
+    return [
+        (item["reason"], *(memory["content"] for memory in item["memories"]))
+        for item in items
+    ]
 
 
 async def texts(folklore: CommandLine) -> list[str]:
-    return sorted(memory["content"] for memory in (await folklore.json("list"))["memories"])
+    return sorted(
+        memory["content"] for memory in (await folklore.json("list"))["memories"]
+    )
 
 
 @pytest.fixture(name="alike")
@@ -49,12 +60,17 @@ async def _alike(folklore: CommandLine) -> CommandLine:
 
 async def imported(folklore: CommandLine, path: Path, *texts: str) -> None:
     """Import memories of 2024 and of each year before."""
-    lines = [{"content": text, "created_at": f"{2024 - ago}-03-01T12:00:00Z"} for ago, text in enumerate(texts)]
+    lines = [
+        {"content": text, "created_at": f"{2024 - ago}-03-01T12:00:00Z"}
+        for ago, text in enumerate(texts)
+    ]
     path.write_text("\n".join(map(json.dumps, lines)))
     await folklore.done("import", path, "-n", "notes")
 
 
-async def test_age_is_the_time_of_a_memory_not_the_order_of_its_arrival(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_age_is_the_time_of_a_memory_not_the_order_of_its_arrival(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     await imported(folklore, tmp_path / "old.jsonl", NEW, OLD)
     assert await listed(folklore) == [("similar", OLD, NEW)]
 
@@ -63,7 +79,9 @@ async def test_age_is_the_time_of_a_memory_not_the_order_of_its_arrival(folklore
     assert await texts(folklore) == [NEW]
 
 
-async def test_an_imported_memory_is_unused_from_its_import_on(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_an_imported_memory_is_unused_from_its_import_on(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     await imported(folklore, tmp_path / "old.jsonl", OLD)
 
     assert await listed(folklore, "--only", "unused") == []
@@ -78,7 +96,15 @@ async def test_both_texts_are_shown_as_a_diff(alike: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "left"), [("m", [NEW]), ("s", [NEW]), ("1", [NEW]), ("2", [OLD]), ("k", [OLD, NEW]), ("c", [OLD, NEW])]
+    ("key", "left"),
+    [
+        ("m", [NEW]),
+        ("s", [NEW]),
+        ("1", [NEW]),
+        ("2", [OLD]),
+        ("k", [OLD, NEW]),
+        ("c", [OLD, NEW]),
+    ],
 )
 async def test_one_key_decides_and_the_shown_command_takes_it_back(
     alike: CommandLine, key: str, left: list[str]
@@ -105,7 +131,9 @@ async def test_a_contradiction_is_asked_until_it_is_decided(alike: CommandLine) 
     assert await listed(alike) == []
 
 
-async def test_a_skipped_pair_is_asked_again_and_an_unknown_key_asks_again(alike: CommandLine) -> None:
+async def test_a_skipped_pair_is_asked_again_and_an_unknown_key_asks_again(
+    alike: CommandLine,
+) -> None:
     shown = await pressed(alike, "xn")
 
     assert shown.text.count(PROMPT) == 2
@@ -124,7 +152,9 @@ async def test_the_last_decision_is_taken_back_by_a_key(alike: CommandLine) -> N
     assert await texts(alike) == before
 
 
-async def test_memories_that_one_decision_removed_are_not_asked_about_again(folklore: CommandLine) -> None:
+async def test_memories_that_one_decision_removed_are_not_asked_about_again(
+    folklore: CommandLine,
+) -> None:
     for days in (30, 60, 90):
         await folklore.done("store", OLD.replace("30", str(days)))
     assert len(await listed(folklore)) == 3
@@ -135,8 +165,12 @@ async def test_memories_that_one_decision_removed_are_not_asked_about_again(folk
     assert len(await texts(folklore)) == 1
 
 
-async def test_what_was_said_and_not_stored_comes_first(folklore: CommandLine, app: App) -> None:
-    for number, prompt in enumerate(("Never push to main.", "From now on we use httpx.", "Note: the port is 8443.")):
+async def test_what_was_said_and_not_stored_comes_first(
+    folklore: CommandLine, app: App
+) -> None:
+    for number, prompt in enumerate(
+        ("Never push to main.", "From now on we use httpx.", "Note: the port is 8443.")
+    ):
         await app.service.call(HookRequest(prompt=prompt, session=f"s{number}"))
 
     shown = await pressed(folklore, "sdq", "--only", "stated")
@@ -157,9 +191,13 @@ async def test_without_a_terminal_the_next_step_is_named(alike: CommandLine) -> 
     assert "--json" in ran.err
 
 
-async def test_unused_memories_are_kept_pinned_or_forgotten(folklore: CommandLine, database: Database) -> None:
+async def test_unused_memories_are_kept_pinned_or_forgotten(
+    folklore: CommandLine, database: Database
+) -> None:
     for name in ("one", "two", "three"):
-        await folklore.done("store", f"Fact number {name} of the harbour.", "--kind", "fact")
+        await folklore.done(
+            "store", f"Fact number {name} of the harbour.", "--kind", "fact"
+        )
     async with database.transaction() as session:
         await session.execute("update memories set created_at = created_at - interval '400 days', "
                               "updated_at = updated_at - interval '400 days'")  # fmt: skip
@@ -172,7 +210,10 @@ async def test_unused_memories_are_kept_pinned_or_forgotten(folklore: CommandLin
     assert await listed(folklore, "--only", "unused") == []
     memories = (await folklore.json("list", "--format", "detailed"))["memories"]
     assert len(memories) == 2
-    assert sorted((bool(memory.get("pinned")), "reviewed" in memory.get("metadata", {})) for memory in memories) == [
+    assert sorted(
+        (bool(memory.get("pinned")), "reviewed" in memory.get("metadata", {}))
+        for memory in memories
+    ) == [
         (False, True),
         (True, False),
     ]
@@ -182,24 +223,34 @@ async def test_a_recalled_memory_is_in_use(person: Person, database: Database) -
     [old] = await person.keep("The gateway listens on port 8443.")
     await person.keep("Ada paints the harbour gate.")
     async with database.transaction() as session:
-        await session.execute("update memories set created_at = timestamptz '2020-01-01', updated_at = '2020-01-01'")
-        await session.execute(f"update memories set last_recalled_at = '{NOON - timedelta(days=3)}' where id = '{old}'")
+        await session.execute(
+            "update memories set created_at = timestamptz '2020-01-01', updated_at = '2020-01-01'"
+        )
+        await session.execute(
+            f"update memories set last_recalled_at = '{NOON - timedelta(days=3)}' where id = '{old}'"
+        )
 
     found = await person.call(ReviewRequest(reason="unused", namespace="notes"))
 
-    assert [item.memories[0].content for item in found.items] == ["Ada paints the harbour gate."]
+    assert [item.memories[0].content for item in found.items] == [
+        "Ada paints the harbour gate."
+    ]
 
 
 async def test_a_token_reviews_what_it_may_read(person: Person) -> None:
     await person.keep(OLD, namespace="notes")
     await person.keep(NEW, namespace="notes")
     await person.keep(OLD, NEW, namespace="payroll")
-    [pair] = (await person.call(ReviewRequest(reason="similar", namespace="payroll"))).items
+    [pair] = (
+        await person.call(ReviewRequest(reason="similar", namespace="payroll"))
+    ).items
     alice = await holder(person, "alice", "notes:reader")
 
     found = await alice.call(ReviewRequest(reason="similar", namespace="notes"))
 
-    assert [[memory.content for memory in item.memories] for item in found.items] == [[OLD, NEW]]
+    assert [[memory.content for memory in item.memories] for item in found.items] == [
+        [OLD, NEW]
+    ]
     assert pair.memories[0].content == OLD
     with pytest.raises(NotFound):
         await alice.call(ReviewRequest(reason="similar", namespace="payroll"))

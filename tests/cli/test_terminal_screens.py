@@ -14,8 +14,14 @@ from folklore.phases import show_phases
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.terminal import on_terminal
 
-LONG = "The gateway of the billing service listens on port 8443 behind the load balancer of the harbour. " * 3
-WIDE = "課金サービスの入口は港の負荷分散装置の後ろで八四四三番の口を開けている。" * 4 + " 🚢 gateway 👩‍👩‍👧 ❤️"
+LONG = (
+    "The gateway of the billing service listens on port 8443 behind the load balancer of the harbour. "
+    * 3
+)
+WIDE = (
+    "課金サービスの入口は港の負荷分散装置の後ろで八四四三番の口を開けている。" * 4
+    + " 🚢 gateway 👩‍👩‍👧 ❤️"
+)
 COMMANDS = (
     ("list",),
     ("recall", "where does the gateway listen?"),
@@ -33,14 +39,28 @@ COMMANDS = (
 @pytest.fixture(name="stored")
 async def _stored(folklore: CommandLine) -> CommandLine:
     for text in (LONG, WIDE, "Ada reviews the gateway on Mondays."):
-        await folklore.done("store", text, "--tag", "area/billing", "--source", "wiki/harbour/gateway.md")
+        await folklore.done(
+            "store",
+            text,
+            "--tag",
+            "area/billing",
+            "--source",
+            "wiki/harbour/gateway.md",
+        )
     await folklore.done("store", "The gateway of the shop is closed.", "-n", "shop")
     await folklore.done("list")
     return folklore
 
 
-async def seen(folklore: CommandLine, *arguments: object, **options: object) -> list[str]:
-    shown = await asyncio.to_thread(on_terminal, folklore.environment, *arguments, **options)  # type: ignore[arg-type]
+async def seen(
+    folklore: CommandLine, *arguments: object, **options: object
+) -> list[str]:
+    shown = await asyncio.to_thread(
+        on_terminal,
+        folklore.environment,
+        *arguments,
+        **options,  # type: ignore[arg-type]
+    )
     return shown.lines
 
 
@@ -50,12 +70,20 @@ async def test_no_line_is_wider_than_the_terminal(stored: CommandLine) -> None:
 
         assert lines, arguments
         # A word that is longer, such as the path of a home, stays whole.
-        assert [line for line in lines if screen.cells(line) > 80 and " " in line.strip()] == [], arguments
+        assert [
+            line for line in lines if screen.cells(line) > 80 and " " in line.strip()
+        ] == [], arguments
 
 
-async def test_a_terminal_has_styles_and_none_with_no_color_or_in_a_pipe(stored: CommandLine) -> None:
-    plain = await asyncio.to_thread(on_terminal, stored.environment, "recall", "gateway", NO_COLOR="1")
-    coloured = await asyncio.to_thread(on_terminal, stored.environment, "recall", "gateway")
+async def test_a_terminal_has_styles_and_none_with_no_color_or_in_a_pipe(
+    stored: CommandLine,
+) -> None:
+    plain = await asyncio.to_thread(
+        on_terminal, stored.environment, "recall", "gateway", NO_COLOR="1"
+    )
+    coloured = await asyncio.to_thread(
+        on_terminal, stored.environment, "recall", "gateway"
+    )
     piped = await asyncio.to_thread(stored.process, "recall", "gateway")
 
     assert "\x1b[31m\x1b[1mgateway\x1b[0m" in coloured.raw
@@ -71,35 +99,57 @@ async def test_a_pipe_gets_texts_unfolded_in_full(stored: CommandLine) -> None:
     assert LONG.strip() in shown.out
 
 
-async def test_inflected_words_of_a_question_are_highlighted(folklore: CommandLine) -> None:
+async def test_inflected_words_of_a_question_are_highlighted(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", "Deployments of the gateway run at night.")
 
-    shown = await asyncio.to_thread(on_terminal, folklore.environment, "recall", "when do we deploy?")
+    shown = await asyncio.to_thread(
+        on_terminal, folklore.environment, "recall", "when do we deploy?"
+    )
 
     assert "\x1b[31m\x1b[1mDeployments\x1b[0m" in shown.raw
 
 
-async def test_results_of_several_projects_are_grouped_with_their_rank(stored: CommandLine) -> None:
+async def test_results_of_several_projects_are_grouped_with_their_rank(
+    stored: CommandLine,
+) -> None:
     lines = (await stored.done("search", "gateway", "-n", "*")).splitlines()
     numbers = [int(line.split(".")[0]) for line in lines if line[:2].strip().isdigit()]
 
-    assert [line for line in lines if line in ("notes", "shop")] in (["notes", "shop"], ["shop", "notes"])
+    assert [line for line in lines if line in ("notes", "shop")] in (
+        ["notes", "shop"],
+        ["shop", "notes"],
+    )
     assert sorted(numbers) == [1, 2, 3, 4]
 
 
-async def test_long_output_goes_through_the_pager_on_a_terminal_alone(stored: CommandLine, tmp_path: Path) -> None:
+async def test_long_output_goes_through_the_pager_on_a_terminal_alone(
+    stored: CommandLine, tmp_path: Path
+) -> None:
     kept = tmp_path / "paged.txt"
     pager = tmp_path / "pager.sh"
     pager.write_text(f"#!/bin/sh\ncat > {kept}\n")
     pager.chmod(0o755)
 
-    short = await asyncio.to_thread(on_terminal, stored.environment, "list", "--limit", "1", PAGER=str(pager))
+    short = await asyncio.to_thread(
+        on_terminal, stored.environment, "list", "--limit", "1", PAGER=str(pager)
+    )
     assert "Ada" not in short.text
     assert not kept.exists()
-    await asyncio.to_thread(on_terminal, stored.environment, "list", "--format", "detailed", PAGER=str(pager))
+    await asyncio.to_thread(
+        on_terminal,
+        stored.environment,
+        "list",
+        "--format",
+        "detailed",
+        PAGER=str(pager),
+    )
     assert "Ada reviews" in kept.read_text()
     kept.unlink()
-    piped = await asyncio.to_thread(stored.process, "list", "--format", "detailed", PAGER=str(pager))
+    piped = await asyncio.to_thread(
+        stored.process, "list", "--format", "detailed", PAGER=str(pager)
+    )
     assert "Ada reviews" in piped.out
     assert not kept.exists()
 
@@ -118,8 +168,12 @@ def test_control_characters_are_written_out(text: str, shown: str) -> None:
     assert screen.visible(text) == shown
 
 
-async def test_the_file_name_of_an_import_cannot_act_on_the_terminal(folklore: CommandLine, tmp_path: Path) -> None:
-    shown = await asyncio.to_thread(on_terminal, folklore.environment, "list", "--kind", "a\x1b[2Jb")
+async def test_the_file_name_of_an_import_cannot_act_on_the_terminal(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    shown = await asyncio.to_thread(
+        on_terminal, folklore.environment, "list", "--kind", "a\x1b[2Jb"
+    )
 
     assert shown.code == 2
     assert "\x1b[2J" not in shown.raw
@@ -143,7 +197,13 @@ def test_the_findings_of_doctor_are_folded_between_words(
     print_checks([Check("tls", "warning", "encrypted " * 20, "certificate " * 20)])
 
     lines = capsys.readouterr().out.splitlines()
-    assert {word for line in lines for word in line.split()} == {"warning", "tls", "encrypted", "→", "certificate"}
+    assert {word for line in lines for word in line.split()} == {
+        "warning",
+        "tls",
+        "encrypted",
+        "→",
+        "certificate",
+    }
     assert max(map(len, lines)) <= 80
 
 

@@ -37,7 +37,9 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=VIENNA)
         ("2100-01-01T00:00:00+00:00", "2100-01-01 01:00"),
     ],
 )
-def test_a_time_is_shown_as_its_distance_in_days_of_the_local_calendar(moment: str, text: str) -> None:
+def test_a_time_is_shown_as_its_distance_in_days_of_the_local_calendar(
+    moment: str, text: str
+) -> None:
     assert time_text(datetime.fromisoformat(moment), VIENNA, NOON) == text
 
 
@@ -45,15 +47,23 @@ async def test_people_read_distances_programs_iso_times_and_utc_is_an_option(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_TIME_ZONE", "Asia/Tokyo")
-    id_ = await folklore.keep("The gate is open.", "--occurred-at", "2020-01-02T03:04:05+00:00")
+    id_ = await folklore.keep(
+        "The gate is open.", "--occurred-at", "2020-01-02T03:04:05+00:00"
+    )
 
     (memory,) = (await folklore.json("show", id_))["memories"]
     created = datetime.fromisoformat(memory["created_at"])
-    shown, in_utc = await folklore.done("show", id_), await folklore.done("show", id_, "--utc")
+    shown, in_utc = (
+        await folklore.done("show", id_),
+        await folklore.done("show", id_, "--utc"),
+    )
 
     assert "2020-01-02 12:04" in await folklore.done("list")
     assert "2020-01-02 03:04" in await folklore.done("list", "--utc")
-    assert f"{created.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M} (just now)" in shown
+    assert (
+        f"{created.astimezone(ZoneInfo('Asia/Tokyo')):%Y-%m-%d %H:%M} (just now)"
+        in shown
+    )
     assert f"{created.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M}\n" in in_utc
     assert "just now" not in in_utc
     assert "just now" in await folklore.done("stats")

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from folklore.clients import credentials
-from folklore.clients.credentials import delete_token, normalised, read_token, save_token
+from folklore.clients.credentials import (
+    delete_token,
+    normalised,
+    read_token,
+    save_token,
+)
 from folklore.errors import ConfigInvalid, InvalidInput, Unavailable
 from tests import ROOT
 
@@ -68,7 +73,9 @@ def test_a_new_token_replaces_the_one_in_the_other_place(
     save_token(SERVER, "fk_again")
 
     assert read_token(SERVER) == "fk_again"
-    assert "fk_file" not in "".join(file.read_text() for file in (home / "credentials").iterdir())
+    assert "fk_file" not in "".join(
+        file.read_text() for file in (home / "credentials").iterdir()
+    )
 
 
 def test_a_locked_keyring_delays_neither_reading_nor_saving_for_long(
@@ -85,7 +92,9 @@ def test_a_locked_keyring_delays_neither_reading_nor_saving_for_long(
     assert read_token(SERVER) == "fk_two"
 
 
-def test_each_server_has_its_own_token_in_every_spelling_of_its_address(home: Path) -> None:
+def test_each_server_has_its_own_token_in_every_spelling_of_its_address(
+    home: Path,
+) -> None:
     save_token("HTTPS://Memory.Example.com:443/", "fk_one")
     save_token("http://127.0.0.1:8765", "fk_two")
     save_token("https://memory.example.com/team/", "fk_three")
@@ -97,7 +106,9 @@ def test_each_server_has_its_own_token_in_every_spelling_of_its_address(home: Pa
     assert read_token("http://memory.example.com") is None
 
 
-def test_a_deleted_token_is_gone_from_file_and_keyring(home: Path, keyring: Path) -> None:
+def test_a_deleted_token_is_gone_from_file_and_keyring(
+    home: Path, keyring: Path
+) -> None:
     save_token(SERVER, "fk_one")
 
     assert delete_token(SERVER)
@@ -120,7 +131,10 @@ def test_what_is_no_token_is_refused_without_repeating_it(home: Path) -> None:
     assert read_token(SERVER) is None
 
 
-@pytest.mark.parametrize("wrong", ["memory.example.com", "ftp://x", "https://", "https://[", "https://x:99999"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["memory.example.com", "ftp://x", "https://", "https://[", "https://x:99999"],
+)
 def test_what_is_no_address_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidInput, match=r"^server: is not an address"):
         normalised(wrong)

@@ -28,7 +28,12 @@ PROJECT_FILES = {
     "claude-code": ".mcp.json", "cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json",
     "codex": ".codex/config.toml", "gemini": ".gemini/settings.json", "opencode": "opencode.json",
 }  # fmt: skip
-SECTIONS = {"vscode": "servers", "codex": "mcp_servers", "zed": "context_servers", "opencode": "mcp"}
+SECTIONS = {
+    "vscode": "servers",
+    "codex": "mcp_servers",
+    "zed": "context_servers",
+    "opencode": "mcp",
+}
 REFERENCES = {
     "claude-code": "${FOLKLORE_TOKEN}", "cursor": "${env:FOLKLORE_TOKEN}", "vscode": "${env:FOLKLORE_TOKEN}",
     "gemini": "${FOLKLORE_TOKEN}", "opencode": "{env:FOLKLORE_TOKEN}",
@@ -75,7 +80,9 @@ def entry(path: Path, client: str) -> Any:
 @functools.cache
 def version_of(command: tuple[str, ...]) -> str:
     """Run what an assistant starts; it is the same for all of them."""
-    return subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        [*command, "--version"], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -83,7 +90,9 @@ def test_each_assistant_starts_a_server_of_its_own(home: Path, client: str) -> N
     assert main.outcome(["install", client]) == 0
 
     found = entry(home / FILES[client], client)
-    command = found["command"] if client == "opencode" else [found["command"], *found["args"]]
+    command = (
+        found["command"] if client == "opencode" else [found["command"], *found["args"]]
+    )
     assert command[-1] == "serve"
     assert Path(command[0]).is_absolute()
     assert os.access(command[0], os.X_OK)
@@ -94,19 +103,29 @@ def test_each_assistant_starts_a_server_of_its_own(home: Path, client: str) -> N
 def test_with_a_server_each_assistant_starts_a_bridge_and_the_token_is_in_a_file_of_its_own(
     home: Path, client: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.outcome(["install", client, "--server", f"{URL}/", "--token", TOKEN]) == 0
+    assert (
+        main.outcome(["install", client, "--server", f"{URL}/", "--token", TOKEN]) == 0
+    )
 
     found = entry(home / FILES[client], client)
-    command = found["command"] if client == "opencode" else [found["command"], *found["args"]]
+    command = (
+        found["command"] if client == "opencode" else [found["command"], *found["args"]]
+    )
     assert command[-3:] == ["--server", URL, "serve"]
-    holding = [path for path in home.rglob("*") if path.is_file() and TOKEN in path.read_text(encoding="utf-8")]
+    holding = [
+        path
+        for path in home.rglob("*")
+        if path.is_file() and TOKEN in path.read_text(encoding="utf-8")
+    ]
     assert [path.parent for path in holding] == [home / ".folklore/credentials"]
     assert holding[0].stat().st_mode & 0o777 == 0o600
     assert f"The token for {URL} is kept in {holding[0]}" in capsys.readouterr().out
     assert read_token(URL, home=home / ".folklore") == TOKEN
 
 
-def test_a_token_of_the_environment_is_kept_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_the_environment_is_kept_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FOLKLORE_TOKEN", TOKEN)
 
     assert main.outcome(["install", "zed", "--server", URL]) == 0
@@ -125,14 +144,24 @@ def test_a_server_without_a_token_is_installed_with_the_way_to_add_one(
 
 
 def test_a_dry_run_keeps_no_token(home: Path) -> None:
-    assert main.outcome(["install", "zed", "--server", URL, "--token", TOKEN, "--dry-run"]) == 0
+    assert (
+        main.outcome(["install", "zed", "--server", URL, "--token", TOKEN, "--dry-run"])
+        == 0
+    )
 
     assert [one for one in home.rglob("*") if one.is_file()] == []
 
 
 @pytest.mark.parametrize("client", PROJECT_FILES)
-def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(repository: Path, client: str) -> None:
-    assert main.outcome(["install", client, "--scope", "project", "--server", URL, "--token", TOKEN]) == 0
+def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(
+    repository: Path, client: str
+) -> None:
+    assert (
+        main.outcome(
+            ["install", client, "--scope", "project", "--server", URL, "--token", TOKEN]
+        )
+        == 0
+    )
 
     path = repository / PROJECT_FILES[client]
     found = entry(path, client)
@@ -140,7 +169,9 @@ def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(repos
     assert "FOLKLORE_TOKEN" in str(found)
     headers = found.get("headers", found.get("http_headers"))
     assert headers["Folklore-Namespace"] == "repo:acme/shop"
-    assert client == "codex" or headers["Authorization"] == f"Bearer {REFERENCES[client]}"
+    assert (
+        client == "codex" or headers["Authorization"] == f"Bearer {REFERENCES[client]}"
+    )
     assert read_token(URL, home=repository.parent / ".folklore") is None
     assert main.outcome(["uninstall", client, "--scope", "project"]) == 0
     assert not path.exists()
@@ -152,11 +183,17 @@ def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(repos
         (["windsurf", "--scope", "project"], "--scope user"),
         (["claude-desktop", "--scope", "project"], "--scope user"),
         (["windsurf", "--scope", "project", "--server", URL], "--scope user"),
-        (["zed", "--scope", "project", "--server", URL, "--token", TOKEN], "--scope user"),
+        (
+            ["zed", "--scope", "project", "--server", URL, "--token", TOKEN],
+            "--scope user",
+        ),
     ],
 )
 def test_impossible_combinations_name_the_way_out(
-    repository: Path, arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+    repository: Path,
+    arguments: list[str],
+    word: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main.outcome(["install", *arguments]) == 2
 
@@ -198,7 +235,9 @@ def test_unnamed_assistants_that_cannot_be_used_are_left_out(
     assert (home / FILES["gemini"]).exists()
 
 
-def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documents_of_json_name_files_and_errors(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings(home, ".cursor/mcp.json", "{")
     settings(home, ".codex/config.toml", "")
 
@@ -207,7 +246,10 @@ def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.
     cursor, codex = json.loads(capsys.readouterr().out)
     assert (cursor["client"], cursor["action"]) == ("cursor", "failed")
     assert "not valid JSON" in cursor["error"]
-    assert (codex["action"], codex["backup"]) == ("added", str(home / ".codex/config.toml.before-folklore"))
+    assert (codex["action"], codex["backup"]) == (
+        "added",
+        str(home / ".codex/config.toml.before-folklore"),
+    )
     assert codex["folder"] == str(home / ".codex/skills/folklore")
     assert main.outcome(["install", "cursor", "codex"]) == 1
     assert "nothing was changed" in capsys.readouterr().out
@@ -217,7 +259,15 @@ def test_a_dry_run_shows_a_diff_without_a_former_token_and_writes_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = json.dumps(
-        {"mcpServers": {"folklore": {"url": f"{URL}/mcp", "headers": {"Authorization": f"Bearer {TOKEN}"}}}}, indent=2
+        {
+            "mcpServers": {
+                "folklore": {
+                    "url": f"{URL}/mcp",
+                    "headers": {"Authorization": f"Bearer {TOKEN}"},
+                }
+            }
+        },
+        indent=2,
     )
     path = settings(home, ".cursor/mcp.json", before)
 
@@ -228,13 +278,17 @@ def test_a_dry_run_shows_a_diff_without_a_former_token_and_writes_nothing(
     assert '+        "serve"' in said
     assert "  make ~/.claude/skills/folklore/hooks/claude-code.json" in said
     assert said.count("\n") < 40
-    assert said.endswith("Nothing was written. Leave out --dry-run to make these changes.\n")
+    assert said.endswith(
+        "Nothing was written. Leave out --dry-run to make these changes.\n"
+    )
     assert TOKEN not in said
     assert path.read_text() == before
     assert [one for one in home.rglob("*") if one.is_file()] == [path]
 
 
-def test_print_shows_entries_to_paste_and_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_shows_entries_to_paste_and_writes_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main.outcome(["install", "codex", "opencode", "--print"]) == 0
 
     said = capsys.readouterr().out
@@ -249,15 +303,35 @@ def test_the_installed_server_uses_the_same_home_and_settings(
     (home / "my settings.yaml").write_text("namespace: notes\n")
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")
 
-    assert main.outcome(["--config", "my settings.yaml", "--home", f"{home}/data", "install", "cursor"]) == 0
+    assert (
+        main.outcome(
+            [
+                "--config",
+                "my settings.yaml",
+                "--home",
+                f"{home}/data",
+                "install",
+                "cursor",
+            ]
+        )
+        == 0
+    )
 
     options = entry(home / FILES["cursor"], "cursor")["args"]
-    assert options[-5:] == ["--config", f"{home}/my settings.yaml", "--home", f"{home}/data", "serve"]
+    assert options[-5:] == [
+        "--config",
+        f"{home}/my settings.yaml",
+        "--home",
+        f"{home}/data",
+        "serve",
+    ]
     assert "word" not in (home / FILES["cursor"]).read_text()
     assert "database_url" in capsys.readouterr().out
 
 
-def test_switching_to_a_server_and_back_leaves_no_trace_of_the_other(home: Path) -> None:
+def test_switching_to_a_server_and_back_leaves_no_trace_of_the_other(
+    home: Path,
+) -> None:
     path = settings(home, ".cursor/mcp.json", '{\n  "theme": "dark"\n}\n')
     assert main.outcome(["install", "cursor"]) == 0
     local = path.read_bytes()
@@ -276,7 +350,11 @@ def test_headers_that_a_member_added_to_a_project_stay(repository: Path) -> None
     project = ["--scope", "project", "--server", URL]
     assert main.outcome(["install", "cursor", *project]) == 0
     path = repository / PROJECT_FILES["cursor"]
-    path.write_text(path.read_text().replace('"headers": {', '"headers": {"Folklore-Time-Zone": "UTC",'))
+    path.write_text(
+        path.read_text().replace(
+            '"headers": {', '"headers": {"Folklore-Time-Zone": "UTC",'
+        )
+    )
 
     assert main.outcome(["install", "cursor", *project, "--token", TOKEN]) == 0
 
@@ -287,10 +365,14 @@ def test_headers_that_a_member_added_to_a_project_stay(repository: Path) -> None
     }
 
 
-def test_a_project_of_cursor_names_its_namespace_since_its_server_starts_elsewhere(repository: Path) -> None:
+def test_a_project_of_cursor_names_its_namespace_since_its_server_starts_elsewhere(
+    repository: Path,
+) -> None:
     assert main.outcome(["install", "cursor", "vscode", "--scope", "project"]) == 0
 
-    assert entry(repository / PROJECT_FILES["cursor"], "cursor")["env"] == {"FOLKLORE_NAMESPACE": "repo:acme/shop"}
+    assert entry(repository / PROJECT_FILES["cursor"], "cursor")["env"] == {
+        "FOLKLORE_NAMESPACE": "repo:acme/shop"
+    }
     assert "env" not in entry(repository / PROJECT_FILES["vscode"], "vscode")
 
 
@@ -298,25 +380,41 @@ def test_a_project_of_cursor_names_its_namespace_since_its_server_starts_elsewhe
     ("python", "command"),
     [
         ("/h/.cache/uv/archive-v0/Ab12/bin/python", ["uvx", "folklore-mcp"]),
-        ("/h/.local/share/pipx/.cache/0123456789abcde/bin/python", ["pipx", "run", "folklore-mcp"]),
-        ("/h/.local/share/pipx/venvs/folklore-mcp/bin/python", ["PYTHON", "-m", "folklore"]),
-        ("/h/.local/share/uv/tools/folklore-mcp/bin/python", ["PYTHON", "-m", "folklore"]),
+        (
+            "/h/.local/share/pipx/.cache/0123456789abcde/bin/python",
+            ["pipx", "run", "folklore-mcp"],
+        ),
+        (
+            "/h/.local/share/pipx/venvs/folklore-mcp/bin/python",
+            ["PYTHON", "-m", "folklore"],
+        ),
+        (
+            "/h/.local/share/uv/tools/folklore-mcp/bin/python",
+            ["PYTHON", "-m", "folklore"],
+        ),
     ],
 )
-def test_a_command_of_an_environment_that_may_be_deleted_makes_it_again(python: str, command: list[str]) -> None:
+def test_a_command_of_an_environment_that_may_be_deleted_makes_it_again(
+    python: str, command: list[str]
+) -> None:
     expected = [python if word == "PYTHON" else word for word in command]
 
     assert own_command(python, ["--home", "/x"]) == [*expected, "--home", "/x"]
 
 
-def test_uninstall_says_what_it_removed_and_what_it_left(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_uninstall_says_what_it_removed_and_what_it_left(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main.outcome(["uninstall"]) == 0
     assert "No assistant has an entry" in capsys.readouterr().out
     assert main.outcome(["install", "cursor"]) == 0
     assert main.outcome(["uninstall", "cursor", "gemini"]) == 0
 
     said = capsys.readouterr().out
-    assert "Cursor: removed; ~/.cursor/mcp.json held nothing else, so it was deleted" in said
+    assert (
+        "Cursor: removed; ~/.cursor/mcp.json held nothing else, so it was deleted"
+        in said
+    )
     assert "Gemini CLI: no entry in ~/.gemini/settings.json" in said
     assert "Left: the memories, settings and tokens in ~/.folklore" in said
 
@@ -324,8 +422,19 @@ def test_uninstall_says_what_it_removed_and_what_it_left(home: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("system", "environ", "expected"),
     [
-        ("darwin", {}, ("Library/Application Support/Claude/claude_desktop_config.json", ".config/zed/settings.json")),
-        ("linux", {"XDG_CONFIG_HOME": "/h/cfg"}, ("cfg/Claude/claude_desktop_config.json", "cfg/zed/settings.json")),
+        (
+            "darwin",
+            {},
+            (
+                "Library/Application Support/Claude/claude_desktop_config.json",
+                ".config/zed/settings.json",
+            ),
+        ),
+        (
+            "linux",
+            {"XDG_CONFIG_HOME": "/h/cfg"},
+            ("cfg/Claude/claude_desktop_config.json", "cfg/zed/settings.json"),
+        ),
     ],
 )
 def test_settings_are_where_each_system_keeps_them(
@@ -339,7 +448,11 @@ def test_settings_are_where_each_system_keeps_them(
 
 
 def test_variables_that_move_settings_are_followed() -> None:
-    machine = Machine(home=Path("/h"), system="linux", environ={"CODEX_HOME": "/c", "CLAUDE_CONFIG_DIR": "/d"})
+    machine = Machine(
+        home=Path("/h"),
+        system="linux",
+        environ={"CODEX_HOME": "/c", "CLAUDE_CONFIG_DIR": "/d"},
+    )
 
     assert CLIENTS["codex"].file(machine, None) == Path("/c/config.toml")
     assert CLIENTS["claude-code"].file(machine, None) == Path("/d/.claude.json")

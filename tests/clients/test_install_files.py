@@ -86,8 +86,14 @@ TOML_FILES: dict[str, str] = {
     "scattered servers": "[mcp_servers.a]\nc=1\n[tui]\nx=1\n[mcp_servers.b]\nc=2\n[z]\n\n\n",
 }
 FILES = [
-    *(pytest.param(".cursor/mcp.json", text, id=f"json: {name}") for name, text in JSON_FILES.items()),
-    *(pytest.param(".codex/config.toml", text, id=f"toml: {name}") for name, text in TOML_FILES.items()),
+    *(
+        pytest.param(".cursor/mcp.json", text, id=f"json: {name}")
+        for name, text in JSON_FILES.items()
+    ),
+    *(
+        pytest.param(".codex/config.toml", text, id=f"toml: {name}")
+        for name, text in TOML_FILES.items()
+    ),
 ]
 INVALID: dict[str, str | bytes] = {
     "truncated": '{"mcpServers": {',
@@ -105,8 +111,14 @@ INVALID: dict[str, str | bytes] = {
     "two documents": '{"mcpServers": {}} {}',
     "not UTF-8": '{"a": "é"}'.encode("utf-16"),
 }
-INVALID_TOML = ('mcp_servers = { a = { command = "b" } }\n', "a = [\n", "[hooks]\nStop = []\n")
-INLINE_ENTRY = '[mcp_servers]\nfolklore = { command = "/old/folklore", args = ["serve"] }\n'
+INVALID_TOML = (
+    'mcp_servers = { a = { command = "b" } }\n',
+    "a = [\n",
+    "[hooks]\nStop = []\n",
+)
+INLINE_ENTRY = (
+    '[mcp_servers]\nfolklore = { command = "/old/folklore", args = ["serve"] }\n'
+)
 CLIENTS = {".cursor/mcp.json": "cursor", ".codex/config.toml": "codex"}
 
 
@@ -118,7 +130,9 @@ def entries(path: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("name", "text"), FILES)
-def test_uninstall_restores_every_byte_and_leaves_no_file(home: Path, name: str, text: str) -> None:
+def test_uninstall_restores_every_byte_and_leaves_no_file(
+    home: Path, name: str, text: str
+) -> None:
     path = settings(home, name, text)
 
     assert main.outcome(["install", CLIENTS[name]]) == 0
@@ -133,8 +147,12 @@ def test_uninstall_restores_every_byte_and_leaves_no_file(home: Path, name: str,
     assert [one for one in path.parent.rglob("*") if one.is_file()] == [path]
 
 
-@pytest.mark.parametrize(("name", "text"), [one for one in FILES if one.id != "toml: header in a string"])
-def test_uninstall_without_the_backup_keeps_all_but_spaces(home: Path, name: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"), [one for one in FILES if one.id != "toml: header in a string"]
+)
+def test_uninstall_without_the_backup_keeps_all_but_spaces(
+    home: Path, name: str, text: str
+) -> None:
     path = settings(home, name, text)
     assert main.outcome(["install", CLIENTS[name]]) == 0
     path.with_name(f"{path.name}.before-folklore").unlink(missing_ok=True)
@@ -147,19 +165,27 @@ def test_uninstall_without_the_backup_keeps_all_but_spaces(home: Path, name: str
 
 def without_spaces(text: str) -> str:
     """Return a text without spaces, an empty section and an empty document."""
-    return re.sub(r'"mcpServers":\{\},?|^\{\}$', "", re.sub(r"[\s\ufeff]", "", text)).replace("{}", "")
+    return re.sub(
+        r'"mcpServers":\{\},?|^\{\}$', "", re.sub(r"[\s\ufeff]", "", text)
+    ).replace("{}", "")
 
 
 def is_one_insertion(before: str, after: str) -> bool:
     """Return whether `after` is `before` with text inserted at one place."""
     more = len(after) - len(before)
-    return any(before == after[:place] + after[place + more :] for place in range(len(before) + 1))
+    return any(
+        before == after[:place] + after[place + more :]
+        for place in range(len(before) + 1)
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        *(pytest.param(".cursor/mcp.json", text, id=key) for key, text in INVALID.items()),
+        *(
+            pytest.param(".cursor/mcp.json", text, id=key)
+            for key, text in INVALID.items()
+        ),
         *((".codex/config.toml", text) for text in (*INVALID_TOML, INLINE_ENTRY)),
     ],
 )
@@ -171,7 +197,9 @@ def test_a_file_that_cannot_be_edited_stays_with_a_clear_error(
 
     assert main.outcome(["install", CLIENTS[name]]) == 2
     message = capsys.readouterr().err
-    assert main.outcome(["uninstall", CLIENTS[name]]) == (2 if text == INLINE_ENTRY else 0)
+    assert main.outcome(["uninstall", CLIENTS[name]]) == (
+        2 if text == INLINE_ENTRY else 0
+    )
 
     assert isinstance(text, str) or "not UTF-8" in message
     assert str(path) in message
@@ -186,15 +214,22 @@ def test_two_entries_of_the_name_stay(home: Path) -> None:
     text = f'{{"mcpServers": {{{ours}, {ours}}}}}'
     path = settings(home, ".cursor/mcp.json", text)
 
-    assert (main.outcome(["install", "cursor"]), main.outcome(["uninstall", "cursor"])) == (2, 2)
+    assert (
+        main.outcome(["install", "cursor"]),
+        main.outcome(["uninstall", "cursor"]),
+    ) == (2, 2)
 
     assert path.read_text() == text
 
 
 def test_a_missing_file_is_made_and_deleted(home: Path) -> None:
     assert main.outcome(["install", "cursor", "codex"]) == 0
-    assert json.loads((home / ".cursor/mcp.json").read_bytes())["mcpServers"][NAME]["args"] == ["serve"]
-    assert tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"][NAME]["args"] == ["serve"]
+    assert json.loads((home / ".cursor/mcp.json").read_bytes())["mcpServers"][NAME][
+        "args"
+    ] == ["serve"]
+    assert tomllib.loads((home / ".codex/config.toml").read_text())["mcp_servers"][
+        NAME
+    ]["args"] == ["serve"]
 
     assert main.outcome(["uninstall"]) == 0
 
@@ -213,7 +248,9 @@ def test_a_file_that_was_made_and_then_used_by_others_stays(home: Path) -> None:
     assert json.loads(path.read_bytes()) == {"mcpServers": {"b": {"command": "b"}}}
 
 
-def test_changes_of_others_after_the_installation_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_of_others_after_the_installation_stay(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = settings(home, ".cursor/mcp.json", JSON_FILES["line comments"])
     assert main.outcome(["install", "cursor"]) == 0
     path.write_text(changed_by_others(path.read_text()))
@@ -221,12 +258,20 @@ def test_changes_of_others_after_the_installation_stay(home: Path, capsys: pytes
     assert main.outcome(["uninstall", "cursor"]) == 0
 
     assert path.read_text() == changed_by_others(JSON_FILES["line comments"])
-    assert path.with_name("mcp.json.before-folklore").read_text() == JSON_FILES["line comments"]
-    assert "The file as it was before: ~/.cursor/mcp.json.before-folklore" in capsys.readouterr().out
+    assert (
+        path.with_name("mcp.json.before-folklore").read_text()
+        == JSON_FILES["line comments"]
+    )
+    assert (
+        "The file as it was before: ~/.cursor/mcp.json.before-folklore"
+        in capsys.readouterr().out
+    )
 
 
 def changed_by_others(text: str) -> str:
-    return text.replace("// about b", "// about b and c").replace('"b": {}', '"b": {}, "c": {}')
+    return text.replace("// about b", "// about b and c").replace(
+        '"b": {}', '"b": {}, "c": {}'
+    )
 
 
 def test_a_change_of_others_at_the_same_moment_is_not_lost(home: Path) -> None:
@@ -301,8 +346,12 @@ def test_a_dangling_link_is_followed(home: Path) -> None:
     assert entries(home / "elsewhere/mcp.json")["args"] == ["serve"]
 
 
-def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = '{"mcpServers": {"folklore": {"command": "npx", "args": ["folklore-stories"]}}}'
+def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        '{"mcpServers": {"folklore": {"command": "npx", "args": ["folklore-stories"]}}}'
+    )
     path = settings(home, ".cursor/mcp.json", text)
 
     assert main.outcome(["install", "cursor"]) == 1
@@ -320,10 +369,16 @@ def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(home: Path, caps
 @pytest.mark.parametrize(
     ("entry", "ours"),
     [
-        ({"command": "/a b/.venv/bin/folklore", "args": ["--home", "/x", "serve"]}, True),
+        (
+            {"command": "/a b/.venv/bin/folklore", "args": ["--home", "/x", "serve"]},
+            True,
+        ),
         ({"command": "/usr/bin/python3", "args": ["-m", "folklore", "serve"]}, True),
         ({"command": "uvx", "args": ["folklore-mcp", "serve"]}, True),
-        ({"type": "local", "command": ["/x/folklore", "serve"], "enabled": False}, True),
+        (
+            {"type": "local", "command": ["/x/folklore", "serve"], "enabled": False},
+            True,
+        ),
         ({"httpUrl": "https://folklore.example.com/mcp?namespace=notes"}, True),
         ({"command": "folklore", "args": ["stories"]}, False),
         ({"command": "node", "args": ["folklore.js", "serve"]}, False),
@@ -333,11 +388,15 @@ def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(home: Path, caps
         ({}, False),
     ],
 )
-def test_an_entry_is_known_by_what_it_starts(entry: dict[str, object], ours: bool) -> None:
+def test_an_entry_is_known_by_what_it_starts(
+    entry: dict[str, object], ours: bool
+) -> None:
     assert is_ours(entry) == ours
 
 
-def test_an_entry_of_an_earlier_installation_is_updated_and_keeps_what_its_owner_added(home: Path) -> None:
+def test_an_entry_of_an_earlier_installation_is_updated_and_keeps_what_its_owner_added(
+    home: Path,
+) -> None:
     path = settings(
         home,
         ".cursor/mcp.json",
@@ -380,14 +439,19 @@ def test_a_folder_of_the_name_that_is_not_ours_is_replaced_by_force_alone(
     assert own.read_text() == "Tales of the forest"
 
 
-def test_a_file_of_the_plugin_that_its_owner_changed_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_the_plugin_that_its_owner_changed_stays(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main.outcome(["install", "claude-code"]) == 0
     skill = home / PLUGIN / "skills/folklore/SKILL.md"
     skill.write_text("Recall before lunch.")
 
     assert main.outcome(["--home", f"{home}/data", "install", "claude-code"]) == 0
     assert skill.read_text() == "Recall before lunch."
-    assert "Left as you changed it: ~/.claude/skills/folklore/skills/folklore/SKILL.md" in capsys.readouterr().out
+    assert (
+        "Left as you changed it: ~/.claude/skills/folklore/skills/folklore/SKILL.md"
+        in capsys.readouterr().out
+    )
     assert main.outcome(["uninstall", "claude-code"]) == 0
 
     assert [one for one in home.rglob("*") if one.is_file()] == [skill]
@@ -399,7 +463,11 @@ def test_a_file_of_the_plugin_that_its_owner_changed_stays(home: Path, capsys: p
 def test_the_server_of_a_plugin_keeps_what_its_owner_added(home: Path) -> None:
     assert main.outcome(["install", "claude-code"]) == 0
     path = home / PLUGIN / ".mcp.json"
-    path.write_text(path.read_text().replace('"args"', '"env": {"FOLKLORE_NAMESPACE": "shop"}, "args"'))
+    path.write_text(
+        path.read_text().replace(
+            '"args"', '"env": {"FOLKLORE_NAMESPACE": "shop"}, "args"'
+        )
+    )
 
     assert main.outcome(["--home", f"{home}/data", "install", "claude-code"]) == 0
     found = json.loads(path.read_bytes())["mcpServers"][NAME]
@@ -420,7 +488,10 @@ def test_an_entry_of_an_earlier_installation_moves_into_the_plugin(home: Path) -
 
     assert main.outcome(["install", "claude-code"]) == 0
 
-    assert path.read_text() == '{\n  "numStartups": 3,\n  "mcpServers": {\n    "b": {}\n  }\n}\n'
+    assert (
+        path.read_text()
+        == '{\n  "numStartups": 3,\n  "mcpServers": {\n    "b": {}\n  }\n}\n'
+    )
     found = json.loads((home / PLUGIN / ".mcp.json").read_bytes())["mcpServers"][NAME]
     assert found["env"] == {"FOLKLORE_NAMESPACE": "shop"}
 
@@ -431,7 +502,9 @@ def test_a_record_of_files_elsewhere_deletes_none_of_them(home: Path) -> None:
     record = home / PLUGIN / ".folklore.json"
     names = ["../../../notes.txt", str(other), "hooks/../../../../notes.txt"]
     empty = hashlib.sha256(b"").hexdigest()
-    record.write_text(json.dumps(json.loads(record.read_bytes()) | dict.fromkeys(names, empty)))
+    record.write_text(
+        json.dumps(json.loads(record.read_bytes()) | dict.fromkeys(names, empty))
+    )
 
     assert main.outcome(["uninstall", "claude-code"]) == 0
 
@@ -439,12 +512,16 @@ def test_a_record_of_files_elsewhere_deletes_none_of_them(home: Path) -> None:
     assert not (home / PLUGIN).exists()
 
 
-def test_a_file_that_the_plugin_no_longer_has_is_removed_at_an_update(home: Path) -> None:
+def test_a_file_that_the_plugin_no_longer_has_is_removed_at_an_update(
+    home: Path,
+) -> None:
     assert main.outcome(["install", "claude-code"]) == 0
     former = settings(home, f"{PLUGIN}/commands/former.md", "x")
     record = home / PLUGIN / ".folklore.json"
     digest = hashlib.sha256(b"x").hexdigest()
-    record.write_text(json.dumps(json.loads(record.read_bytes()) | {"commands/former.md": digest}))
+    record.write_text(
+        json.dumps(json.loads(record.read_bytes()) | {"commands/former.md": digest})
+    )
 
     assert main.outcome(["install", "claude-code"]) == 0
 
@@ -457,16 +534,31 @@ def test_hooks_of_codex_are_appended_and_removed_alone(home: Path) -> None:
 
     assert main.outcome(["install", "codex"]) == 0
     hooks = tomllib.loads(path.read_text())["hooks"]
-    assert sorted(hooks) == ["PostToolUse", "PreCompact", "SessionStart", "Stop", "UserPromptSubmit"]
-    assert [group["hooks"][0]["type"] for group in hooks["Stop"]] == ["command", "mcp_tool"]
-    assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(" hook session-start --json")
-    path.write_text(f"{path.read_text()}\n[hooks.state.'x']\ntrusted_hash = 'y'\n")  # as an approval is kept
+    assert sorted(hooks) == [
+        "PostToolUse",
+        "PreCompact",
+        "SessionStart",
+        "Stop",
+        "UserPromptSubmit",
+    ]
+    assert [group["hooks"][0]["type"] for group in hooks["Stop"]] == [
+        "command",
+        "mcp_tool",
+    ]
+    assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(
+        " hook session-start --json"
+    )
+    path.write_text(
+        f"{path.read_text()}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"
+    )  # as an approval is kept
     assert main.outcome(["uninstall", "codex"]) == 0
 
     assert path.read_text() == f"{before}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"
 
 
-def test_an_unfinished_write_leaves_the_file_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_write_leaves_the_file_whole(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = settings(home, ".cursor/mcp.json", JSON_FILES["another server"])
 
     def fails(_: int) -> None:
@@ -490,21 +582,28 @@ def _objects(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     def joined(parts: tuple[list[tuple[str, ...]], bool, str]) -> str:
         members, trailing, end = parts
         unique = {one[1]: one for one in members}.values()
-        texts = [f"{a}{json.dumps(key)}{b}:{c}{value}{d}" for a, key, b, c, value, d in unique]
+        texts = [
+            f"{a}{json.dumps(key)}{b}:{c}{value}{d}"
+            for a, key, b, c, value, d in unique
+        ]
         return "{" + ",".join(texts) + ("," if trailing and texts else "") + end + "}"
 
     return st.tuples(st.lists(member, max_size=4), st.booleans(), _SPACE).map(joined)
 
 
 _VALUES = st.recursive(
-    st.sampled_from(["1", "null", '"x // y"', "[]", "[1,]", '[{"mcpServers": {}}, 2]', '"\\\\"']),
+    st.sampled_from(
+        ["1", "null", '"x // y"', "[]", "[1,]", '[{"mcpServers": {}}, 2]', '"\\\\"']
+    ),
     _objects,
     max_leaves=8,
 )
 
 
 @given(document=_objects(_VALUES), newline=st.sampled_from(["\n", "\r\n"]))
-def test_any_document_gains_and_loses_the_entry_alone(document: str, newline: str) -> None:
+def test_any_document_gains_and_loses_the_entry_alone(
+    document: str, newline: str
+) -> None:
     text = document.replace("\n", newline)
     try:
         assert SERVERS.find(text) is None

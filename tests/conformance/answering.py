@@ -24,7 +24,22 @@ from pydantic import Field
 # One transparent pixel, and silence.
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR4nGNgAAIAAAUAAXpeqz8AAAAASUVORK5CYII="
 _SILENCE = base64.b64encode(
-    struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36, b"WAVE", b"fmt ", 16, 1, 1, 8000, 8000, 1, 8, b"data", 0)
+    struct.pack(
+        "<4sI4s4sIHHIIHH4sI",
+        b"RIFF",
+        36,
+        b"WAVE",
+        b"fmt ",
+        16,
+        1,
+        1,
+        8000,
+        8000,
+        1,
+        8,
+        b"data",
+        0,
+    )
 ).decode()
 
 _JSON_SCHEMA: dict[str, Any] = {
@@ -45,7 +60,10 @@ _JSON_SCHEMA: dict[str, Any] = {
         "email": {"type": "string"},
     },
     "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
-    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "if": {
+        "properties": {"contactMethod": {"const": "phone"}},
+        "required": ["contactMethod"],
+    },
     "then": {"required": ["phone"]},
     "else": {"required": ["email"]},
     "additionalProperties": False,
@@ -90,11 +108,23 @@ async def test_audio_content() -> list[AudioContent]:
 
 
 async def test_embedded_resource() -> list[EmbeddedResource]:
-    return [_embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")]
+    return [
+        _embedded(
+            "test://embedded-resource",
+            "text/plain",
+            "This is an embedded resource content.",
+        )
+    ]
 
 
-async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
-    mixed = _embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
+async def test_multiple_content_types() -> list[
+    TextContent | ImageContent | EmbeddedResource
+]:
+    mixed = _embedded(
+        "test://mixed-content-resource",
+        "application/json",
+        '{"test":"data","value":123}',
+    )
     return [_text("Multiple content types test:"), _image(), mixed]
 
 
@@ -110,7 +140,11 @@ async def test_tool_with_progress(ctx: Context[Any]) -> str:
 
 
 async def test_tool_with_logging(ctx: Context[Any]) -> str:
-    for line in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+    for line in (
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ):
         await ctx.info(line)
         await asyncio.sleep(0.05)
     return "The work was logged."
@@ -131,7 +165,9 @@ async def test_missing_capability(ctx: Context[Any]) -> str:
     declared = ctx.client_capabilities
     if declared is None or declared.sampling is None:
         needs: dict[str, Any] = {"requiredCapabilities": {"sampling": {}}}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "This tool needs sampling.", needs)
+        raise MCPError(
+            MISSING_REQUIRED_CLIENT_CAPABILITY, "This tool needs sampling.", needs
+        )
     return "The client can sample."
 
 
@@ -141,7 +177,13 @@ async def test_trigger_tool_change(ctx: Context[Any]) -> str:
 
 
 async def test_x_mcp_header(
-    region: Annotated[str, Field(description="Repeated in a header", json_schema_extra={"x-mcp-header": "Region"})],
+    region: Annotated[
+        str,
+        Field(
+            description="Repeated in a header",
+            json_schema_extra={"x-mcp-header": "Region"},
+        ),
+    ],
 ) -> str:
     return region
 
@@ -189,8 +231,13 @@ def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
 
 
 def test_prompt_with_embedded_resource(resourceUri: str) -> list[UserMessage]:  # noqa: N803 - the suite's name
-    embedded = _embedded(resourceUri, "text/plain", "Embedded resource content for testing.")
-    return [UserMessage(embedded), UserMessage("Please process the embedded resource above.")]
+    embedded = _embedded(
+        resourceUri, "text/plain", "Embedded resource content for testing."
+    )
+    return [
+        UserMessage(embedded),
+        UserMessage("Please process the embedded resource above."),
+    ]
 
 
 def test_prompt_with_image() -> list[UserMessage]:
@@ -210,4 +257,7 @@ def _image() -> ImageContent:
 
 
 def _embedded(uri: str, mime_type: str, text: str) -> EmbeddedResource:
-    return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))
+    return EmbeddedResource(
+        type="resource",
+        resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text),
+    )

@@ -35,13 +35,21 @@ _DEFAULTS = {
     "name": {"type": "string", "default": "John Doe"},
     "age": {"type": "integer", "default": 30},
     "score": {"type": "number", "default": 95.5},
-    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+    "status": {
+        "type": "string",
+        "enum": ["active", "inactive", "pending"],
+        "default": "active",
+    },
     "verified": {"type": "boolean", "default": True},
 }
 _ENUMS = {
     "untitledSingle": {"type": "string", "enum": _VALUES},
     "titledSingle": {"type": "string", "oneOf": _TITLED},
-    "legacyEnum": {"type": "string", "enum": _VALUES, "enumNames": [title for _, title in _OPTIONS]},
+    "legacyEnum": {
+        "type": "string",
+        "enum": _VALUES,
+        "enumNames": [title for _, title in _OPTIONS],
+    },
     "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _VALUES}},
     "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
 }
@@ -85,7 +93,11 @@ async def test_streaming_elicitation(ctx: Context[Any]) -> Answer:
 
 async def test_input_required_result_elicitation(ctx: Context[Any]) -> Answer:
     name = _given(ctx, "user_name").get("name")
-    return f"Hello, {name}!" if name else _needs(user_name=_form("What is your name?", name="string"))
+    return (
+        f"Hello, {name}!"
+        if name
+        else _needs(user_name=_form("What is your name?", name="string"))
+    )
 
 
 async def test_input_required_result_sampling(ctx: Context[Any]) -> Answer:
@@ -114,7 +126,11 @@ async def test_input_required_result_tampered_state(ctx: Context[Any]) -> Answer
 
 
 async def test_input_required_result_multiple_inputs(ctx: Context[Any]) -> Answer:
-    if ctx.request_state == "asked" and {"user_name", "greeting", "client_roots"} <= set(ctx.input_responses or {}):
+    if ctx.request_state == "asked" and {
+        "user_name",
+        "greeting",
+        "client_roots",
+    } <= set(ctx.input_responses or {}):
         return f"Welcome, {_given(ctx, 'user_name').get('name')}."
     return _needs(
         "asked",
@@ -128,7 +144,9 @@ async def test_input_required_result_multi_round(ctx: Context[Any]) -> Answer:
     if ctx.request_state == "named" and (color := _given(ctx, "step2").get("color")):
         return f"Your color is {color}."
     if ctx.request_state == "asked" and _given(ctx, "step1"):
-        return _needs("named", step2=_form("Step 2: What is your favorite color?", color="string"))
+        return _needs(
+            "named", step2=_form("Step 2: What is your favorite color?", color="string")
+        )
     return _needs("asked", step1=_form("Step 1: What is your name?", name="string"))
 
 
@@ -139,19 +157,33 @@ async def test_input_required_result_capabilities(ctx: Context[Any]) -> Answer:
         questions["opinion"] = _sample("What do you think?", 50)
     if declared is not None and declared.elicitation is not None:
         questions["wish"] = _form("What do you wish?", wish="string")
-    return _needs(**questions) if questions else "There is nothing this client could be asked."
+    return (
+        _needs(**questions)
+        if questions
+        else "There is nothing this client could be asked."
+    )
 
 
 async def test_input_required_result_prompt(ctx: Context[Any]) -> Answer:
     context = _given(ctx, "user_context").get("context")
     if context:
         return f"Work in this context: {context}"
-    return _needs(user_context=_form("What context should the prompt use?", context="string"))
+    return _needs(
+        user_context=_form("What context should the prompt use?", context="string")
+    )
 
 
-async def _elicited(ctx: Context[Any], message: str, properties: Mapping[str, Any]) -> str:
-    schema = {"type": "object", "properties": dict(properties), "required": list(properties)}
-    answer = await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_id)
+async def _elicited(
+    ctx: Context[Any], message: str, properties: Mapping[str, Any]
+) -> str:
+    schema = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+    }
+    answer = await ctx.session.elicit_form(
+        message, schema, related_request_id=ctx.request_id
+    )
     return f"Elicitation completed: action={answer.action}, content={answer.content}"
 
 
@@ -170,11 +202,17 @@ def _needs(state: str | None = None, /, **questions: Any) -> InputRequiredResult
 def _form(message: str, **fields: str) -> ElicitRequest:
     properties = {name: {"type": kind} for name, kind in fields.items()}
     schema = {"type": "object", "properties": properties, "required": list(fields)}
-    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+    return ElicitRequest(
+        params=ElicitRequestFormParams(message=message, requested_schema=schema)
+    )
 
 
 def _sample(prompt: str, max_tokens: int) -> CreateMessageRequest:
-    return CreateMessageRequest(params=CreateMessageRequestParams(messages=[_said(prompt)], max_tokens=max_tokens))
+    return CreateMessageRequest(
+        params=CreateMessageRequestParams(
+            messages=[_said(prompt)], max_tokens=max_tokens
+        )
+    )
 
 
 def _said(text: str) -> SamplingMessage:
@@ -182,4 +220,6 @@ def _said(text: str) -> SamplingMessage:
 
 
 def _words(answer: CreateMessageResult) -> str:
-    return answer.content.text if isinstance(answer.content, TextContent) else "no words"
+    return (
+        answer.content.text if isinstance(answer.content, TextContent) else "no words"
+    )

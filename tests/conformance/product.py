@@ -29,7 +29,9 @@ _LISTS = {
 
 def with_fixtures(server: MCPServer[Any]) -> MCPServer[Any]:
     """Add the tools, prompts and resources that the suite requests by name."""
-    warnings.simplefilter("ignore")  # logging, sampling and roots are deprecated, and requested
+    warnings.simplefilter(
+        "ignore"
+    )  # logging, sampling and roots are deprecated, and requested
     add_answering(server)
     add_asking(server)
     return server
@@ -39,16 +41,33 @@ def combined(product: Server[Any], fixtures: Server[Any]) -> Server[Any]:
     """Return the product's server, which lists and serves the fixtures too."""
     for method, field in _LISTS.items():
         _combine_lists(product, fixtures, method, field)
-    _choose(product, fixtures, "tools/call", lambda params: _schema_of(fixtures, params.name) is not None)
-    _choose(product, fixtures, "prompts/get", lambda params: params.name.startswith("test_"))
-    _choose(product, fixtures, "resources/read", lambda params: _is_fixture(str(params.uri)))
+    _choose(
+        product,
+        fixtures,
+        "tools/call",
+        lambda params: _schema_of(fixtures, params.name) is not None,
+    )
+    _choose(
+        product, fixtures, "prompts/get", lambda params: params.name.startswith("test_")
+    )
+    _choose(
+        product, fixtures, "resources/read", lambda params: _is_fixture(str(params.uri))
+    )
     completing = _handler(fixtures, "completion/complete")
-    product.add_request_handler("completion/complete", completing.params_type, completing.handler)
+    product.add_request_handler(
+        "completion/complete", completing.params_type, completing.handler
+    )
     of_product = product.get_tool_input_schema
     assert of_product is not None
-    product.get_tool_input_schema = lambda name: of_product(name) or _schema_of(fixtures, name)
+    product.get_tool_input_schema = lambda name: (
+        of_product(name) or _schema_of(fixtures, name)
+    )
     # An MCPServer has this by itself: it seals the state that some fixtures give to the client.
-    product.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=product.name))
+    product.middleware.append(
+        RequestStateBoundary(
+            RequestStateSecurity.ephemeral(), default_audience=product.name
+        )
+    )
     return product
 
 
@@ -66,21 +85,32 @@ def _schema_of(fixtures: Server[Any], tool: str) -> Any:
 def _is_fixture(uri: str) -> bool:
     """Return True for a URI of a fixture. An unknown one is the product's to refuse."""
     names = ("static-text", "static-binary", "watched-resource")
-    return uri in [f"test://{name}" for name in names] or uri.startswith("test://template/")
+    return uri in [f"test://{name}" for name in names] or uri.startswith(
+        "test://template/"
+    )
 
 
-def _combine_lists(product: Server[Any], fixtures: Server[Any], method: str, field: str) -> None:
+def _combine_lists(
+    product: Server[Any], fixtures: Server[Any], method: str, field: str
+) -> None:
     ours, theirs = _handler(product, method), _handler(fixtures, method)
 
     async def both(ctx: ServerRequestContext[Any], params: Any) -> Any:
         first: Any = await ours.handler(ctx, params)
         second: Any = await theirs.handler(ctx, params)
-        return first.model_copy(update={field: [*getattr(first, field), *getattr(second, field)]})
+        return first.model_copy(
+            update={field: [*getattr(first, field), *getattr(second, field)]}
+        )
 
     product.add_request_handler(method, ours.params_type, both)
 
 
-def _choose(product: Server[Any], fixtures: Server[Any], method: str, is_fixture: Callable[[Any], bool]) -> None:
+def _choose(
+    product: Server[Any],
+    fixtures: Server[Any],
+    method: str,
+    is_fixture: Callable[[Any], bool],
+) -> None:
     ours, theirs = _handler(product, method), _handler(fixtures, method)
 
     async def chosen(ctx: ServerRequestContext[Any], params: Any) -> Any:

@@ -32,7 +32,9 @@ class Events(EventStore):
         self._sent.append((stream_id, message))
         return str(len(self._sent))
 
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+    async def replay_events_after(
+        self, last_event_id: str, send_callback: EventCallback
+    ) -> str | None:
         last = int(last_event_id)
         stream = self._sent[last - 1][0]
         for number, (owner, message) in enumerate(self._sent[last:], start=last + 1):

@@ -33,10 +33,14 @@ class Suite:
     async def _extensions(self) -> list[str]:
         """Server scenarios that belong to no revision."""
         listed = await self._run("list")
-        servers = listed.partition("Server scenarios")[2].partition("Client scenarios")[0]
+        servers = listed.partition("Server scenarios")[2].partition("Client scenarios")[
+            0
+        ]
         return re.findall(r"- (\S+) \[extension]", servers)
 
-    async def _scenarios(self, revision: str, url: str, extensions: list[str]) -> Scenarios:
+    async def _scenarios(
+        self, revision: str, url: str, extensions: list[str]
+    ) -> Scenarios:
         """Run the scenarios that the revision requires or lists, then all others."""
         results = self.folder / f"{revision}-{url.rpartition(':')[2].partition('/')[0]}"
         to = ("server", "--url", url, "--output-dir", str(results))
@@ -44,14 +48,21 @@ class Suite:
         ran = read(results)
         for scenario in extensions:
             if scenario not in ran:
-                await self._run(*to, "--scenario", scenario, "--spec-version", revision, "--force")
+                await self._run(
+                    *to, "--scenario", scenario, "--spec-version", revision, "--force"
+                )
         return read(results)
 
     async def _run(self, *arguments: str) -> str:
         # Its exit code does not tell which checks failed; its files do.
         script = self.programs.module(_SCRIPT)
         return (
-            await self.programs.run(script, *arguments, environment=bare_environment(self.folder), seconds=300)
+            await self.programs.run(
+                script,
+                *arguments,
+                environment=bare_environment(self.folder),
+                seconds=300,
+            )
         ).output
 
 

@@ -36,8 +36,14 @@ async def indexes(connection: asyncpg.Connection) -> list[Index]:
 @pytest.fixture
 async def two(person: Person, jobs: BackgroundJobs) -> BackgroundJobs:
     """Jobs over two namespaces, neither of which has as many vectors as an index is built for."""
-    await person.keep(*(f"the large one says {number} times nothing" for number in range(LARGE)), namespace="large")
-    await person.keep(*(f"the small one says {number} times nothing" for number in range(SMALL)), namespace="small")
+    await person.keep(
+        *(f"the large one says {number} times nothing" for number in range(LARGE)),
+        namespace="large",
+    )
+    await person.keep(
+        *(f"the small one says {number} times nothing" for number in range(SMALL)),
+        namespace="small",
+    )
     jobs.options = JobOptions(pause=0, hnsw_from=FROM)
     return jobs
 
@@ -46,7 +52,9 @@ async def test_one_index_is_over_the_vectors_of_all_namespaces(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     model = await connection.fetchval("select id from models")
-    await connection.execute("create index embeddings_hnsw_0123456789abcdef on embeddings (length)")  # of a namespace
+    await connection.execute(
+        "create index embeddings_hnsw_0123456789abcdef on embeddings (length)"
+    )  # of a namespace
 
     assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 1}
     assert await indexes(connection) == []
@@ -62,22 +70,41 @@ async def test_one_index_is_over_the_vectors_of_all_namespaces(
 
 @pytest.mark.parametrize(
     ("indexed", "extent", "read"),
-    [(0, 100_000, 0), (4_000, 4_000, 0), (100_000, 100_000, 2_000), (100_000, 10_000, 0), (1_000_000, 100_000, 2_000)],
+    [
+        (0, 100_000, 0),
+        (4_000, 4_000, 0),
+        (100_000, 100_000, 2_000),
+        (100_000, 10_000, 0),
+        (1_000_000, 100_000, 2_000),
+    ],
     ids=["no index", "few vectors", "the whole", "a small share", "a large scope"],
 )
-def test_an_index_is_read_where_comparing_the_scope_takes_longer(indexed: int, extent: int, read: int) -> None:
+def test_an_index_is_read_where_comparing_the_scope_takes_longer(
+    indexed: int, extent: int, read: int
+) -> None:
     assert visits(indexed, extent, fetch=30) == read
 
 
-async def test_an_invalid_index_is_built_again(two: BackgroundJobs, connection: asyncpg.Connection) -> None:
+async def test_an_invalid_index_is_built_again(
+    two: BackgroundJobs, connection: asyncpg.Connection
+) -> None:
     await two("indexes")
-    [before] = await connection.fetch("select oid from pg_class where starts_with(relname::text, 'embeddings_hnsw_')")
-    await connection.execute("update pg_index set indisvalid = false where indexrelid = $1", before["oid"])
+    [before] = await connection.fetch(
+        "select oid from pg_class where starts_with(relname::text, 'embeddings_hnsw_')"
+    )
+    await connection.execute(
+        "update pg_index set indisvalid = false where indexrelid = $1", before["oid"]
+    )
 
     assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 1}
     assert await two("indexes") == {"built": 1, "dropped": 1}
     assert [index.valid for index in await indexes(connection)] == [True]
-    assert await connection.fetchval("select count(*) from pg_class where oid = $1", before["oid"]) == 0
+    assert (
+        await connection.fetchval(
+            "select count(*) from pg_class where oid = $1", before["oid"]
+        )
+        == 0
+    )
 
 
 async def test_an_index_that_is_being_built_is_left_alone(
@@ -86,7 +113,9 @@ async def test_an_index_that_is_being_built_is_left_alone(
     [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set length = length")  # the build waits for this transaction
+    await connection.execute(
+        "update embeddings set length = length"
+    )  # the build waits for this transaction
 
     building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
@@ -133,7 +162,9 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
     ],
     ids=["the model is not active any more", "more than half of the vectors are gone"],
 )
-async def test_an_unneeded_index_is_dropped(two: BackgroundJobs, connection: asyncpg.Connection, change: str) -> None:
+async def test_an_unneeded_index_is_dropped(
+    two: BackgroundJobs, connection: asyncpg.Connection, change: str
+) -> None:
     await two("indexes")
     await connection.execute(change)
 
@@ -158,7 +189,9 @@ async def test_a_threshold_of_zero_drops_every_index_and_a_little_shrinking_none
 async def test_no_index_is_built_by_a_pgvector_that_may_corrupt_it(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    await connection.execute("update pg_extension set extversion = '0.8.3' where extname = 'vector'")
+    await connection.execute(
+        "update pg_extension set extversion = '0.8.3' where extname = 'vector'"
+    )
 
     report = await two.run(BY_NAME["indexes"])
 

@@ -71,15 +71,25 @@ async def crowd(address: str, embedder: Embedder) -> AsyncIterator[ManyMemories]
     async with library_at(address, embedder) as library:
         chance = random.Random(7)
         for start in range(0, MANY, 500):
-            batch = (Draft(text(start + place, chance), tags=("even",) * (1 - place % 2)) for place in range(500))
+            batch = (
+                Draft(text(start + place, chance), tags=("even",) * (1 - place % 2))
+                for place in range(500)
+            )
             await Person(library).keep(*batch, namespace="large")
         for place in range(20):
-            texts = [f"a {WORDS[place + other]} of another namespace says {other}" for other in range(20)]
+            texts = [
+                f"a {WORDS[place + other]} of another namespace says {other}"
+                for other in range(20)
+            ]
             await Person(library).keep(*texts, namespace=f"small-{place}")
-        jobs = BackgroundJobs(library.database, library, options=JobOptions(pause=0, hnsw_from=1_000))
+        jobs = BackgroundJobs(
+            library.database, library, options=JobOptions(pause=0, hnsw_from=1_000)
+        )
         assert await jobs("indexes") == {"built": 1}
         await jobs("statistics")
-        yield ManyMemories(address, library.database, MemoryContext.of(library.database, embedder))
+        yield ManyMemories(
+            address, library.database, MemoryContext.of(library.database, embedder)
+        )
 
 
 def path(answer: Answer) -> object:
@@ -90,19 +100,35 @@ def path(answer: Answer) -> object:
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-@pytest.mark.parametrize("filters", [Filters(), Filters(tags=("even",))], ids=["none", "a tag"])
-async def test_a_kept_plan_reads_the_index(crowd: ManyMemories, whom: str, filters: Filters) -> None:
-    made = await crowd.person.create_token(f"{whom} {bool(filters.tags)}", "large:reader")
-    database = crowd.database if whom == "owner" else crowd.database.for_token(key_of(made.secret))
+@pytest.mark.parametrize(
+    "filters", [Filters(), Filters(tags=("even",))], ids=["none", "a tag"]
+)
+async def test_a_kept_plan_reads_the_index(
+    crowd: ManyMemories, whom: str, filters: Filters
+) -> None:
+    made = await crowd.person.create_token(
+        f"{whom} {bool(filters.tags)}", "large:reader"
+    )
+    database = (
+        crowd.database
+        if whom == "owner"
+        else crowd.database.for_token(key_of(made.secret))
+    )
     async with database.session("scan") as session:
         connection = session.connection
-        model, dimensions = await connection.fetchrow("select id, dimensions from models")
+        model, dimensions = await connection.fetchrow(
+            "select id, dimensions from models"
+        )
         name, _ = seen(f"recall/nearest:{dimensions}:{model}", filters, NOON)
         found = statement(name)
         explained = f"nearest_{whom}_{len(filters.tags)}"
         await connection.execute(f"prepare {explained} as {found.sql}")
         nulls = ", ".join(["null"] * len(found.parameters))
-        plan = Plan.of(await connection.fetchval(f"explain (format json) execute {explained} ({nulls})"))
+        plan = Plan.of(
+            await connection.fetchval(
+                f"explain (format json) execute {explained} ({nulls})"
+            )
+        )
 
     assert plan.scans("embeddings") == {("Index Scan", f"embeddings_hnsw_{model.hex}")}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
@@ -113,9 +139,13 @@ async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
 ) -> None:
     scope, chance, agreed = await crowd.scope(), random.Random(11), []
     for _ in range(40):
-        vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
+        vector = await embedder.embed_question(
+            words := chance.sample(WORDS, 4), [1.0] * len(words)
+        )
         query = DenseQuery((await embedder.model()).id, vector, total=MANY)
-        near = await crowd.library.statements.dense(scope, replace(query, visited=MANY), 30)
+        near = await crowd.library.statements.dense(
+            scope, replace(query, visited=MANY), 30
+        )
         exact = await crowd.library.statements.dense(scope, query, 30)
         assert (near.path, exact.path) == ("hnsw", "exact")
         assert len(near.ids) == len(exact.ids) == 30
@@ -129,14 +159,18 @@ async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
 
 
 async def test_a_recall_uses_the_index_and_reports_it(crowd: ManyMemories) -> None:
-    answer = await crowd.person.recall("lighthouse deadlock violin", namespaces=("large",), explain=True)
+    answer = await crowd.person.recall(
+        "lighthouse deadlock violin", namespaces=("large",), explain=True
+    )
 
     assert path(answer) == "hnsw"
     assert len(answer.memories) == 10
     assert "lighthouse" in " ".join(contents(answer))
 
 
-async def test_the_index_is_looked_up_once(crowd: ManyMemories, embedder: Embedder) -> None:
+async def test_the_index_is_looked_up_once(
+    crowd: ManyMemories, embedder: Embedder
+) -> None:
     queries: list[str] = []
     logged = Database(crowd.url, PoolLimits(minimum=0, maximum=10), queries.append)
     await logged.open()
@@ -161,12 +195,21 @@ async def test_the_index_is_looked_up_once(crowd: ManyMemories, embedder: Embedd
         ({"namespaces": ()}, "hnsw"),
         ({"namespaces": ("small-1",)}, "exact"),
     ],
-    ids=["a frequent tag", "as of", "a filter that nothing passes", "large and small", "all", "a small namespace"],
+    ids=[
+        "a frequent tag",
+        "as of",
+        "a filter that nothing passes",
+        "large and small",
+        "all",
+        "a small namespace",
+    ],
 )
 async def test_small_scopes_and_what_filters_leave_too_little_of_are_searched_exactly(
     crowd: ManyMemories, asked: dict[str, Any], used: str
 ) -> None:
-    answer = await crowd.person.recall("lighthouse violin", **({"namespaces": ("large",)} | asked), explain=True)
+    answer = await crowd.person.recall(
+        "lighthouse violin", **({"namespaces": ("large",)} | asked), explain=True
+    )
 
     assert path(answer) == used
     assert bool(answer.memories) == ("nobody" not in str(asked))
@@ -180,9 +223,13 @@ async def test_status_shows_the_path_of_a_search(crowd: ManyMemories) -> None:
 
 
 async def test_a_memory_is_found_as_soon_as_it_is_stored(crowd: ManyMemories) -> None:
-    [stored] = await crowd.person.keep("an aardvark builds a zeppelin of quartz", namespace="large")
+    [stored] = await crowd.person.keep(
+        "an aardvark builds a zeppelin of quartz", namespace="large"
+    )
 
-    answer = await crowd.person.recall("quartz zeppelin", namespaces=("large",), branches=("dense",), explain=True)
+    answer = await crowd.person.recall(
+        "quartz zeppelin", namespaces=("large",), branches=("dense",), explain=True
+    )
 
     assert path(answer) == "hnsw"
     assert ids(answer)[0] == stored
@@ -190,10 +237,14 @@ async def test_a_memory_is_found_as_soon_as_it_is_stored(crowd: ManyMemories) ->
 
 async def test_the_index_finds_no_forgotten_memory(crowd: ManyMemories) -> None:
     person = crowd.person
-    before = await person.recall("garden winter poem", namespaces=("large",), explain=True)
+    before = await person.recall(
+        "garden winter poem", namespaces=("large",), explain=True
+    )
 
     await person.forget(*ids(before))
-    after = await person.recall("garden winter poem", namespaces=("large",), explain=True)
+    after = await person.recall(
+        "garden winter poem", namespaces=("large",), explain=True
+    )
 
     assert path(before) == path(after) == "hnsw"
     assert len(after.memories) == 10
@@ -216,10 +267,14 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
         )
     ]
     try:
-        await connection.execute("update memories set expires_at = $2 where id = any($1)", hidden, NOON)
+        await connection.execute(
+            "update memories set expires_at = $2 where id = any($1)", hidden, NOON
+        )
         found = await crowd.library.statements.dense(scope, query, 30)
     finally:
-        await connection.execute("update memories set expires_at = null where id = any($1)", hidden)
+        await connection.execute(
+            "update memories set expires_at = null where id = any($1)", hidden
+        )
         await connection.close()
 
     assert found.path == "exact"
@@ -227,14 +282,20 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
     assert not {*hidden} & {*found.ids}
 
 
-async def test_a_search_for_a_dropped_index_finds_the_same_memories(crowd: ManyMemories, embedder: Embedder) -> None:
+async def test_a_search_for_a_dropped_index_finds_the_same_memories(
+    crowd: ManyMemories, embedder: Embedder
+) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
     query = DenseQuery(model.id, vector, total=MANY)
-    jobs = BackgroundJobs(crowd.database, crowd.library, options=JobOptions(pause=0, hnsw_from=0))
+    jobs = BackgroundJobs(
+        crowd.database, crowd.library, options=JobOptions(pause=0, hnsw_from=0)
+    )
     assert await jobs("indexes") == {"dropped": 1}
     try:
-        near = await crowd.library.statements.dense(scope, replace(query, visited=MANY), 10)
+        near = await crowd.library.statements.dense(
+            scope, replace(query, visited=MANY), 10
+        )
     finally:
         jobs.options = JobOptions(pause=0, hnsw_from=1_000)
         assert await jobs("indexes") == {"built": 1}

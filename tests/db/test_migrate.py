@@ -8,7 +8,14 @@ import asyncpg
 import pytest
 
 from folklore.db import migrate as room
-from folklore.db.migrate import Migration, ServerInfo, migrate, migrations, pending, require_versions
+from folklore.db.migrate import (
+    Migration,
+    ServerInfo,
+    migrate,
+    migrations,
+    pending,
+    require_versions,
+)
 from folklore.errors import DatabaseUnavailable, SchemaBehind
 
 
@@ -25,16 +32,24 @@ async def test_six_processes_that_migrate_a_new_database_at_once_apply_it_once(
     program = "import asyncio, sys; from folklore.db.migrate import migrate; print(asyncio.run(migrate(sys.argv[1])))"
     processes = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program, empty_database_url, stdout=asyncio.subprocess.PIPE
+            sys.executable,
+            "-c",
+            program,
+            empty_database_url,
+            stdout=asyncio.subprocess.PIPE,
         )
         for _ in range(6)
     ]
-    printed = [(await process.communicate())[0].decode().strip() for process in processes]
+    printed = [
+        (await process.communicate())[0].decode().strip() for process in processes
+    ]
 
     everything = str([migration.name for migration in migrations()])
     assert [process.returncode for process in processes] == [0] * 6
     assert sorted(printed) == sorted([everything] + ["[]"] * 5)
-    assert await empty.fetchval("select count(*) from folklore_migrations") == len(migrations())
+    assert await empty.fetchval("select count(*) from folklore_migrations") == len(
+        migrations()
+    )
 
 
 async def test_pending_names_what_is_missing_and_changes_nothing(
@@ -49,23 +64,35 @@ async def test_pending_names_what_is_missing_and_changes_nothing(
     assert await pending(empty_database_url) == []
 
 
-async def test_a_database_of_a_newer_folklore_is_refused(database_url: str, connection: asyncpg.Connection) -> None:
-    await connection.execute("insert into folklore_migrations values ('9999_from_the_future.sql', 'x', now())")
+async def test_a_database_of_a_newer_folklore_is_refused(
+    database_url: str, connection: asyncpg.Connection
+) -> None:
+    await connection.execute(
+        "insert into folklore_migrations values ('9999_from_the_future.sql', 'x', now())"
+    )
 
-    with pytest.raises(DatabaseUnavailable, match=r"newer Folklore \(9999_from_the_future.sql\).*Upgrade"):
+    with pytest.raises(
+        DatabaseUnavailable,
+        match=r"newer Folklore \(9999_from_the_future.sql\).*Upgrade",
+    ):
         await migrate(database_url)
 
 
 @pytest.mark.parametrize("check", [migrate, pending])
 async def test_a_database_of_an_unreleased_version_is_refused_with_the_commands_that_carry_it_over(
-    check: Callable[[str], Awaitable[list[str]]], empty_database_url: str, empty: asyncpg.Connection
+    check: Callable[[str], Awaitable[list[str]]],
+    empty_database_url: str,
+    empty: asyncpg.Connection,
 ) -> None:
     await empty.execute(
         "create table folklore_migrations (name text primary key, checksum text not null, applied_at timestamptz);"
         "insert into folklore_migrations values ('0001_memories.sql', 'x', now()), ('0002_relations.sql', 'y', now())"
     )
 
-    with pytest.raises(SchemaBehind, match=r"folklore export --embeddings (\S+)` .* `folklore import \1`"):
+    with pytest.raises(
+        SchemaBehind,
+        match=r"folklore export --embeddings (\S+)` .* `folklore import \1`",
+    ):
         await check(empty_database_url)
 
     assert await empty.fetchval("select to_regclass('memories')") is None
@@ -75,7 +102,9 @@ async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
     first = migrations()[0].name
-    await connection.execute("update folklore_migrations set checksum = 'another' where name = $1", first)
+    await connection.execute(
+        "update folklore_migrations set checksum = 'another' where name = $1", first
+    )
 
     with pytest.raises(DatabaseUnavailable, match=f"{first} differs"):
         await migrate(database_url)
@@ -84,7 +113,9 @@ async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(
 async def test_a_failed_migration_is_rolled_back(
     empty_database_url: str, empty: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = Migration("0002_broken.sql", "create table half (id uuid); select missing();")
+    broken = Migration(
+        "0002_broken.sql", "create table half (id uuid); select missing();"
+    )
     monkeypatch.setattr(room, "migrations", lambda: [*migrations()[:1], broken])
 
     with pytest.raises(DatabaseUnavailable, match="UndefinedFunction"):
@@ -92,7 +123,9 @@ async def test_a_failed_migration_is_rolled_back(
 
     assert await empty.fetchval("select to_regclass('half')") is None
     assert await empty.fetchval("select to_regclass('memories')") is not None
-    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), "the lock was released"
+    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), (
+        "the lock was released"
+    )
 
 
 def test_a_migration_is_applied_command_by_command() -> None:
@@ -101,7 +134,9 @@ def test_a_migration_is_applied_command_by_command() -> None:
         "create function g() returns bigint language sql\nbegin atomic\n    select 1;\nend",
         "insert into t values ('it''s; one')",
     ]
-    commands = Migration("0001_some.sql", ";\n".join([*bodies, "drop function g()  -- $$ ; $$\n"])).commands()
+    commands = Migration(
+        "0001_some.sql", ";\n".join([*bodies, "drop function g()  -- $$ ; $$\n"])
+    ).commands()
 
     assert commands == [*bodies, "drop function g()  -- $$ ; $$"]
 
@@ -133,10 +168,16 @@ def server(major: int, pgvector: str | None) -> ServerInfo:
     [
         (14, "0.8.1", "Postgres 14 is too old. Folklore needs Postgres 15 or newer."),
         (17, None, "This Postgres has no pgvector. Install pgvector 0.8"),
-        (17, "0.7.4", "pgvector 0.7.4 is too old. Folklore needs 0.8; run `alter extension vector update`."),
+        (
+            17,
+            "0.7.4",
+            "pgvector 0.7.4 is too old. Folklore needs 0.8; run `alter extension vector update`.",
+        ),
     ],
 )
-def test_a_server_that_is_too_old_is_refused_with_the_next_step(major: int, pgvector: str | None, message: str) -> None:
+def test_a_server_that_is_too_old_is_refused_with_the_next_step(
+    major: int, pgvector: str | None, message: str
+) -> None:
     with pytest.raises(DatabaseUnavailable) as refusal:
         require_versions(server(major, pgvector))
 

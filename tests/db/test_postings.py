@@ -22,13 +22,26 @@ from folklore.model import Draft, Filters
 from tests.background_jobs import BackgroundJobs
 from tests.person import NOON, Person, contents
 
-WORDS = [f"{first}{last}" for first in ("am", "bir", "ce", "del", "fjor", "gro") for last in ("ber", "ch", "dar", "ta")]
-QUESTIONS = ("amber", "birch cedar delta", "fjorta groch amta", "amber OR grober", '"amber birta"', "tag:odd amber")
+WORDS = [
+    f"{first}{last}"
+    for first in ("am", "bir", "ce", "del", "fjor", "gro")
+    for last in ("ber", "ch", "dar", "ta")
+]
+QUESTIONS = (
+    "amber",
+    "birch cedar delta",
+    "fjorta groch amta",
+    "amber OR grober",
+    '"amber birta"',
+    "tag:odd amber",
+)
 
 
 def draft(number: int) -> Draft:
     chosen = random.Random(number)
-    text = " ".join(chosen.choices(WORDS, range(len(WORDS), 0, -1), k=chosen.randint(3, 40)))
+    text = " ".join(
+        chosen.choices(WORDS, range(len(WORDS), 0, -1), k=chosen.randint(3, 40))
+    )
     return Draft(f"{text} number{number}", tags=("odd",) if number % 2 else ())
 
 
@@ -54,8 +67,12 @@ async def pack(person: Person, postings: PostingStore, name: str = "notes") -> U
 
 
 async def found(person: Person, **asked: Any) -> list[list[tuple[UUID, float | None]]]:
-    answers = [await person.recall(question, limit=40, **asked) for question in QUESTIONS]
-    return [[(item.memory.id, item.score) for item in answer.memories] for answer in answers]
+    answers = [
+        await person.recall(question, limit=40, **asked) for question in QUESTIONS
+    ]
+    return [
+        [(item.memory.id, item.score) for item in answer.memories] for answer in answers
+    ]
 
 
 async def counts(connection: Connection) -> tuple[int, int, int]:
@@ -74,18 +91,26 @@ async def test_packed_words_give_the_answers_of_fresh_ones(
     assert await counts(connection) == (0, 700, 0)
     assert await found(many, filters=filters) == fresh
 
-    [id_] = await many.keep(Draft("amber amber and its own, zebra " + "filler " * 60, tags=("rare", "odd")))
+    [id_] = await many.keep(
+        Draft("amber amber and its own, zebra " + "filler " * 60, tags=("rare", "odd"))
+    )
     before = await found(many, filters=filters)
     await pack(many, postings)
     assert await counts(connection) == (0, 701, 0)
     assert await found(many, filters=filters) == before
     assert [item.memory.id for item in (await many.search("zebra")).memories] == [id_]
     hidden = await many.recall("amber", limit=1, filters=Filters(tags=("rare",)))
-    assert [item.memory.id for item in hidden.memories] == [id_], "filters come before the limit"
+    assert [item.memory.id for item in hidden.memories] == [id_], (
+        "filters come before the limit"
+    )
 
 
-async def test_a_changed_memory_has_present_words(many: Person, postings: PostingStore, connection: Connection) -> None:
-    changed, forgotten, erased, kept = await many.keep(*(f"{word} quay" for word in ("zebra", "yak", "wolf", "lynx")))
+async def test_a_changed_memory_has_present_words(
+    many: Person, postings: PostingStore, connection: Connection
+) -> None:
+    changed, forgotten, erased, kept = await many.keep(
+        *(f"{word} quay" for word in ("zebra", "yak", "wolf", "lynx"))
+    )
     await pack(many, postings)
 
     await many.update(changed, content="giraffe quay")
@@ -97,7 +122,11 @@ async def test_a_changed_memory_has_present_words(many: Person, postings: Postin
     assert contents(await many.search("giraffe")) == ["giraffe quay"]
     await many.undo(forgotten)
     await many.undo(changed)
-    assert set(contents(await many.recall("quay"))) >= {"zebra quay", "yak quay", "lynx quay"}
+    assert set(contents(await many.recall("quay"))) >= {
+        "zebra quay",
+        "yak quay",
+        "lynx quay",
+    }
     await pack(many, postings)
     assert contents(await many.search("zebra")) == ["zebra quay"]
     assert [item.memory.id for item in (await many.search("lynx")).memories] == [kept]
@@ -107,36 +136,70 @@ async def test_entries_of_removed_memories_are_deleted_where_they_are_many(
     many: Person, postings: PostingStore, connection: Connection, jobs: BackgroundJobs
 ) -> None:
     await pack(many, postings)
-    every = [row["id"] for row in await connection.fetch("select id from memories order by id")]
+    every = [
+        row["id"]
+        for row in await connection.fetch("select id from memories order by id")
+    ]
     for start in range(0, 300, 100):
         await many.forget(*every[start : start + 100], erase=True)
-    before = await connection.fetchval("select sum(octet_length(entries)) from postings")
+    before = await connection.fetchval(
+        "select sum(octet_length(entries)) from postings"
+    )
     assert await counts(connection) == (0, 400, 300)
 
     assert (await jobs("postings"))["cleaned"] == 300
 
     assert await counts(connection) == (0, 400, 0)
-    assert await connection.fetchval("select sum(octet_length(entries)) from postings") < before * 2 / 3
-    named = "select distinct word from memories, folklore_named_words(search, created_at)"
-    assert await connection.fetch(f"(select word from postings where documents > 0) except ({named})") == []
-    assert await connection.fetch("select from postings where documents = 0 and entries = ''") == []
+    assert (
+        await connection.fetchval("select sum(octet_length(entries)) from postings")
+        < before * 2 / 3
+    )
+    named = (
+        "select distinct word from memories, folklore_named_words(search, created_at)"
+    )
+    assert (
+        await connection.fetch(
+            f"(select word from postings where documents > 0) except ({named})"
+        )
+        == []
+    )
+    assert (
+        await connection.fetch(
+            "select from postings where documents = 0 and entries = ''"
+        )
+        == []
+    )
     rows = await connection.fetch("select content, tags from memories")
-    await many.keep(*(Draft(row["content"], tags=tuple(row["tags"])) for row in rows), namespace="fresh")
-    cleaned, fresh = [await many.recall("amber", limit=40, namespaces=(name,)) for name in ("notes", "fresh")]
-    assert [item.score for item in cleaned.memories] == [item.score for item in fresh.memories]
+    await many.keep(
+        *(Draft(row["content"], tags=tuple(row["tags"])) for row in rows),
+        namespace="fresh",
+    )
+    cleaned, fresh = [
+        await many.recall("amber", limit=40, namespaces=(name,))
+        for name in ("notes", "fresh")
+    ]
+    assert [item.score for item in cleaned.memories] == [
+        item.score for item in fresh.memories
+    ]
 
 
-async def test_packing_may_be_killed_among_stores(many: Person, postings: PostingStore, connection: Connection) -> None:
+async def test_packing_may_be_killed_among_stores(
+    many: Person, postings: PostingStore, connection: Connection
+) -> None:
     [namespace] = await many.library.find_namespaces([])
     seen = []
 
     async def killed() -> None:
         async with postings._database.transaction() as session:
             [begun] = await session.rows("postings/begin", namespace=namespace.id)
-            await session.rows("postings/pack", namespace=namespace.id, next=begun["next"], most=1_000)
+            await session.rows(
+                "postings/pack", namespace=namespace.id, next=begun["next"], most=1_000
+            )
             async with asyncio.timeout(60):
                 await many.keep("a zebra while words are packed")
-                assert contents(await many.search("zebra")) == ["a zebra while words are packed"]
+                assert contents(await many.search("zebra")) == [
+                    "a zebra while words are packed"
+                ]
             seen.append(await found(many))
             pid = await session.connection.fetchval("select pg_backend_pid()")
             await connection.fetchval("select pg_terminate_backend($1)", pid)
@@ -149,20 +212,28 @@ async def test_packing_may_be_killed_among_stores(many: Person, postings: Postin
     assert seen == [await found(many)]
 
 
-async def test_a_merge_carries_packed_memories(many: Person, postings: PostingStore, connection: Connection) -> None:
+async def test_a_merge_carries_packed_memories(
+    many: Person, postings: PostingStore, connection: Connection
+) -> None:
     await many.keep("the zebra crossing", "the yak crossing", namespace="zoo")
     await pack(many, postings, "zoo")
     await pack(many, postings)
 
     await many.call(MergeNamespacesRequest(name="zoo", into="notes"))
 
-    assert contents(await many.search("zebra", namespaces=("notes",))) == ["the zebra crossing"]
+    assert contents(await many.search("zebra", namespaces=("notes",))) == [
+        "the zebra crossing"
+    ]
     assert (await counts(connection))[0] == 2
     await pack(many, postings)
-    assert contents(await many.search("yak", namespaces=("notes",))) == ["the yak crossing"]
+    assert contents(await many.search("yak", namespaces=("notes",))) == [
+        "the yak crossing"
+    ]
 
 
-async def test_a_token_finds_words_of_its_namespaces_alone(database: Database, postings: PostingStore) -> None:
+async def test_a_token_finds_words_of_its_namespaces_alone(
+    database: Database, postings: PostingStore
+) -> None:
     owner = Person(MemoryContext.of(database, None))
     for name in ("garden", "harbour"):
         await owner.keep(f"a packed zebra of {name}", namespace=name)
@@ -173,10 +244,14 @@ async def test_a_token_finds_words_of_its_namespaces_alone(database: Database, p
     scope = Scope(names_by_id(await owner.library.find_namespaces([])), Filters(), NOON)
 
     of_all, of_alice = [
-        await person.library.statements.words(scope, (), ["zebra", "harbour"], (), 100) for person in (owner, alice)
+        await person.library.statements.words(scope, (), ["zebra", "harbour"], (), 100)
+        for person in (owner, alice)
     ]
 
-    assert set(contents(await alice.recall("zebra"))) == {"a packed zebra of garden", "a fresh zebra of garden"}
+    assert set(contents(await alice.recall("zebra"))) == {
+        "a packed zebra of garden",
+        "a fresh zebra of garden",
+    }
     assert [of_all.documents(word) for word in ("zebra", "harbour")] == [4, 2]
     assert [of_alice.documents(word) for word in ("zebra", "harbour")] == [2, 0]
     assert (of_all.corpus.total, of_alice.corpus.total) == (4, 2)
@@ -187,9 +262,15 @@ async def test_small_namespaces_are_packed_where_their_sum_is_large(
 ) -> None:
     person = Person(MemoryContext.of(database, None))
     for number in range(6):
-        await person.keep(*(f"zebra {number} {place}" for place in range(number + 1)), namespace=f"space-{number}")
+        await person.keep(
+            *(f"zebra {number} {place}" for place in range(number + 1)),
+            namespace=f"space-{number}",
+        )
     assert await postings.due() == ([], {})
-    before = {item.memory.id: item.score for item in (await person.recall("zebra 3", limit=40)).memories}
+    before = {
+        item.memory.id: item.score
+        for item in (await person.recall("zebra 3", limit=40)).memories
+    }
     monkeypatch.setattr("folklore.db.stores.postings._MOST_FRESH", 12)
 
     due, _ = await postings.due()
@@ -197,17 +278,28 @@ async def test_small_namespaces_are_packed_where_their_sum_is_large(
         await postings.pack(namespace)
 
     assert len(due) == 3, "21 memories, of which 6, 5 and 4 leave 6"
-    after = {item.memory.id: item.score for item in (await person.recall("zebra 3", limit=40)).memories}
+    after = {
+        item.memory.id: item.score
+        for item in (await person.recall("zebra 3", limit=40)).memories
+    }
     assert after == pytest.approx(before)
     monkeypatch.setattr("folklore.db.stores.postings._MOST_PAGES", 0)
-    assert len((await postings.due())[0]) == 3, "all, so that a vacuum truncates the table"
+    assert len((await postings.due())[0]) == 3, (
+        "all, so that a vacuum truncates the table"
+    )
 
 
-async def test_an_upgrade_carries_the_words_of_a_store_over(empty_database_url: str) -> None:
+async def test_an_upgrade_carries_the_words_of_a_store_over(
+    empty_database_url: str,
+) -> None:
     [first, *_] = migrations()
     connection = await asyncpg.connect(empty_database_url)
     await connection.execute(first.sql)
-    await connection.execute("insert into folklore_migrations values ($1, $2, now())", first.name, first.checksum)
+    await connection.execute(
+        "insert into folklore_migrations values ($1, $2, now())",
+        first.name,
+        first.checksum,
+    )
     await connection.execute(
         "insert into namespaces (id, name, created_at, created_by) values (gen_random_uuid(), 'notes', now(), 'ann');"
         "insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)"

@@ -7,7 +7,13 @@ from tests.memory.auth.test_isolation import Holder, as_role, holder, owner_of_t
 from tests.person import Person
 
 # Modes of a lock that another caller's reads or writes wait for.
-HARMFUL = ("share", "share row exclusive", "exclusive", "access exclusive", "share update exclusive")
+HARMFUL = (
+    "share",
+    "share row exclusive",
+    "exclusive",
+    "access exclusive",
+    "share update exclusive",
+)
 
 
 @pytest.fixture
@@ -16,7 +22,9 @@ async def ada(owner: Person) -> Holder:
     return await holder(owner, "ada", "payments:admin", "repo:acme/*:admin")
 
 
-async def refused(connection: asyncpg.Connection, person: Holder, statement: str) -> bool:
+async def refused(
+    connection: asyncpg.Connection, person: Holder, statement: str
+) -> bool:
     """Return True if the privileges or the policies of the role refuse a statement."""
     try:
         async with as_role(connection, person.secret) as role:
@@ -40,7 +48,9 @@ async def test_the_role_takes_no_lock_on_a_table_that_others_wait_for(
         f"{table} in {mode}"
         for table in tables
         for mode in HARMFUL
-        if not await refused(connection, ada, f"lock table {table} in {mode} mode nowait")
+        if not await refused(
+            connection, ada, f"lock table {table} in {mode} mode nowait"
+        )
     ]
 
     assert len(tables) > 20
@@ -82,7 +92,13 @@ async def test_the_role_writes_in_the_name_of_its_own_principal_alone(
             for author in ("ada", "root", "Ada", "", "ada ")
         }
 
-        assert outcomes == {"ada": False, "root": True, "Ada": True, "": True, "ada ": True}, statement
+        assert outcomes == {
+            "ada": False,
+            "root": True,
+            "Ada": True,
+            "": True,
+            "ada ": True,
+        }, statement
 
 
 CHANGES = (
@@ -97,7 +113,9 @@ CHANGES = (
 )  # fmt: skip
 
 
-async def test_the_role_changes_no_author_no_history_and_no_table(ada: Holder, connection: asyncpg.Connection) -> None:
+async def test_the_role_changes_no_author_no_history_and_no_table(
+    ada: Holder, connection: asyncpg.Connection
+) -> None:
     for change in CHANGES:
         if change.startswith("select"):
             async with as_role(connection, ada.secret) as role:

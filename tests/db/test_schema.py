@@ -18,7 +18,9 @@ SMALL = frozenset({
 })  # fmt: skip
 
 
-async def test_schema_sql_and_the_migrations_make_the_same_schema(database_url: str, empty_database_url: str) -> None:
+async def test_schema_sql_and_the_migrations_make_the_same_schema(
+    database_url: str, empty_database_url: str
+) -> None:
     connection = await asyncpg.connect(empty_database_url)
     await connection.execute(SCHEMA_SQL.read_text(encoding="utf-8"))
     await connection.close()
@@ -28,13 +30,19 @@ async def test_schema_sql_and_the_migrations_make_the_same_schema(database_url: 
 
 def test_schema_sql_describes_every_table() -> None:
     lines = SCHEMA_SQL.read_text(encoding="utf-8").splitlines()
-    tables = [place for place, line in enumerate(lines) if line.startswith("create table")]
+    tables = [
+        place for place, line in enumerate(lines) if line.startswith("create table")
+    ]
 
     assert len(tables) > 10
-    assert [lines[place] for place in tables if not lines[place - 1].startswith("-- ")] == []
+    assert [
+        lines[place] for place in tables if not lines[place - 1].startswith("-- ")
+    ] == []
 
 
-async def test_every_key_of_a_data_table_begins_with_the_namespace(connection: asyncpg.Connection) -> None:
+async def test_every_key_of_a_data_table_begins_with_the_namespace(
+    connection: asyncpg.Connection,
+) -> None:
     keys = await connection.fetch(
         """
         select t.relname as of, i.relname as name, a.attname as first
@@ -48,10 +56,14 @@ async def test_every_key_of_a_data_table_begins_with_the_namespace(connection: a
     data_keys = [key for key in keys if key["of"] not in SMALL]
 
     assert data_keys
-    assert {key["name"]: key["first"] for key in data_keys if key["first"] != "namespace_id"} == {}
+    assert {
+        key["name"]: key["first"] for key in data_keys if key["first"] != "namespace_id"
+    } == {}
 
 
-async def test_foreign_keys_stay_within_a_namespace_and_never_unset_anything(connection: asyncpg.Connection) -> None:
+async def test_foreign_keys_stay_within_a_namespace_and_never_unset_anything(
+    connection: asyncpg.Connection,
+) -> None:
     keys = await connection.fetch(
         """
         select c.conname as name, t.relname as of, r.relname as to,
@@ -67,16 +79,23 @@ async def test_foreign_keys_stay_within_a_namespace_and_never_unset_anything(con
 
     assert keys
     for key in keys:
-        assert key["on_delete"] in (b"a", b"r", b"c"), f"{key['name']} would set null or default"
+        assert key["on_delete"] in (b"a", b"r", b"c"), (
+            f"{key['name']} would set null or default"
+        )
         assert key["on_update"] == b"a", f"{key['name']}: keys are never updated"
         assert key["of"] not in SMALL or key["to"] in SMALL, (
             f"{key['name']}: a small table may not lean on a data table"
         )
         if key["to"] not in SMALL:
-            assert (key["first"], key["first_there"]) == ("namespace_id", "namespace_id"), key["name"]
+            assert (key["first"], key["first_there"]) == (
+                "namespace_id",
+                "namespace_id",
+            ), key["name"]
 
 
-async def test_namespace_ids_are_uuids_that_are_always_there(connection: asyncpg.Connection) -> None:
+async def test_namespace_ids_are_uuids_that_are_always_there(
+    connection: asyncpg.Connection,
+) -> None:
     columns = await connection.fetch(
         """
         select t.relname as of, a.atttypid::regtype::text as type, a.attnotnull as needed, a.attnum as place
@@ -88,8 +107,12 @@ async def test_namespace_ids_are_uuids_that_are_always_there(connection: asyncpg
         "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
     )
 
-    assert {column["of"] for column in columns} >= {table["relname"] for table in tables} - SMALL
-    assert {(column["type"], column["needed"]) for column in columns} == {("uuid", True)}
+    assert {column["of"] for column in columns} >= {
+        table["relname"] for table in tables
+    } - SMALL
+    assert {(column["type"], column["needed"]) for column in columns} == {
+        ("uuid", True)
+    }
 
 
 @pytest.mark.parametrize(
@@ -166,25 +189,41 @@ async def test_the_schema_holds_nothing_that_cannot_be_distributed(
     assert found == [], what
 
 
-@pytest.mark.parametrize("migration", migrations(), ids=lambda migration: migration.name)
+@pytest.mark.parametrize(
+    "migration", migrations(), ids=lambda migration: migration.name
+)
 def test_migrations_name_every_constraint(migration: Migration) -> None:
     text = re.sub(r"--[^\n]*", "", migration.sql)
-    constraint = re.compile(r"(?<!\w)(?:primary key|foreign key|unique \(|check \(|references)")
+    constraint = re.compile(
+        r"(?<!\w)(?:primary key|foreign key|unique \(|check \(|references)"
+    )
     unnamed = [
         line.strip()
         for line in re.split(r",\s*\n", text)
-        if constraint.search(line) and "constraint " not in line and "unique index" not in line
+        if constraint.search(line)
+        and "constraint " not in line
+        and "unique index" not in line
     ]
 
     assert unnamed == []
 
 
-@pytest.mark.parametrize("migration", migrations(), ids=lambda migration: migration.name)
-def test_migrations_need_no_second_connection_and_no_clock(migration: Migration) -> None:
+@pytest.mark.parametrize(
+    "migration", migrations(), ids=lambda migration: migration.name
+)
+def test_migrations_need_no_second_connection_and_no_clock(
+    migration: Migration,
+) -> None:
     text = re.sub(r"--[^\n]*", "", migration.sql).lower()
     # Asked whenever a policy asks, and never kept: whether a token has expired.
     text = text.replace("t.expires_at > now()", "")
 
     assert "concurrently" not in text, "each migration runs in a transaction"
-    assert re.search(r"\b(now|random|clock_timestamp|gen_random_uuid|pg_advisory_(?!xact_)\w*)\(", text) is None
+    assert (
+        re.search(
+            r"\b(now|random|clock_timestamp|gen_random_uuid|pg_advisory_(?!xact_)\w*)\(",
+            text,
+        )
+        is None
+    )
     assert re.search(r"\bcommit;|\bbegin;|\brollback;", text) is None

@@ -21,7 +21,9 @@ TEXTS = (
 
 
 @pytest.fixture
-async def apart(person: Person, database_url: str, connection: asyncpg.Connection) -> Person:
+async def apart(
+    person: Person, database_url: str, connection: asyncpg.Connection
+) -> Person:
     """A person whose statements run as on a cluster with a shard for each namespace."""
     for space in SPACES:
         await person.store(*(text.format(space) for text in TEXTS), namespace=space)
@@ -29,27 +31,49 @@ async def apart(person: Person, database_url: str, connection: asyncpg.Connectio
     database = Database(database_url, PoolLimits(minimum=0))
     await database.open()
     database._pools.shards.distributed = True
-    database._pools.shards._of.update({row["id"]: place for place, row in enumerate(spaces)})
+    database._pools.shards._of.update(
+        {row["id"]: place for place, row in enumerate(spaces)}
+    )
     return Person(MemoryContext.of(database, person.library.embedder))
 
 
 @pytest.mark.parametrize(
-    "query", ["Which service uses a lexer?", "parser AND tests", '"by hand"', "queue OR deploy", "what is it"]
+    "query",
+    [
+        "Which service uses a lexer?",
+        "parser AND tests",
+        '"by hand"',
+        "queue OR deploy",
+        "what is it",
+    ],
 )
-async def test_a_recall_over_several_shards_is_that_of_one(person: Person, apart: Person, query: str) -> None:
+async def test_a_recall_over_several_shards_is_that_of_one(
+    person: Person, apart: Person, query: str
+) -> None:
     request = RecallRequest(query=query, namespaces=SPACES, limit=10)
     found, same = await person.call(request), await apart.call(request)
 
-    assert [item.memory.id for item in same.memories] == [item.memory.id for item in found.memories]
-    assert [item.score for item in same.memories] == pytest.approx([item.score for item in found.memories])
+    assert [item.memory.id for item in same.memories] == [
+        item.memory.id for item in found.memories
+    ]
+    assert [item.score for item in same.memories] == pytest.approx(
+        [item.score for item in found.memories]
+    )
 
 
-async def test_lists_and_changes_over_several_shards_are_those_of_one(person: Person, apart: Person) -> None:
-    pages = [await who.call(ListRequest(namespaces=SPACES, limit=5)) for who in (person, apart)]
+async def test_lists_and_changes_over_several_shards_are_those_of_one(
+    person: Person, apart: Person
+) -> None:
+    pages = [
+        await who.call(ListRequest(namespaces=SPACES, limit=5))
+        for who in (person, apart)
+    ]
     stored = await apart.store("The gamma service is written anew.", namespace="gamma")
     [forgotten] = [item.id for item in stored.stored]
 
-    assert [item.memory.id for item in pages[0].memories] == [item.memory.id for item in pages[1].memories]
+    assert [item.memory.id for item in pages[0].memories] == [
+        item.memory.id for item in pages[1].memories
+    ]
     assert await apart.get(forgotten) == await person.get(forgotten)
 
 
@@ -61,11 +85,19 @@ async def test_distributing_without_citus_is_refused(empty_database_url: str) ->
 async def test_the_check_of_a_token_leaves_the_memories_that_were_there(
     person: Person, database_url: str, connection: asyncpg.Connection
 ) -> None:
-    await person.store("A crane of the user is blue.", namespace="folklore-check/granted")
+    await person.store(
+        "A crane of the user is blue.", namespace="folklore-check/granted"
+    )
 
     await check_token(database_url)
 
-    for table, rows in (("namespaces", 1), ("memories", 1), ("fresh_words", 1), ("principals", 0), ("tokens", 0)):
+    for table, rows in (
+        ("namespaces", 1),
+        ("memories", 1),
+        ("fresh_words", 1),
+        ("principals", 0),
+        ("tokens", 0),
+    ):
         assert await connection.fetchval(f"select count(*) from {table}") == rows, table
 
 
@@ -73,7 +105,9 @@ async def test_the_check_of_a_token_leaves_the_memories_that_were_there(
 async def test_a_token_that_sees_nothing_or_too_much_fails_the_check(
     database_url: str, connection: asyncpg.Connection, seen: int
 ) -> None:
-    await connection.execute(f"alter policy memories_read on memories using ({seen > 0})")
+    await connection.execute(
+        f"alter policy memories_read on memories using ({seen > 0})"
+    )
 
     with pytest.raises(FolkloreError, match=f"row-level security showed it {seen}"):
         await check_token(database_url)

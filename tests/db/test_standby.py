@@ -44,7 +44,14 @@ def standby_of(primary: Path) -> Iterator[Server]:
         if server.account:
             make_reachable(paths.engine, server.account)
         copied = server.binaries.run(
-            *("pg_basebackup", "--pgdata", paths.data.name, "--write-recovery-conf", "--checkpoint", "fast"),
+            *(
+                "pg_basebackup",
+                "--pgdata",
+                paths.data.name,
+                "--write-recovery-conf",
+                "--checkpoint",
+                "fast",
+            ),
             account=server.account,
             cwd=paths.engine,
             variables=source.variables("postgres"),
@@ -63,11 +70,17 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
         primary = Engine(home, idle_minutes=10, shared_buffers="32MB").start()
         with standby_of(home) as server:
             database = DatabaseSettings(read_url=SecretStr(address_of(server)))
-            app = App(Settings(home=tmp_path, database_url=SecretStr(primary), database=database))
+            app = App(
+                Settings(
+                    home=tmp_path, database_url=SecretStr(primary), database=database
+                )
+            )
             memory = (await app.ready()).memory
             owner = Person(memory, now=datetime.now(UTC))
             secret = (await owner.create_token("alice", "notes:reader")).secret
-            caller, _ = await authenticate(Principals(memory.database), secret, now=owner.now)
+            caller, _ = await authenticate(
+                Principals(memory.database), secret, now=owner.now
+            )
             alice = Person(memory.view_of(caller.access), caller=caller, now=owner.now)
 
             async def assert_found(count: int, state: str) -> None:
@@ -79,9 +92,15 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
 
             await assert_found(20, "first")
             connection = await asyncpg.connect(address_of(server))
-            last = await connection.fetch("select query from pg_stat_activity where application_name = 'folklore'")
+            last = await connection.fetch(
+                "select query from pg_stat_activity where application_name = 'folklore'"
+            )
             assert any("embeddings" in row["query"] for row in last)
-            assert [item.status for item in (await _examine(app.settings)).checks if item.name == "standby"] == ["ok"]
+            assert [
+                item.status
+                for item in (await _examine(app.settings)).checks
+                if item.name == "standby"
+            ] == ["ok"]
             await connection.execute("select pg_wal_replay_pause()")
             await assert_found(2, "second")
             await connection.execute("select pg_wal_replay_resume()")
@@ -90,8 +109,13 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
             await assert_found(2, "third")
             server.bring_up("32MB")
             await assert_found(2, "fourth")
-            connection = await asyncpg.connect(address_of(server))  # it keeps up, and fails each question
-            for statement in ("alter system set search_path = pg_catalog", "select pg_reload_conf()"):
+            connection = await asyncpg.connect(
+                address_of(server)
+            )  # it keeps up, and fails each question
+            for statement in (
+                "alter system set search_path = pg_catalog",
+                "select pg_reload_conf()",
+            ):
                 await connection.execute(statement)
             await connection.close()
             monkeypatch.setattr(standby_module, "_PAUSE", STUCK)
@@ -101,7 +125,9 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
             await app.close()
 
 
-async def test_a_standby_without_the_address_of_its_primary_is_refused(tmp_path: Path) -> None:
+async def test_a_standby_without_the_address_of_its_primary_is_refused(
+    tmp_path: Path,
+) -> None:
     database = DatabaseSettings(read_url=SecretStr("postgresql://me@host/folklore"))
     with pytest.raises(ConfigInvalid, match=r"database\.read_url"):
         await App(Settings(home=tmp_path, database=database)).ready()

@@ -14,11 +14,21 @@ from folklore.db.sql_loader import families, sections, statement
 from tests.db.test_schema import SMALL
 
 FAMILIES = sorted(families())
-FILES = [f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))]
-TEMPLATES = frozenset({"roles/begin_as_token", "backup/content", "backup/create_database"})  # filled in by the code
+FILES = [
+    f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))
+]
+TEMPLATES = frozenset(
+    {"roles/begin_as_token", "backup/content", "backup/create_database"}
+)  # filled in by the code
 # Those that read tables of Citus or call its functions.
-CITUS = frozenset({"server/shards"} | {f"distribute/{name}" for name in sections("distribute")})
-STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES | CITUS]
+CITUS = frozenset(
+    {"server/shards"} | {f"distribute/{name}" for name in sections("distribute")}
+)
+STATEMENTS = [
+    name
+    for name in FILES
+    if not name.startswith("fragments/") and name not in TEMPLATES | CITUS
+]
 # A number of dimensions and a model follow its name.
 NEAREST = "recall/nearest:256:5a26599c-debf-5979-8901-2d88fe10defa"
 VARIANTS = [
@@ -32,8 +42,16 @@ VARIANTS = [
     "activity/attention:no_vectors",
 ]  # fmt: skip
 # What a recall without namespaces sends, where one Postgres has all of them.
-EACH = [f"{name}:distributed:each" for name in ("recall/dense", "recall/dense:plain", NEAREST, f"{NEAREST}:plain")]
-OTHERS = ["recall/words:others", "recall/dense:others", "recall/dense:plain:others", f"{NEAREST}:plain:others"]
+EACH = [
+    f"{name}:distributed:each"
+    for name in ("recall/dense", "recall/dense:plain", NEAREST, f"{NEAREST}:plain")
+]
+OTHERS = [
+    "recall/words:others",
+    "recall/dense:others",
+    "recall/dense:plain:others",
+    f"{NEAREST}:plain:others",
+]
 WHOLE = {"recall/nearest": NEAREST, "memories/list": "memories/list:happened:newest"}
 COMPLETE = [WHOLE.get(name, name) for name in STATEMENTS]
 # What a server on a cluster sends, in its real forms.
@@ -44,7 +62,11 @@ DISTRIBUTED = [
 ]
 
 DATA_TABLES = sorted(
-    {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
+    {
+        table
+        for migration in migrations()
+        for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)
+    }
     - SMALL
 )
 
@@ -77,7 +99,12 @@ def source(name: str) -> str:
         return source(match[1] if "/" in match[1] else f"fragments/{match[1]}")
 
     family, _, section = name.partition("/")
-    text = re.sub(r"^[ \t]*-- include ([\w/]+)$", included, sections(family)[section], flags=re.MULTILINE)
+    text = re.sub(
+        r"^[ \t]*-- include ([\w/]+)$",
+        included,
+        sections(family)[section],
+        flags=re.MULTILINE,
+    )
     return _LITERAL.sub("''", _COMMENT.sub("", text))
 
 
@@ -91,40 +118,61 @@ def unbound(sql: str, *, transitive: bool = True) -> list[str]:
         table, alias = entry["table"], entry["alias"] or entry["table"]
         column = rf"(?:\b{alias}\.|(?<![.\w]))namespace_id"
         if re.search(rf"\binto\s+{table}\b", entry.group()):
-            if not re.match(rf"{re.escape(entry.group().split('(')[0])}\s*\(\s*namespace_id\b", sql[entry.start() :]):
+            if not re.match(
+                rf"{re.escape(entry.group().split('(')[0])}\s*\(\s*namespace_id\b",
+                sql[entry.start() :],
+            ):
                 missing.append(f"into {table}")
         elif not re.search(rf"{column} = (?:any\()?[:$]", sql) and not (
             transitive
-            and re.search(rf"{column} = \w+\.(?:namespace_id|id)\b|\b\w+\.namespace_id = {alias}\.namespace_id", sql)
+            and re.search(
+                rf"{column} = \w+\.(?:namespace_id|id)\b|\b\w+\.namespace_id = {alias}\.namespace_id",
+                sql,
+            )
         ):
             missing.append(f"{table} {alias}")
     return missing
 
 
 def test_a_statement_that_forgets_the_namespace_would_be_noticed() -> None:
-    forgetful = (
-        "select m.id from memories m join postings p on p.memory_id = m.id where m.namespace_id = any(:ns::uuid[])"
-    )
+    forgetful = "select m.id from memories m join postings p on p.memory_id = m.id where m.namespace_id = any(:ns::uuid[])"
 
     assert unbound(forgetful) == ["postings p"]
-    assert unbound(forgetful.replace("where", "and p.namespace_id = m.namespace_id where"), transitive=False)
-    assert unbound("insert into memories (id, namespace_id) select 1") == ["into memories"]
-    assert unbound("select 1 from memories where id = :id::uuid") == ["memories memories"]
+    assert unbound(
+        forgetful.replace("where", "and p.namespace_id = m.namespace_id where"),
+        transitive=False,
+    )
+    assert unbound("insert into memories (id, namespace_id) select 1") == [
+        "into memories"
+    ]
+    assert unbound("select 1 from memories where id = :id::uuid") == [
+        "memories memories"
+    ]
     assert unbound("select 1 from memories where namespace_id = :namespace::uuid") == []
 
 
-def breaking(rule: Callable[[str], object], names: list[str] = STATEMENTS) -> dict[str, object]:
+def breaking(
+    rule: Callable[[str], object], names: list[str] = STATEMENTS
+) -> dict[str, object]:
     """Return what a rule finds wrong in each statement."""
     return {name: wrong for name in names if (wrong := rule(source(name)))}
 
 
 def test_statements_say_of_which_namespaces_they_read_or_write() -> None:
-    entering = [name for name in STATEMENTS if name not in EXEMPT and _ENTRY.search(source(name))]
+    entering = [
+        name
+        for name in STATEMENTS
+        if name not in EXEMPT and _ENTRY.search(source(name))
+    ]
 
     def unnamed(sql: str) -> bool:
         """Check that no entry point names its namespace by a parameter."""
-        return not re.search(r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql) and not re.search(
-            r"into \w+ \(\s*namespace_id.*?(?:select\s+|values \():\w+::uuid", sql, re.DOTALL
+        return not re.search(
+            r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql
+        ) and not re.search(
+            r"into \w+ \(\s*namespace_id.*?(?:select\s+|values \():\w+::uuid",
+            sql,
+            re.DOTALL,
         )
 
     assert breaking(unbound, entering) == {}
@@ -135,11 +183,18 @@ def test_on_a_cluster_every_entry_names_its_namespaces_by_a_parameter() -> None:
     """Citus sends a statement whole to a node if each table says by itself which shard is meant."""
     names = [name for name in [*DISTRIBUTED, *EACH] if name.split(":")[0] not in EXEMPT]
 
-    assert {name: wrong for name in names if (wrong := unbound(statement(name).sql, transitive=False))} == {}
+    assert {
+        name: wrong
+        for name in names
+        if (wrong := unbound(statement(name).sql, transitive=False))
+    } == {}
 
 
 def test_statements_group_and_join_within_a_namespace() -> None:
-    joined = re.compile(rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", re.S)
+    joined = re.compile(
+        rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)",
+        re.S,
+    )
     grouped = re.compile(r"group by ([^\n]*memory_id[^\n]*)")
 
     assert breaking(
@@ -155,7 +210,12 @@ def test_statements_group_and_join_within_a_namespace() -> None:
         r"set_config\(|^\s*set (?!local)",
         r"\b(?!C\b)\w*[A-Z]\w*\b",
     ],
-    ids=["times and chances come as parameters", "the current time too", "settings last a transaction", "lower case"],
+    ids=[
+        "times and chances come as parameters",
+        "the current time too",
+        "settings last a transaction",
+        "lower case",
+    ],
 )
 def test_no_file_has(forbidden: str) -> None:
     assert breaking(re.compile(forbidden).findall, FILES) == {}
@@ -167,7 +227,9 @@ def test_every_parameter_says_its_type_at_least_once() -> None:
     ) == {}  # fmt: skip
 
 
-async def test_postgres_accepts_every_statement_with_its_number_of_parameters(connection: asyncpg.Connection) -> None:
+async def test_postgres_accepts_every_statement_with_its_number_of_parameters(
+    connection: asyncpg.Connection,
+) -> None:
     for name in [*COMPLETE, *VARIANTS, *OTHERS, *EACH, *DISTRIBUTED]:
         prepared = await connection.prepare(statement(name).sql)
         assert len(prepared.get_parameters()) == len(statement(name).parameters), name
@@ -186,12 +248,22 @@ def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
 def test_comments_and_unnumbered_parameters_never_reach_postgres() -> None:
     sent = {name: _LITERAL.sub("''", statement(name).sql) for name in COMPLETE}
 
-    assert [name for name, sql in sent.items() if re.search(r"--|\n\n|(?<![:\w]):[a-z_]+\b", sql)] == []
+    assert [
+        name
+        for name, sql in sent.items()
+        if re.search(r"--|\n\n|(?<![:\w]):[a-z_]+\b", sql)
+    ] == []
 
 
 @pytest.mark.parametrize(
     "name",
-    ["recall/nearest", "recall/nearest:256", NEAREST.replace("256", "0"), NEAREST.replace("5a", "')"), NEAREST[:-1]],
+    [
+        "recall/nearest",
+        "recall/nearest:256",
+        NEAREST.replace("256", "0"),
+        NEAREST.replace("5a", "')"),
+        NEAREST[:-1],
+    ],
 )
 def test_a_size_that_is_none_never_reaches_postgres(name: str) -> None:
     with pytest.raises(KeyError, match="model"):
@@ -207,12 +279,16 @@ def test_a_size_stands_in_the_statement_as_a_number() -> None:
 
 def test_no_sql_is_built_in_python() -> None:
     package = Path(str(files("folklore")))
-    suspicious = re.compile(r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""")
+    suspicious = re.compile(
+        r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s"""
+    )
     found = [
         f"{path.relative_to(package)}:{number}"
         for path in package.rglob("*.py")
         if "engine" not in path.parts  # starts servers and creates its one database
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8").splitlines(), start=1
+        )
         if suspicious.search(line)
     ]
 

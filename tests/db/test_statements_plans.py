@@ -57,7 +57,9 @@ class Plan:
     def scans(self, table: str) -> set[tuple[str, str | None]]:
         """How a table is read: (kind of scan, index)."""
         return {
-            (node["Node Type"], node.get("Index Name")) for node in self.nodes if node.get("Relation Name") == table
+            (node["Node Type"], node.get("Index Name"))
+            for node in self.nodes
+            if node.get("Relation Name") == table
         }
 
     def indexes(self) -> set[str]:
@@ -82,8 +84,13 @@ async def crowd(address: str, embedder: Embedder) -> AsyncIterator[ManyMemories]
     async with library_at(address, embedder) as library:
         person = Person(library)
         for start in range(0, 2_800, 400):
-            await person.keep(*(turn(number) for number in range(start, start + 400)), namespace="large")
-        await person.keep(*(turn(number) for number in range(2_800, 3_000)), namespace="small")
+            await person.keep(
+                *(turn(number) for number in range(start, start + 400)),
+                namespace="large",
+            )
+        await person.keep(
+            *(turn(number) for number in range(2_800, 3_000)), namespace="small"
+        )
         connection = await asyncpg.connect(address)
         # A commit that waits flushes those that did not; until then vacuum cannot mark their rows as visible to all.
         for statement_ in ("set synchronous_commit = on", "analyze", "vacuum"):
@@ -111,7 +118,11 @@ async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
         assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
         await connection.execute(f"prepare explained as {found.sql}")
         try:
-            return Plan.of(await connection.fetchval(f"explain (format json) execute explained ({nothing})"))
+            return Plan.of(
+                await connection.fetchval(
+                    f"explain (format json) execute explained ({nothing})"
+                )
+            )
         finally:
             await connection.execute("deallocate explained")
 
@@ -134,15 +145,21 @@ async def test_words_are_read_by_the_indexes_of_postings(explain: Explain) -> No
         ("memories/get", ("memories",)),
     ],
 )
-async def test_memories_are_looked_up_by_their_key(explain: Explain, name: str, tables: tuple[str, ...]) -> None:
+async def test_memories_are_looked_up_by_their_key(
+    explain: Explain, name: str, tables: tuple[str, ...]
+) -> None:
     plan = await explain(name)
 
     for table in tables:
         assert plan.scans(table) == {("Index Scan", f"{table}_pkey")}
 
 
-@pytest.mark.parametrize("name", ["recall/words", "recall/terms", "recall/keyword", "recall/pool:no_vectors"])
-async def test_a_recall_by_keyword_names_no_table_of_vectors(explain: Explain, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["recall/words", "recall/terms", "recall/keyword", "recall/pool:no_vectors"]
+)
+async def test_a_recall_by_keyword_names_no_table_of_vectors(
+    explain: Explain, name: str
+) -> None:
     plan = await explain(name)
 
     assert plan.scans("embeddings") == set()
@@ -159,7 +176,10 @@ async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> 
 async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> None:
     plan = await kept_plan(crowd.database, "kept", "memories/ending")
 
-    assert {index for _, index in plan.scans("memories")} <= {"memories_ending_idx", None}
+    assert {index for _, index in plan.scans("memories")} <= {
+        "memories_ending_idx",
+        None,
+    }
     assert "memories_ending_idx" in plan.indexes()
     assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}
 
@@ -168,7 +188,10 @@ async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> No
     ("name", "indexes"),
     [
         ("changes/find_keys", {"memories_pkey", "idempotency_keys_pkey"}),
-        ("transfer/existing", {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}),
+        (
+            "transfer/existing",
+            {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"},
+        ),
     ],
 )
 async def test_idempotency_keys_and_conflicting_memories_are_found_by_indexes_alone(
@@ -177,22 +200,44 @@ async def test_idempotency_keys_and_conflicting_memories_are_found_by_indexes_al
     plan = await explain(name)
 
     assert plan.indexes() == indexes
-    assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
+    assert not {
+        kind
+        for table in ("memories", "idempotency_keys")
+        for kind, _ in plan.scans(table)
+    } & {"Seq Scan"}
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ManyMemories) -> None:
+async def test_an_expression_is_found_by_the_inverted_index(
+    whom: str, crowd: ManyMemories
+) -> None:
     """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
-    found = statement("recall/expression" if whom == "owner" else "recall/expression:token")
+    found = statement(
+        "recall/expression" if whom == "owner" else "recall/expression:token"
+    )
     [notebook] = await MemoryContext.of(crowd.database, None).find_namespaces(["large"])
-    given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
-    given |= {"lexemes": ["1234"], "weights": [1.0], "stems": [None], "saturation": 1.2, "flat": 0.3, "growth": 0.05}
+    given = {
+        "namespaces": [notebook.id],
+        "expression": "'memori' <-> '1234' <-> 'say'",
+        "fetch": 30,
+        "bound": 5_000,
+    }
+    given |= {
+        "lexemes": ["1234"],
+        "weights": [1.0],
+        "stems": [None],
+        "saturation": 1.2,
+        "flat": 0.3,
+        "growth": 0.05,
+    }
     given |= visibility(Filters(), NOON)
 
     async with crowd.seen_by(whom).transaction() as session:
         connection = session.connection
         rows = await connection.fetch(found.sql, *found.arguments(given))
-        scans = await connection.fetchval("select pg_stat_get_xact_numscans('memories_search_idx'::regclass)")
+        scans = await connection.fetchval(
+            "select pg_stat_get_xact_numscans('memories_search_idx'::regclass)"
+        )
 
     assert (len(rows), scans) == (1, 1)
 
@@ -212,7 +257,9 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
         return await rows(self, name, **values)
 
     monkeypatch.setattr(Session, "rows", meet)
-    answer = await Person(MemoryContext.of(crowd.database, embedder)).recall("word48", namespaces=("small",))
+    answer = await Person(MemoryContext.of(crowd.database, embedder)).recall(
+        "word48", namespaces=("small",)
+    )
 
     assert answer.memories
     assert answer.degraded == ()
@@ -228,16 +275,24 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
         ("recalled", {"usage_time_idx"}),
     ],
 )
-async def test_the_activity_is_read_by_the_indexes_on_time(crowd: ManyMemories, name: str, indexes: set[str]) -> None:
+async def test_the_activity_is_read_by_the_indexes_on_time(
+    crowd: ManyMemories, name: str, indexes: set[str]
+) -> None:
     plan = await kept_plan(crowd.database, "kept", f"activity/{name}")
 
-    assert {index for table in ("audit", "usage") for _, index in plan.scans(table)} <= {*indexes, None}
+    assert {
+        index for table in ("audit", "usage") for _, index in plan.scans(table)
+    } <= {*indexes, None}
     assert indexes <= plan.indexes()
-    assert not {kind for table in ("audit", "usage") for kind, _ in plan.scans(table)} & {"Seq Scan"}
+    assert not {
+        kind for table in ("audit", "usage") for kind, _ in plan.scans(table)
+    } & {"Seq Scan"}
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd: ManyMemories, whom: str) -> None:
+async def test_the_functions_that_delete_find_what_they_delete_by_indexes(
+    crowd: ManyMemories, whom: str
+) -> None:
     tables = ("memories", "fresh_words", "embeddings", "relations", "idempotency_keys")
     scans = "select coalesce(sum(seq_scan), 0) from pg_stat_xact_user_tables where relname = any($1)"
     database = crowd.seen_by(whom)
@@ -245,15 +300,24 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd:
     async def delete() -> None:
         async with database.transaction() as session:
             connection = session.connection
-            space = await connection.fetchval("select id from namespaces where name = 'small'")
-            first = "select id from memories where namespace_id = $1 order by id limit 5"
+            space = await connection.fetchval(
+                "select id from namespaces where name = 'small'"
+            )
+            first = (
+                "select id from memories where namespace_id = $1 order by id limit 5"
+            )
             ids = [row["id"] for row in await connection.fetch(first, space)]
             count = "select count(*) from fresh_words where namespace_id = $1"
-            before, left = await connection.fetchval(scans, tables), await connection.fetchval(count, space)
+            before, left = (
+                await connection.fetchval(scans, tables),
+                await connection.fetchval(count, space),
+            )
             await session.rows("postings/delete", namespace=space, ids=ids)
             await session.rows("embeddings/delete_by_id", namespace=space, ids=ids)
             await session.rows("changes/unrelate", namespace=space, relations="[]")
-            await session.rows("changes/release_keys", namespace=space, keys=["key 2800"])
+            await session.rows(
+                "changes/release_keys", namespace=space, keys=["key 2800"]
+            )
             assert left - await connection.fetchval(count, space) == 5
             assert await connection.fetchval(scans, tables) == before
             raise RuntimeError("roll back")
@@ -268,14 +332,27 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(crowd:
 async def test_a_page_of_a_list_reads_as_many_memories_as_it_shows(
     crowd: ManyMemories, by: str, order: str, whom: str
 ) -> None:
-    database, found = crowd.seen_by(whom), statement(f"memories/list:{by}:{order}:plain")
+    database, found = (
+        crowd.seen_by(whom),
+        statement(f"memories/list:{by}:{order}:plain"),
+    )
     connection = await asyncpg.connect(crowd.url)
-    namespaces = [row["id"] for row in await connection.fetch("select id from namespaces")]
+    namespaces = [
+        row["id"] for row in await connection.fetch("select id from namespaces")
+    ]
     await connection.close()
-    values = {"namespaces": namespaces, "after_time": None, "after_id": None, "fetch": 11, "quality_floor": 0.05}
+    values = {
+        "namespaces": namespaces,
+        "after_time": None,
+        "after_id": None,
+        "fetch": 11,
+        "quality_floor": 0.05,
+    }
     async with database.session("kept") as session:
         given = [(values | {"now": NOON})[name] for name in found.parameters]
-        explained = await session.connection.fetchval(f"explain (analyze, format json) {found.sql}", *given)
+        explained = await session.connection.fetchval(
+            f"explain (analyze, format json) {found.sql}", *given
+        )
     plan = Plan.of(explained)
     scans = [node for node in plan.nodes if node.get("Relation Name") == "memories"]
     read = sum(node["Actual Rows"] * node["Actual Loops"] for node in scans)

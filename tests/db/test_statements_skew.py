@@ -25,7 +25,12 @@ from tests.db.test_statements import COMPLETE, DATA_TABLES, NEAREST, OTHERS, VAR
 from tests.person import NOON, Person
 
 MODEL = UUID("00000000-0000-7000-8000-000000000001")
-FILLED = ["no statistics", "statistics of the small", "statistics of the large", "statistics of all"]
+FILLED = [
+    "no statistics",
+    "statistics of the small",
+    "statistics of the large",
+    "statistics of all",
+]
 EMPTY, SMALL, LARGE = range(1, 301), range(301, 2_301), range(2_301, 2_302)
 # Statements that find rows by an inverted index, which no namespace begins.
 INVERTED = {"memories_search_idx", "memories_tags_idx", "postings_word_idx"}
@@ -98,7 +103,9 @@ async def opened(cluster: Cluster, name: str) -> asyncpg.Connection:
     connection = await asyncpg.connect(cluster.address(name))
     await connection.execute("set synchronous_commit = off")
     for table in DATA_TABLES:
-        await connection.execute(f"alter table {table} set (autovacuum_enabled = false)")
+        await connection.execute(
+            f"alter table {table} set (autovacuum_enabled = false)"
+        )
     return connection
 
 
@@ -108,15 +115,24 @@ async def bases(cluster: Cluster, template: str) -> AsyncIterator[dict[str, str]
     async with AsyncExitStack() as stack:
         names: dict[str, str] = {}
 
-        async def base(title: str, source: str, *steps: Callable[[asyncpg.Connection], Awaitable[object]]) -> None:
+        async def base(
+            title: str,
+            source: str,
+            *steps: Callable[[asyncpg.Connection], Awaitable[object]],
+        ) -> None:
             names[title] = await stack.enter_async_context(cluster.new_database(source))
             connection = await opened(cluster, names[title])
             for step in steps:
                 await step(connection)
             await connection.close()
 
-        small, large = partial(fill, spaces=SMALL, memories=4), partial(fill, spaces=LARGE, memories=50_000)
-        await base("no rows", template, add_model, partial(fill, spaces=EMPTY, memories=0))
+        small, large = (
+            partial(fill, spaces=SMALL, memories=4),
+            partial(fill, spaces=LARGE, memories=50_000),
+        )
+        await base(
+            "no rows", template, add_model, partial(fill, spaces=EMPTY, memories=0)
+        )
         await base("statistics of no rows", names["no rows"], analyze)
         fewer = partial(fill, spaces=LARGE, memories=5_000)
         await base("statistics of the small", names["no rows"], small, analyze, fewer)
@@ -128,42 +144,72 @@ async def bases(cluster: Cluster, template: str) -> AsyncIterator[dict[str, str]
 
 
 @pytest.fixture(scope="module", params=["no rows", "statistics of no rows", *FILLED])
-async def skewed(request: pytest.FixtureRequest, cluster: Cluster, bases: dict[str, str]) -> AsyncIterator[Skewed]:
+async def skewed(
+    request: pytest.FixtureRequest, cluster: Cluster, bases: dict[str, str]
+) -> AsyncIterator[Skewed]:
     database = Database(cluster.address(bases[request.param]), PoolLimits(minimum=0))
     await database.open()
-    made = await Person(MemoryContext.of(database, None), name="root").create_token("alice", "space-1:admin")
+    made = await Person(MemoryContext.of(database, None), name="root").create_token(
+        "alice", "space-1:admin"
+    )
     yield Skewed(database, key_of(made.secret), request.param == "statistics of all")
     await database.close()
 
 
 def is_planned(name: str) -> bool:
     """Return whether Postgres makes a plan for the statement."""
-    return re.match(r"\s*(?:select|with|insert|update|delete)\b", statement(name).sql) is not None
+    return (
+        re.match(r"\s*(?:select|with|insert|update|delete)\b", statement(name).sql)
+        is not None
+    )
 
 
 # A backup asks its questions of the whole database, and an index is over all vectors. A cluster counts all at once.
 WHOLE = {"backup/answers", "embeddings/index_changes", f"{NEAREST}:plain:others"} | {
     name for name in COMPLETE if name.startswith("distributed/")
 }
-PLANNED = [name for name in [*COMPLETE, *VARIANTS, *OTHERS] if is_planned(name) and name not in WHOLE]
+PLANNED = [
+    name
+    for name in [*COMPLETE, *VARIANTS, *OTHERS]
+    if is_planned(name) and name not in WHOLE
+]
 
 # Statements to which memories are given: they read no namespace whole, though most are small.
 GIVEN = {
     "changes/close", "changes/relate", "changes/update", "injections/claim", "transfer/insert_keys", "transfer/replace",
     "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors", "recall/few_words",
 }  # fmt: skip
-SCANS = ["recall/dense:plain", f"{NEAREST}:plain", "recall/dense:plain:others", "embeddings/similar"]
+SCANS = [
+    "recall/dense:plain",
+    f"{NEAREST}:plain",
+    "recall/dense:plain:others",
+    "embeddings/similar",
+]
 
 
 def reading_whole(
-    plan: dict[str, Any], tables: Collection[str] = DATA_TABLES, condition: str = "namespace_id"
+    plan: dict[str, Any],
+    tables: Collection[str] = DATA_TABLES,
+    condition: str = "namespace_id",
 ) -> list[str]:
     """Return the scans of these tables, or of their indexes, that have no such condition."""
     table, index = plan.get("Relation Name"), plan.get("Index Name", "")
-    found = [f"Seq Scan on {table}"] if plan["Node Type"] == "Seq Scan" and table in tables else []
+    found = (
+        [f"Seq Scan on {table}"]
+        if plan["Node Type"] == "Seq Scan" and table in tables
+        else []
+    )
     if index.startswith(tuple(f"{name}_" for name in tables)) and index not in INVERTED:
-        found += [] if re.search(condition, plan.get("Index Cond", "")) else [f"{plan['Node Type']} using {index}"]
-    return found + [place for child in plan.get("Plans", []) for place in reading_whole(child, tables, condition)]
+        found += (
+            []
+            if re.search(condition, plan.get("Index Cond", ""))
+            else [f"{plan['Node Type']} using {index}"]
+        )
+    return found + [
+        place
+        for child in plan.get("Plans", [])
+        for place in reading_whole(child, tables, condition)
+    ]
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
@@ -174,12 +220,18 @@ async def test_no_kept_plan_reads_a_data_table_whole(
     whole = {}
     for place, name in enumerate(names):
         found = statement(name)
-        given = f"({', '.join(['null'] * len(found.parameters))})" if found.parameters else ""
+        given = (
+            f"({', '.join(['null'] * len(found.parameters))})"
+            if found.parameters
+            else ""
+        )
         try:
             async with skewed.seen_by(whom).session(plans) as session:
                 connection = session.connection
                 await connection.execute(f"prepare explained_{place} as {found.sql}")
-                explained = await connection.fetchval(f"explain (format json) execute explained_{place} {given}")
+                explained = await connection.fetchval(
+                    f"explain (format json) execute explained_{place} {given}"
+                )
         except Refused:  # a table for the owner alone
             assert whom == "token"
             continue
@@ -213,25 +265,48 @@ PARAMETERS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("skewed", FILLED, indirect=True, scope="module")
 @pytest.mark.parametrize("name", PARAMETERS)
-async def test_no_plan_for_a_small_namespace_reads_others(skewed: Skewed, name: str) -> None:
+async def test_no_plan_for_a_small_namespace_reads_others(
+    skewed: Skewed, name: str
+) -> None:
     found = statement(name)
     small = space(SMALL[0])
     async with skewed.database.session("fresh") as session:
-        ids = await session.connection.fetch("select id from memories where namespace_id = $1", small)
+        ids = await session.connection.fetch(
+            "select id from memories where namespace_id = $1", small
+        )
         given = visibility(Filters(kinds=("note",)), NOON) | PARAMETERS[name]
-        given |= {"namespace": small, "namespaces": [small], "ids": [row["id"] for row in ids], "model": MODEL}
-        values = (({"query": HalfVector([0.125] * 64)} | given)[parameter] for parameter in found.parameters)
-        explained = await session.connection.fetchval(f"explain (format json) {found.sql}", *values)
+        given |= {
+            "namespace": small,
+            "namespaces": [small],
+            "ids": [row["id"] for row in ids],
+            "model": MODEL,
+        }
+        values = (
+            ({"query": HalfVector([0.125] * 64)} | given)[parameter]
+            for parameter in found.parameters
+        )
+        explained = await session.connection.fetchval(
+            f"explain (format json) {found.sql}", *values
+        )
 
     # The others have no rows, and are as quickly read whole.
-    assert reading_whole(json.loads(explained)[0]["Plan"], ("memories", "embeddings", "postings")) == []
+    assert (
+        reading_whole(
+            json.loads(explained)[0]["Plan"], ("memories", "embeddings", "postings")
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("skewed", FILLED, indirect=True, scope="module")
 @pytest.mark.parametrize("plans", ["kept", "fresh"])
-async def test_finding_out_that_a_namespace_is_empty_reads_a_few_pages(skewed: Skewed, plans: Plans) -> None:
+async def test_finding_out_that_a_namespace_is_empty_reads_a_few_pages(
+    skewed: Skewed, plans: Plans
+) -> None:
     async with skewed.database.session(plans) as session:
-        rows = await session.rows("namespaces/find", names=None, within=None, known=None, hollow=[])
+        rows = await session.rows(
+            "namespaces/find", names=None, within=None, known=None, hollow=[]
+        )
         analyze = f"explain (analyze, buffers, format json) {statement('namespaces/find').sql}"
         explained = await session.connection.fetchval(analyze, None, None, None, [])
     plan = json.loads(explained)[0]["Plan"]

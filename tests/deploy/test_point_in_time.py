@@ -32,10 +32,19 @@ def room() -> Iterator[Path]:
 
 
 def run(home: Path, *arguments: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FOLKLORE_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FOLKLORE_")
+    }
     done = subprocess.run(
         [sys.executable, "-m", "folklore", *arguments],
-        env=kept | {"FOLKLORE_HOME": str(home), "FOLKLORE_AUTHOR": "tester", "FOLKLORE_NAMESPACE": "notes"},
+        env=kept
+        | {
+            "FOLKLORE_HOME": str(home),
+            "FOLKLORE_AUTHOR": "tester",
+            "FOLKLORE_NAMESPACE": "notes",
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -53,7 +62,11 @@ def held(home: Path) -> list[str]:
 def script(name: str, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a script of the recipe as the user of Postgres."""
     account = account_for(EnginePaths(home))
-    identity = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
+    identity = (
+        {"user": account.uid, "group": account.gid, "extra_groups": []}
+        if account
+        else {}
+    )
     done: subprocess.CompletedProcess[str] = subprocess.run(
         [str(RECIPE / name), *arguments],
         env={
@@ -73,12 +86,23 @@ def script(name: str, home: Path, *arguments: str) -> subprocess.CompletedProces
 def archived(home: Path, archive: Path) -> None:
     """Begin to archive the log of an engine, by the command of archive.conf."""
     given = (RECIPE / "archive.conf").read_text(encoding="utf-8")
-    settings = dict(line.split(" = ", 1) for line in given.splitlines() if line and not line.startswith("#"))
-    recipe = archive.parent / "the recipe"  # its name has a space, as that of the archive
+    settings = dict(
+        line.split(" = ", 1)
+        for line in given.splitlines()
+        if line and not line.startswith("#")
+    )
+    recipe = (
+        archive.parent / "the recipe"
+    )  # its name has a space, as that of the archive
     shutil.copytree(RECIPE, recipe)
-    command = settings["archive_command"].replace("/usr/local/lib/folklore", str(recipe))
+    command = settings["archive_command"].replace(
+        "/usr/local/lib/folklore", str(recipe)
+    )
     settings["archive_command"] = command.replace("/mnt/archive/folklore", str(archive))
-    query(Engine(home).start(), *(f"alter system set {name} = {value}" for name, value in settings.items()))
+    query(
+        Engine(home).start(),
+        *(f"alter system set {name} = {value}" for name, value in settings.items()),
+    )
     Engine(home).stop()
     Engine(home).start()
 
@@ -101,7 +125,9 @@ def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
     run(home, "namespaces", "delete", "notes", "--erase", "--yes")
     query(Engine(home).start(), "select pg_switch_wal()")
     waiting = time.monotonic() + 60
-    while query(Engine(home).start(), "select last_archived_wal is null from pg_stat_archiver"):
+    while query(
+        Engine(home).start(), "select last_archived_wal is null from pg_stat_archiver"
+    ):
         assert time.monotonic() < waiting
     Engine(home).stop()  # which archives the rest
 
@@ -109,7 +135,9 @@ def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
     (restored / "engine").mkdir(parents=True)
     if account:
         account.chown(restored / "engine")
-    done = script("restore-to", home, str(archive), str(at), str(restored / "engine" / "data"))
+    done = script(
+        "restore-to", home, str(archive), str(at), str(restored / "engine" / "data")
+    )
     assert done.returncode == 0, done.stderr
 
     assert held(restored) == then
@@ -117,12 +145,26 @@ def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
     assert run(restored, "store", "It goes on.")
 
 
-def test_a_time_before_the_archive_and_an_existing_directory_are_refused(room: Path, tmp_path: Path) -> None:
+def test_a_time_before_the_archive_and_an_existing_directory_are_refused(
+    room: Path, tmp_path: Path
+) -> None:
     (room / "archive" / "base" / "20260101T000000Z").mkdir(parents=True)
     (room / "target").mkdir()
 
-    early = script("restore-to", room / "home", str(room / "archive"), "2025-12-31 23:59:00+00", str(room / "new"))
-    there = script("restore-to", room / "home", str(room / "archive"), "2026-02-01 00:00:00+00", str(room / "target"))
+    early = script(
+        "restore-to",
+        room / "home",
+        str(room / "archive"),
+        "2025-12-31 23:59:00+00",
+        str(room / "new"),
+    )
+    there = script(
+        "restore-to",
+        room / "home",
+        str(room / "archive"),
+        "2026-02-01 00:00:00+00",
+        str(room / "target"),
+    )
 
     assert early.returncode == there.returncode == 1
     assert "no base backup from before" in early.stderr
@@ -134,7 +176,9 @@ def test_a_file_of_other_content_is_never_overwritten(tmp_path: Path) -> None:
     one.write_text("first")
 
     def archive() -> int:
-        return subprocess.run([RECIPE / "archive-wal", one, "0001", tmp_path / "archive"], check=False).returncode
+        return subprocess.run(
+            [RECIPE / "archive-wal", one, "0001", tmp_path / "archive"], check=False
+        ).returncode
 
     assert archive() == 0
     assert archive() == 0

@@ -41,7 +41,9 @@ class Proxied:
 
 
 @pytest.fixture(scope="module")
-async def proxied(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Proxied]:
+async def proxied(
+    address: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Proxied]:
     files = issued(tmp_path_factory.mktemp("tls"))
     settings = {"database_url": address, "http__allowed_hosts": f'["{NAME}"]'}
     settings["http__trusted_proxies"] = '["127.0.0.1"]'
@@ -52,11 +54,15 @@ async def proxied(address: str, tmp_path_factory: pytest.TempPathFactory) -> Asy
         on_http(single) as sse,
         nginx(tmp_path_factory.mktemp("nginx"), files, main, sse) as port,
     ):
-        yield Proxied(port, ssl.create_default_context(cafile=str(files.certificate)), main)
+        yield Proxied(
+            port, ssl.create_default_context(cafile=str(files.certificate)), main
+        )
 
 
 @asynccontextmanager
-async def nginx(folder: Path, files: Issued, main: HttpServer, sse: HttpServer) -> AsyncIterator[int]:
+async def nginx(
+    folder: Path, files: Issued, main: HttpServer, sse: HttpServer
+) -> AsyncIterator[int]:
     """Run nginx with the configuration that is shipped, but for addresses, files and two shorter times."""
     port = free_port()
     replaced = {
@@ -75,7 +81,8 @@ async def nginx(folder: Path, files: Issued, main: HttpServer, sse: HttpServer) 
         assert text.count(shipped) == 1, shipped
         text = text.replace(shipped, tested)
     temporary = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        f"{kind}_temp_path {folder}/{kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     whole = folder / "nginx.conf"
     whole.write_text(
@@ -121,27 +128,43 @@ async def sending(proxied: Proxied, data: bytes) -> AsyncIterator[asyncio.Stream
         writer.transport.abort()
 
 
-async def test_a_client_does_a_session_of_work_by_streamable_http(proxied: Proxied) -> None:
+async def test_a_client_does_a_session_of_work_by_streamable_http(
+    proxied: Proxied,
+) -> None:
     async with (
         httpx2.AsyncClient(verify=proxied.trusting, timeout=30) as http,
-        Client(streamable_http_client(f"{proxied.url}/mcp", http_client=http), read_timeout_seconds=30) as client,
+        Client(
+            streamable_http_client(f"{proxied.url}/mcp", http_client=http),
+            read_timeout_seconds=30,
+        ) as client,
     ):
         await a_session_of_work(client)
 
 
-async def test_a_client_does_a_session_of_work_by_sse_at_the_process_with_one_worker(proxied: Proxied) -> None:
+async def test_a_client_does_a_session_of_work_by_sse_at_the_process_with_one_worker(
+    proxied: Proxied,
+) -> None:
     def client_of(
-        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(verify=proxied.trusting, headers=headers, timeout=timeout, auth=auth)
+        return httpx2.AsyncClient(
+            verify=proxied.trusting, headers=headers, timeout=timeout, auth=auth
+        )
 
     transport = sse_client(f"{proxied.url}/sse", httpx_client_factory=client_of)
     async with Client(transport, read_timeout_seconds=30) as client:
         await a_session_of_work(client)
 
 
-async def test_a_head_or_a_body_that_is_too_slow_is_closed_by_the_proxy(proxied: Proxied) -> None:
-    for sent in (b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", head("POST", "/mcp", "Content-Length: 100") + b"{"):
+async def test_a_head_or_a_body_that_is_too_slow_is_closed_by_the_proxy(
+    proxied: Proxied,
+) -> None:
+    for sent in (
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
+        head("POST", "/mcp", "Content-Length: 100") + b"{",
+    ):
         async with sending(proxied, sent) as reader:
             with suppress(ConnectionError):  # reset_timedout_connection
                 assert await reader.read() == b""
@@ -151,29 +174,44 @@ async def test_a_head_or_a_body_that_is_too_slow_is_closed_by_the_proxy(proxied:
     ("request_head", "status"),
     [
         (head("POST", "/mcp", "Content-Length: 5000000"), 413),
-        (head("POST", "/mcp", "Content-Length: 5", "Transfer-Encoding: chunked") + b"0\r\n\r\n", 400),
+        (
+            head("POST", "/mcp", "Content-Length: 5", "Transfer-Encoding: chunked")
+            + b"0\r\n\r\n",
+            400,
+        ),
         (head("GET", "/metrics"), 403),
         (head("GET", "/healthz", host="evil.example"), 421),
         (head("GET", "/healthz", host=NAME), 200),
     ],
 )
-async def test_requests_are_answered_as_without_the_proxy(proxied: Proxied, request_head: bytes, status: int) -> None:
+async def test_requests_are_answered_as_without_the_proxy(
+    proxied: Proxied, request_head: bytes, status: int
+) -> None:
     async with sending(proxied, request_head) as reader:
         assert int((await reader.readline()).split()[1]) == status
 
 
 async def test_an_import_of_any_length_passes(proxied: Proxied) -> None:
-    lines = (b'[%d, "", 0, null]\t{"content": "%d %s"}\n' % (place, place, b"word " * 5000) for place in range(200))
+    lines = (
+        b'[%d, "", 0, null]\t{"content": "%d %s"}\n' % (place, place, b"word " * 5000)
+        for place in range(200)
+    )
     body = b'{"namespace": "imported", "dry_run": true}\n' + b"".join(lines)
 
-    async with httpx.AsyncClient(base_url=proxied.url, verify=proxied.trusting, timeout=60) as client:
-        answer = await client.post("/api/import", content=body, headers={"content-type": "application/json"})
+    async with httpx.AsyncClient(
+        base_url=proxied.url, verify=proxied.trusting, timeout=60
+    ) as client:
+        answer = await client.post(
+            "/api/import", content=body, headers={"content-type": "application/json"}
+        )
 
     assert answer.json()["result"]["stored"] == 200
 
 
 async def test_connections_of_one_address_are_limited(proxied: Proxied) -> None:
-    async with httpx.AsyncClient(base_url=proxied.url, verify=proxied.trusting, timeout=60) as client:
+    async with httpx.AsyncClient(
+        base_url=proxied.url, verify=proxied.trusting, timeout=60
+    ) as client:
         streams = [client.stream("GET", "/sse") for _ in range(20)]
         statuses = [(await stream.__aenter__()).status_code for stream in streams]
         for stream in streams:
@@ -182,8 +220,12 @@ async def test_connections_of_one_address_are_limited(proxied: Proxied) -> None:
     assert sorted(statuses) == [200] * 10 + [503] * 10
 
 
-async def test_the_proxy_gives_each_request_an_id_that_the_log_has(proxied: Proxied) -> None:
-    async with httpx.AsyncClient(base_url=proxied.url, verify=proxied.trusting, timeout=30) as client:
+async def test_the_proxy_gives_each_request_an_id_that_the_log_has(
+    proxied: Proxied,
+) -> None:
+    async with httpx.AsyncClient(
+        base_url=proxied.url, verify=proxied.trusting, timeout=30
+    ) as client:
         answer = await client.post("/mcp", json=INITIALIZE, headers=MCP)
 
     assert answer.status_code == 200

@@ -17,8 +17,12 @@ from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
 
 
-async def test_vectors_have_the_models_shape_and_length_one_and_are_zero_without_a_token(embedder: Embedder) -> None:
-    vectors = await embedder.embed(["a harbour", "the wind of the sea", "x" * 10_000, ""])
+async def test_vectors_have_the_models_shape_and_length_one_and_are_zero_without_a_token(
+    embedder: Embedder,
+) -> None:
+    vectors = await embedder.embed(
+        ["a harbour", "the wind of the sea", "x" * 10_000, ""]
+    )
 
     assert vectors.shape == (4, 256)
     assert vectors.dtype == np.float32
@@ -27,7 +31,13 @@ async def test_vectors_have_the_models_shape_and_length_one_and_are_zero_without
 
 
 async def test_a_vector_does_not_depend_on_its_batch(embedder: Embedder) -> None:
-    texts = ["short", "a longer text about harbours", "word " * 3_000, "", "🚀 C++ über"] * 30
+    texts = [
+        "short",
+        "a longer text about harbours",
+        "word " * 3_000,
+        "",
+        "🚀 C++ über",
+    ] * 30
 
     together = await embedder.embed(texts)
     alone = np.vstack([await embedder.embed([text]) for text in texts[:5]])
@@ -36,7 +46,9 @@ async def test_a_vector_does_not_depend_on_its_batch(embedder: Embedder) -> None
     assert np.allclose(together[:5], together[-5:], atol=1e-6)
 
 
-async def test_a_question_with_equal_weights_has_the_direction_of_its_text(embedder: Embedder) -> None:
+async def test_a_question_with_equal_weights_has_the_direction_of_its_text(
+    embedder: Embedder,
+) -> None:
     question = "which wind do they fear in the harbour"
     [text] = await embedder.embed([question])
 
@@ -45,7 +57,9 @@ async def test_a_question_with_equal_weights_has_the_direction_of_its_text(embed
     assert vector @ text == pytest.approx(1, abs=1e-3)
 
 
-async def test_a_larger_weight_moves_the_question_towards_its_word(embedder: Embedder) -> None:
+async def test_a_larger_weight_moves_the_question_towards_its_word(
+    embedder: Embedder,
+) -> None:
     [harbour] = await embedder.embed(["harbour"])
 
     plain = await embedder.embed_question(["wind", "harbour"], [1.0, 1.0])
@@ -67,12 +81,16 @@ async def test_a_question_without_a_token_or_weight_has_a_vector_of_zeros(
 
 
 async def test_texts_with_similar_meaning_are_closer(embedder: Embedder) -> None:
-    cat, kitten, invoice = await embedder.embed(["a cat", "a kitten", "an unpaid invoice"])
+    cat, kitten, invoice = await embedder.embed(
+        ["a cat", "a kitten", "an unpaid invoice"]
+    )
 
     assert cat @ kitten > cat @ invoice + 0.2
 
 
-async def test_a_large_batch_runs_in_another_thread(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_batch_runs_in_another_thread(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     threads: list[str] = []
     embed = StaticModel.embed
 
@@ -107,14 +125,23 @@ print([name for name in ("numpy", "httpx", "tokenizers", "safetensors", "tenacit
 
 
 def test_building_the_default_embedder_imports_no_numpy_and_no_model_runtime() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_EMBEDDING], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EMBEDDING],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
-async def test_a_model_that_cannot_be_loaded_raises_embedder_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_model_that_cannot_be_loaded_raises_embedder_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def missing() -> object:
-        raise EmbedderUnavailable("The bundled embedding model cannot be loaded (ImportError).")
+        raise EmbedderUnavailable(
+            "The bundled embedding model cannot be loaded (ImportError)."
+        )
 
     monkeypatch.setattr(bundled, "load_model", missing)
     broken = BundledEmbedder()
@@ -137,6 +164,8 @@ print(len(asyncio.run(BundledEmbedder().probe())))
 
 
 def test_the_model_loads_for_an_account_without_a_home() -> None:
-    done = subprocess.run([sys.executable, "-c", HOMELESS], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS], capture_output=True, text=True, timeout=60
+    )
 
     assert (done.stdout, done.returncode) == ("256\n", 0), done.stderr

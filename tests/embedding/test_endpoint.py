@@ -22,7 +22,10 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.requests import RecallRequest
 from tests.person import Person
 
-Handler = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
+Handler = (
+    Callable[[httpx.Request], httpx.Response]
+    | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
+)
 CHOICE = ModelChoice("openai", "some-model", dimensions=3)
 ADDRESS = Address("http://model.test/v1")
 
@@ -47,7 +50,10 @@ def embedder(
 
 def vectors(request: httpx.Request, size: int = 3) -> httpx.Response:
     texts = json.loads(request.content)["input"]
-    data = [{"index": place, "embedding": [float(len(text))] + [1.0] * (size - 1)} for place, text in enumerate(texts)]
+    data = [
+        {"index": place, "embedding": [float(len(text))] + [1.0] * (size - 1)}
+        for place, text in enumerate(texts)
+    ]
     return httpx.Response(200, json={"data": data[::-1]})
 
 
@@ -104,16 +110,26 @@ async def test_a_batch_is_as_few_requests_as_its_size_allows(service: Recorder) 
 
 
 async def test_a_question_is_one_request_of_its_whole_text(service: Recorder) -> None:
-    await embedder(service, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
+    await embedder(service, CHOICE).embed_question(
+        ["where", "is", "it?"], [1.0, 0.1, 0.5]
+    )
 
-    assert service.bodies == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
+    assert service.bodies == [
+        {"model": "some-model", "input": ["where is it?"], "dimensions": 3}
+    ]
 
 
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({"Retry-After": "7"}, 7),
-        ({"Date": "Mon, 04 May 2026 12:00:00 GMT", "Retry-After": "Mon, 04 May 2026 12:00:03 GMT"}, 3),
+        (
+            {
+                "Date": "Mon, 04 May 2026 12:00:00 GMT",
+                "Retry-After": "Mon, 04 May 2026 12:00:03 GMT",
+            },
+            3,
+        ),
     ],
 )
 async def test_a_transient_failure_is_retried_after_the_time_or_the_date_in_retry_after(
@@ -121,7 +137,9 @@ async def test_a_transient_failure_is_retried_after_the_time_or_the_date_in_retr
 ) -> None:
     answers = iter([httpx.Response(429, headers=headers), httpx.Response(503), None])
 
-    found = await embedder(lambda request: next(answers) or vectors(request)).embed(["a"])
+    found = await embedder(lambda request: next(answers) or vectors(request)).embed(
+        ["a"]
+    )
 
     assert found.shape == (1, 3)
     assert no_waiting[0] == seconds
@@ -139,19 +157,38 @@ def unreachable(_request: httpx.Request) -> httpx.Response:
         (lambda _: httpx.Response(500), "answered 500"),
         (lambda _: httpx.Response(401), "answered 401"),
         (lambda _: httpx.Response(200, content=b"not json"), "not JSON"),
-        (lambda _: httpx.Response(200, json={"data": [{"index": 0}]}), "not a list of vectors"),
+        (
+            lambda _: httpx.Response(200, json={"data": [{"index": 0}]}),
+            "not a list of vectors",
+        ),
         (lambda _: httpx.Response(200, json={"data": []}), "0 vectors for 1 texts"),
-        (lambda _: httpx.Response(200, json={"data": [{"index": n, "embedding": [1.0]} for n in (0, 1)]}), "2 vectors"),
-        (lambda _: httpx.Response(200, content=b'{"data":[{"index":0,"embedding":[NaN,1]}]}'), "NaN"),
+        (
+            lambda _: httpx.Response(
+                200, json={"data": [{"index": n, "embedding": [1.0]} for n in (0, 1)]}
+            ),
+            "2 vectors",
+        ),
+        (
+            lambda _: httpx.Response(
+                200, content=b'{"data":[{"index":0,"embedding":[NaN,1]}]}'
+            ),
+            "NaN",
+        ),
         (lambda request: vectors(request, size=4), "4 dimensions, not 3"),
     ],
 )
-async def test_an_invalid_answer_raises_embedder_unavailable(handler: Handler, reason: str) -> None:
+async def test_an_invalid_answer_raises_embedder_unavailable(
+    handler: Handler, reason: str
+) -> None:
     with pytest.raises(EmbedderUnavailable, match=reason):
-        await embedder(handler, CHOICE, replace(ADDRESS, api_key="sk-secret")).embed(["a"])
+        await embedder(handler, CHOICE, replace(ADDRESS, api_key="sk-secret")).embed(
+            ["a"]
+        )
 
 
-@pytest.mark.parametrize(("status", "headers"), [(401, {}), (429, {"Retry-After": "3600"})])
+@pytest.mark.parametrize(
+    ("status", "headers"), [(401, {}), (429, {"Retry-After": "3600"})]
+)
 async def test_neither_a_permanent_failure_is_retried_nor_one_whose_retry_is_after_the_timeout(
     no_waiting: list[float], status: int, headers: dict[str, str]
 ) -> None:
@@ -212,11 +249,15 @@ async def test_a_truncated_answer_is_retried() -> None:
     class Broken(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             yield b'{"data": [{"index": 0, "embed'
-            raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
+            raise httpx.RemoteProtocolError(
+                "peer closed connection without sending complete message body"
+            )
 
     answers = iter([httpx.Response(200, stream=Broken()), None])
 
-    found = await embedder(lambda request: next(answers) or vectors(request)).embed(["a"])
+    found = await embedder(lambda request: next(answers) or vectors(request)).embed(
+        ["a"]
+    )
 
     assert found.shape == (1, 3)
 
@@ -227,7 +268,9 @@ async def test_a_rejected_batch_is_halved_and_later_batches_are_smaller() -> Non
     def small(request: httpx.Request) -> httpx.Response:
         sizes.append(len(json.loads(request.content)["input"]))
         if sizes[-1] > 8:
-            return httpx.Response(422, json={"error": "batch size 32 > maximum allowed batch size 8"})
+            return httpx.Response(
+                422, json={"error": "batch size 32 > maximum allowed batch size 8"}
+            )
         return vectors(request)
 
     service = embedder(small)
@@ -247,7 +290,9 @@ async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None
         nonlocal longest
         texts = json.loads(request.content)["input"]
         if max(map(len, texts)) > 1000:
-            return httpx.Response(400, json={"error": "This model's maximum context length is 256 tokens"})
+            return httpx.Response(
+                400, json={"error": "This model's maximum context length is 256 tokens"}
+            )
         longest = max(longest, *map(len, texts))
         return vectors(request)
 
@@ -258,10 +303,14 @@ async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None
     assert longest <= 1000
 
 
-async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces(service: Recorder) -> None:
+async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces(
+    service: Recorder,
+) -> None:
     choice = ModelChoice("openai", "m", document_prefix="passage: ")
 
-    found = await embedder(service, choice, max_tokens=100).embed(["short", "word " * 200])
+    found = await embedder(service, choice, max_tokens=100).embed(
+        ["short", "word " * 200]
+    )
 
     [sent] = [body["input"] for body in service.bodies]
     assert found.shape == (2, 3)
@@ -348,13 +397,21 @@ async def test_the_fingerprint_is_measured_again_after_a_failure() -> None:
     ("url", "expected", "header"),
     [
         ("http://here.test/v1", "http://here.test/v1/embeddings", "authorization"),
-        ("http://here.test/v1/embeddings", "http://here.test/v1/embeddings", "authorization"),
+        (
+            "http://here.test/v1/embeddings",
+            "http://here.test/v1/embeddings",
+            "authorization",
+        ),
         (
             "https://us.openai.azure.com/openai/deployments/small?api-version=2024-10-21",
             "https://us.openai.azure.com/openai/deployments/small/embeddings?api-version=2024-10-21",
             "api-key",
         ),
-        ("https://us.openai.azure.com/openai/v1/", "https://us.openai.azure.com/openai/v1/embeddings", "api-key"),
+        (
+            "https://us.openai.azure.com/openai/v1/",
+            "https://us.openai.azure.com/openai/v1/embeddings",
+            "api-key",
+        ),
     ],
 )
 async def test_the_usual_forms_of_an_address_are_accepted(
@@ -383,11 +440,23 @@ async def test_ollama_gets_requests_at_its_own_route() -> None:
         sent.append(request)
         texts = json.loads(request.content)["input"]
         if max(map(len, texts)) > 500:
-            return httpx.Response(400, json={"error": "the input length exceeds the context length"})
-        return httpx.Response(200, json={"embeddings": [[1.0, float(len(text))] for text in texts]})
+            return httpx.Response(
+                400, json={"error": "the input length exceeds the context length"}
+            )
+        return httpx.Response(
+            200, json={"embeddings": [[1.0, float(len(text))] for text in texts]}
+        )
 
-    choice, address = ModelChoice("ollama", "nomic-embed-text"), Address("http://localhost:11434/v1")
-    service = HttpEmbedder(OllamaFormat(address.url), choice, address, transport=httpx.MockTransport(record))
+    choice, address = (
+        ModelChoice("ollama", "nomic-embed-text"),
+        Address("http://localhost:11434/v1"),
+    )
+    service = HttpEmbedder(
+        OllamaFormat(address.url),
+        choice,
+        address,
+        transport=httpx.MockTransport(record),
+    )
     found = await service.embed(["a", "b " * 400])
 
     assert found.shape == (2, 2)
@@ -402,7 +471,10 @@ async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_no
     model = embedder(service)
     choice = ModelChoice("openai", "some-model")
     person = Person(
-        MemoryContext.of(database, ActiveModel(model, ModelSource(Models(database), choice, lambda _: model)))
+        MemoryContext.of(
+            database,
+            ActiveModel(model, ModelSource(Models(database), choice, lambda _: model)),
+        )
     )
     await model.probe()  # as a server does when it starts
     service.requests.clear()
@@ -418,20 +490,29 @@ async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_no
     assert service.sizes == [120, 1, 2]
 
 
-async def test_a_question_that_is_asked_in_its_project_and_elsewhere_is_embedded_once(database: Database) -> None:
+async def test_a_question_that_is_asked_in_its_project_and_elsewhere_is_embedded_once(
+    database: Database,
+) -> None:
     questions: list[str] = []
 
     async def record(request: httpx.Request) -> httpx.Response:
         [text, *more] = json.loads(request.content)["input"]
         if not more:
             questions.append(text)
-        await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.3)  # both searches have begun
+        await asyncio.wait(
+            [asyncio.ensure_future(asyncio.Event().wait())], timeout=0.3
+        )  # both searches have begun
         return vectors(request)
 
     service = embedder(record)
     choice = ModelChoice("openai", "some-model")
     person = Person(
-        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service))),
+        MemoryContext.of(
+            database,
+            ActiveModel(
+                service, ModelSource(Models(database), choice, lambda _: service)
+            ),
+        ),
         project="harbour",
     )
     for namespace in ("harbour", "airport"):

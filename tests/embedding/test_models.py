@@ -11,7 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from folklore.config import EmbeddingSettings
-from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder, key_for, url_of
+from folklore.embedding.factory import (
+    build_embedder,
+    configured_choice,
+    configured_embedder,
+    key_for,
+    url_of,
+)
 from folklore.embedding.fastembed import load
 from folklore.embedding.model_profiles import profile_of
 from folklore.embedding.protocol import Model, ModelChoice
@@ -24,13 +30,25 @@ from folklore.errors import ConfigInvalid, EmbedderUnavailable
     [
         ("intfloat/e5-large-v2", "query: ", "passage: "),
         ("intfloat/multilingual-e5-small", "query: ", "passage: "),
-        ("BAAI/bge-base-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+        (
+            "BAAI/bge-base-en-v1.5",
+            "Represent this sentence for searching relevant passages: ",
+            "",
+        ),
         ("bge-m3:latest", "", ""),
         ("nomic-embed-text", "search_query: ", "search_document: "),
         ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
-        ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+        (
+            "mxbai-embed-large",
+            "Represent this sentence for searching relevant passages: ",
+            "",
+        ),
         ("Snowflake/snowflake-arctic-embed-l-v2.0", "query: ", ""),
-        ("snowflake-arctic-embed:33m", "Represent this sentence for searching relevant passages: ", ""),
+        (
+            "snowflake-arctic-embed:33m",
+            "Represent this sentence for searching relevant passages: ",
+            "",
+        ),
         ("thenlper/gte-base", "", ""),
         ("jinaai/jina-embeddings-v2-base-en", "", ""),
         ("text-embedding-3-small", "", ""),
@@ -44,9 +62,17 @@ def test_known_names_have_prefixes(name: str, query: str, document: str) -> None
 
 
 def test_prefixes_in_the_settings_override_the_known_ones() -> None:
-    settings = EmbeddingSettings(provider="openai", url="http://x", model="e5-small", query_prefix="", dimensions=7)
+    settings = EmbeddingSettings(
+        provider="openai",
+        url="http://x",
+        model="e5-small",
+        query_prefix="",
+        dimensions=7,
+    )
 
-    assert configured_choice(settings) == ModelChoice("openai", "e5-small", "http://x", 7, "", "passage: ")
+    assert configured_choice(settings) == ModelChoice(
+        "openai", "e5-small", "http://x", 7, "", "passage: "
+    )
 
 
 def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> None:
@@ -65,7 +91,12 @@ def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> N
 
 
 def test_a_key_is_sent_to_its_own_origin_only() -> None:
-    settings = EmbeddingSettings(provider="openai", url="https://one.test/v1", model="m", api_key=SecretStr("one"))
+    settings = EmbeddingSettings(
+        provider="openai",
+        url="https://one.test/v1",
+        model="m",
+        api_key=SecretStr("one"),
+    )
 
     assert key_for("https://one.test/elsewhere", settings) == "one"
     assert key_for("https://two.test/v1", settings) is None
@@ -75,23 +106,42 @@ def test_a_key_is_sent_to_its_own_origin_only() -> None:
 
 
 def test_the_address_in_the_settings_overrides_the_one_in_the_database() -> None:
-    settings = EmbeddingSettings(provider="openai", url="http://from-here:1/v1", model="m")
+    settings = EmbeddingSettings(
+        provider="openai", url="http://from-here:1/v1", model="m"
+    )
 
-    assert url_of(ModelChoice("openai", "m", "http://from-there:1/v1"), settings) == "http://from-here:1/v1"
-    assert url_of(ModelChoice("openai", "other", "http://from-there:1/v1"), settings) == "http://from-there:1/v1"
+    assert (
+        url_of(ModelChoice("openai", "m", "http://from-there:1/v1"), settings)
+        == "http://from-here:1/v1"
+    )
+    assert (
+        url_of(ModelChoice("openai", "other", "http://from-there:1/v1"), settings)
+        == "http://from-there:1/v1"
+    )
 
 
-def test_a_bundled_model_of_another_version_is_not_replaced_by_this_one(tmp_path: Path) -> None:
+def test_a_bundled_model_of_another_version_is_not_replaced_by_this_one(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(EmbedderUnavailable, match="does not contain"):
-        build_embedder(ModelChoice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
+        build_embedder(
+            ModelChoice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path
+        )
 
 
 @pytest.mark.parametrize(
-    ("provider", "needed"), [("openai", "url and model"), ("ollama", "model"), ("fastembed", "model")]
+    ("provider", "needed"),
+    [("openai", "url and model"), ("ollama", "model"), ("fastembed", "model")],
 )
-def test_a_provider_without_a_model_is_an_invalid_setting(provider: Any, needed: str) -> None:
+def test_a_provider_without_a_model_is_an_invalid_setting(
+    provider: Any, needed: str
+) -> None:
     with pytest.raises(ConfigInvalid, match=needed):
-        configured_embedder(EmbeddingSettings(provider=provider, url="http://x" if provider == "openai" else None))
+        configured_embedder(
+            EmbeddingSettings(
+                provider=provider, url="http://x" if provider == "openai" else None
+            )
+        )
 
 
 def test_joined_pieces_are_the_text_and_no_piece_exceeds_the_limit() -> None:
@@ -119,7 +169,12 @@ class TextEmbedding:
 
     cached: ClassVar[set[str]] = set()
 
-    def __init__(self, model_name: str, cache_dir: str | None = None, local_files_only: bool = False) -> None:
+    def __init__(
+        self,
+        model_name: str,
+        cache_dir: str | None = None,
+        local_files_only: bool = False,
+    ) -> None:
         self.model_name = model_name
         if local_files_only and model_name not in self.cached:
             raise ValueError("Could not load model from any source.")
@@ -129,11 +184,15 @@ class TextEmbedding:
     def list_supported_models(cls) -> list[dict[str, Any]]:
         return [{"model": "BAAI/bge-small-en-v1.5", "dim": 4, "size_in_GB": 0.067}]
 
-    def passage_embed(self, texts: Iterable[str], batch_size: int = 256) -> Iterator[np.ndarray[Any, Any]]:
+    def passage_embed(
+        self, texts: Iterable[str], batch_size: int = 256
+    ) -> Iterator[np.ndarray[Any, Any]]:
         for text in texts:
             yield np.array([text.count(letter) for letter in "aeio"], dtype=np.float32)
 
-    def query_embed(self, texts: Iterable[str], batch_size: int = 256) -> Iterator[np.ndarray[Any, Any]]:
+    def query_embed(
+        self, texts: Iterable[str], batch_size: int = 256
+    ) -> Iterator[np.ndarray[Any, Any]]:
         yield from self.passage_embed(texts, batch_size)
 
 
@@ -166,9 +225,13 @@ async def test_a_local_model_is_downloaded_by_the_command_only(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("fastembed")
-async def test_a_model_unknown_to_fastembed_raises_embedder_unavailable(tmp_path: Path) -> None:
+async def test_a_model_unknown_to_fastembed_raises_embedder_unavailable(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(EmbedderUnavailable, match="knows no model"):
-        await build_embedder(ModelChoice("fastembed", "unknown/model"), EmbeddingSettings(), tmp_path).model()
+        await build_embedder(
+            ModelChoice("fastembed", "unknown/model"), EmbeddingSettings(), tmp_path
+        ).model()
 
 
 async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
@@ -176,7 +239,11 @@ async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
 
-    with pytest.raises(EmbedderUnavailable, match="fastembed is not installed") as failed:
-        await build_embedder(ModelChoice("fastembed", "bge"), EmbeddingSettings(), tmp_path).model()
+    with pytest.raises(
+        EmbedderUnavailable, match="fastembed is not installed"
+    ) as failed:
+        await build_embedder(
+            ModelChoice("fastembed", "bge"), EmbeddingSettings(), tmp_path
+        ).model()
 
     assert "pip install" in str(failed.value)

@@ -32,18 +32,26 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio, "sleep", sleep)
 
 
-def reranker(handler: Handler, *, model: str | None = None, pool: int = 30) -> HttpReranker:
-    return HttpReranker(Address("http://rerank.test"), model, pool, httpx.MockTransport(handler))
+def reranker(
+    handler: Handler, *, model: str | None = None, pool: int = 30
+) -> HttpReranker:
+    return HttpReranker(
+        Address("http://rerank.test"), model, pool, httpx.MockTransport(handler)
+    )
 
 
 def longest_first(request: httpx.Request) -> httpx.Response:
     body = json.loads(request.content)
     texts = body.get("texts") or body["documents"]
-    scored = [{"index": place, "score": float(len(text))} for place, text in enumerate(texts)]
+    scored = [
+        {"index": place, "score": float(len(text))} for place, text in enumerate(texts)
+    ]
     return httpx.Response(200, json=scored[::-1])
 
 
-async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inference() -> None:
+async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inference() -> (
+    None
+):
     bodies: list[Any] = []
 
     def record(request: httpx.Request) -> httpx.Response:
@@ -54,7 +62,9 @@ async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inferen
     scores = await reranker(record).scores("where?", ["a", "bbb", "cc"])
 
     assert scores.tolist() == [1.0, 3.0, 2.0]
-    assert bodies == [{"query": "where?", "texts": ["a", "bbb", "cc"], "truncate": True}]
+    assert bodies == [
+        {"query": "where?", "texts": ["a", "bbb", "cc"], "truncate": True}
+    ]
 
 
 async def test_a_request_with_a_model_has_the_form_of_jina_and_cohere() -> None:
@@ -62,13 +72,25 @@ async def test_a_request_with_a_model_has_the_form_of_jina_and_cohere() -> None:
 
     def record(request: httpx.Request) -> httpx.Response:
         bodies.append(json.loads(request.content))
-        results = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]
+        results = [
+            {"index": 1, "relevance_score": 0.9},
+            {"index": 0, "relevance_score": 0.1},
+        ]
         return httpx.Response(200, json={"model": "m", "results": results})
 
-    scores = await reranker(record, model="jina-reranker-v2").scores("where?", ["a", "b"])
+    scores = await reranker(record, model="jina-reranker-v2").scores(
+        "where?", ["a", "b"]
+    )
 
     assert scores.tolist() == [0.1, 0.9]
-    assert bodies == [{"model": "jina-reranker-v2", "query": "where?", "documents": ["a", "b"], "top_n": 2}]
+    assert bodies == [
+        {
+            "model": "jina-reranker-v2",
+            "query": "where?",
+            "documents": ["a", "b"],
+            "top_n": 2,
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +99,33 @@ async def test_a_request_with_a_model_has_the_form_of_jina_and_cohere() -> None:
         (httpx.Response(500), "answered 500"),
         (httpx.Response(401), "answered 401"),
         (httpx.Response(200, content=b"nothing"), "not JSON"),
-        (httpx.Response(200, json={"results": [{"index": 7, "relevance_score": 1}]}), "not a list of scores"),
-        (httpx.Response(200, json=[{"index": 0, "score": 1.0}]), "a number for each of 2"),
-        (httpx.Response(200, content=b'[{"index":0,"score":NaN},{"index":1,"score":1}]'), "a number for each"),
+        (
+            httpx.Response(200, json={"results": [{"index": 7, "relevance_score": 1}]}),
+            "not a list of scores",
+        ),
+        (
+            httpx.Response(200, json=[{"index": 0, "score": 1.0}]),
+            "a number for each of 2",
+        ),
+        (
+            httpx.Response(
+                200, content=b'[{"index":0,"score":NaN},{"index":1,"score":1}]'
+            ),
+            "a number for each",
+        ),
         (httpx.Response(413), "for its size"),
     ],
 )
-async def test_an_invalid_answer_raises_reranker_unavailable(answer: httpx.Response, reason: str) -> None:
+async def test_an_invalid_answer_raises_reranker_unavailable(
+    answer: httpx.Response, reason: str
+) -> None:
     with pytest.raises(RerankerUnavailable, match=reason):
         await reranker(lambda _: answer).scores("where?", ["a", "b"])
 
 
-async def test_only_the_pool_is_sent_and_the_others_stay_after_it(database: Database, embedder: Embedder) -> None:
+async def test_only_the_pool_is_sent_and_the_others_stay_after_it(
+    database: Database, embedder: Embedder
+) -> None:
     plain = Person(MemoryContext.of(database, embedder))
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
@@ -98,7 +135,9 @@ async def test_only_the_pool_is_sent_and_the_others_stay_after_it(database: Data
         sent.append(len(json.loads(request.content)["texts"]))
         return longest_first(request)
 
-    answer = await Person(MemoryContext.of(database, embedder, reranker(record, pool=2))).recall("harbour")
+    answer = await Person(
+        MemoryContext.of(database, embedder, reranker(record, pool=2))
+    ).recall("harbour")
 
     assert sent == [2]
     assert answer.degraded == ()
@@ -112,16 +151,18 @@ async def test_a_failing_reranker_leaves_the_order_and_is_reported_as_degraded(
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
 
-    answer = await Person(MemoryContext.of(database, embedder, reranker(lambda _: httpx.Response(503)))).recall(
-        "harbour"
-    )
+    answer = await Person(
+        MemoryContext.of(database, embedder, reranker(lambda _: httpx.Response(503)))
+    ).recall("harbour")
 
     assert contents(answer) == before
     assert [item.branch for item in answer.degraded] == ["rerank"]
     assert "reranker answered 503" in answer.degraded[0].reason
 
 
-async def test_searching_by_exact_words_is_not_reranked(database: Database, embedder: Embedder) -> None:
+async def test_searching_by_exact_words_is_not_reranked(
+    database: Database, embedder: Embedder
+) -> None:
     def not_called(_request: httpx.Request) -> httpx.Response:
         raise AssertionError("called")
 

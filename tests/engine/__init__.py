@@ -4,4 +4,6 @@ from pathlib import Path
 
 import pytest
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/exe").exists(), reason="looks at processes through /proc"
+)

@@ -28,12 +28,19 @@ async def full(app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> App
     await app.service.call(StoreRequest(memories=(Draft("We deploy from Frankfurt."),)))
     usage = shutil.disk_usage(tmp_path)._replace(free=LEAST_FREE - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    monkeypatch.setattr((await app.ready()).database, "require_space", lambda: require_space(tmp_path))
+    monkeypatch.setattr(
+        (await app.ready()).database, "require_space", lambda: require_space(tmp_path)
+    )
     return app
 
 
-async def test_writes_are_refused_with_the_disk_and_its_space_and_reads_go_on(full: App, tmp_path: Path) -> None:
-    with pytest.raises(DiskFull, match=rf"The disk of {tmp_path} has 100 MB free, and a write needs 100 MB"):
+async def test_writes_are_refused_with_the_disk_and_its_space_and_reads_go_on(
+    full: App, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        DiskFull,
+        match=rf"The disk of {tmp_path} has 100 MB free, and a write needs 100 MB",
+    ):
         await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
 
     answer = await full.service.call(RecallRequest(query="where do we deploy from?"))
@@ -42,15 +49,21 @@ async def test_writes_are_refused_with_the_disk_and_its_space_and_reads_go_on(fu
         await full.service.call(ForgetRequest(ids=(answer.memories[0].memory.id,)))
 
 
-async def test_writes_are_accepted_as_soon_as_there_is_space(full: App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_are_accepted_as_soon_as_there_is_space(
+    full: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(DiskFull):
         await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
     monkeypatch.undo()
 
-    assert (await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))).stored
+    assert (
+        await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+    ).stored
 
 
-async def test_a_full_disk_that_ends_the_database_is_named(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_that_ends_the_database_is_named(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = (await app.ready()).database
     usage = shutil.disk_usage("/")._replace(free=0)
     monkeypatch.setattr(database, "require_space", lambda: require_space(Path("/")))
@@ -64,12 +77,19 @@ async def test_a_full_disk_that_ends_the_database_is_named(app: App, monkeypatch
         await work()
 
 
-async def test_a_start_that_a_full_disk_holds_up_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_start_that_a_full_disk_holds_up_names_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     usage, over = shutil.disk_usage("/")._replace(free=0), threading.Event()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     monkeypatch.setattr("folklore.app.import_module", lambda _: over.wait(STUCK))
-    monkeypatch.setattr(LocalServer, "connect", lambda *_: (tmp_path / "no-server").stat())
-    app, client = App(Settings(home=tmp_path)), HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {}))
+    monkeypatch.setattr(
+        LocalServer, "connect", lambda *_: (tmp_path / "no-server").stat()
+    )
+    app, client = (
+        App(Settings(home=tmp_path)),
+        HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {})),
+    )
     for call in (app.ready(0.01), client.send("GET", "/healthz")):
         with pytest.raises(DiskFull, match="has 0 MB free"):
             await call
@@ -101,9 +121,13 @@ async def test_probes_and_metrics_warn_before_the_disk_is_full(app: App) -> None
         await health.close()
         health = Health(app)
         assert b'"degraded":["disk_low"]' in (await health.ready(None)).body  # type: ignore[arg-type]
-        [free] = re.findall(r"^folklore_disk_free_bytes (\S+)$", metrics.text().decode(), re.MULTILINE)
+        [free] = re.findall(
+            r"^folklore_disk_free_bytes (\S+)$", metrics.text().decode(), re.MULTILINE
+        )
         assert float(free) == LITTLE_FREE - 1
-        assert (await app.service.call(StoreRequest(memories=(Draft("A later fact."),)))).stored
+        assert (
+            await app.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+        ).stored
     finally:
         object.__setattr__(running, "where", "server")
         await health.close()
@@ -111,7 +135,11 @@ async def test_probes_and_metrics_warn_before_the_disk_is_full(app: App) -> None
 
 async def test_only_transactions_that_write_look_at_the_disk(database_url: str) -> None:
     looked: list[bool] = []
-    database = Database(database_url, PoolLimits(minimum=0, maximum=2), require_space=lambda: looked.append(True))
+    database = Database(
+        database_url,
+        PoolLimits(minimum=0, maximum=2),
+        require_space=lambda: looked.append(True),
+    )
     await database.open()
     async with database.session() as session:
         await session.rows("server/migrations")

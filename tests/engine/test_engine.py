@@ -58,7 +58,9 @@ def temporary_room() -> Iterator[Path]:
     """
     memory = Path("/dev/shm")
     plenty = memory.exists() and shutil.disk_usage(memory).free > 2**32
-    with tempfile.TemporaryDirectory(prefix="folklore-engine-", dir=memory if plenty else None) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="folklore-engine-", dir=memory if plenty else None
+    ) as folder:
         yield Path(folder)
 
 
@@ -92,7 +94,10 @@ def home(new_home: Path, stopped_home: Path) -> Path:
 
 
 def client(
-    home: Path, code: str = START, environment: Mapping[str, str] | None = None, **options: Any
+    home: Path,
+    code: str = START,
+    environment: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> subprocess.Popen[str]:
     """Start another process that uses the engine; its output can be read from `stdout`."""
     return subprocess.Popen(
@@ -146,11 +151,15 @@ def processes(*words: str) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            arguments = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            arguments = (
+                (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            )
             directory = os.fsencode((entry / "cwd").readlink()) if arguments else b""
         except OSError:
             continue
-        if arguments and all(os.fsencode(word) in arguments + b" " + directory for word in words):
+        if arguments and all(
+            os.fsencode(word) in arguments + b" " + directory for word in words
+        ):
             found.append(int(entry.name))
     return found
 
@@ -181,11 +190,20 @@ def test_a_started_engine_serves_a_utf8_database_with_vectors(new_home: Path) ->
     dsn = Engine(new_home).start()
 
     assert query(dsn, "select current_database()") == "folklore"
-    assert query(dsn, "create extension vector", "select '[1,2]'::vector <-> '[1,0]'::vector") == 2
-    assert query(dsn, "select lower('ÉΣÜ') || ' ' || ('É' ilike 'é')::text") == "éσü true"
+    assert (
+        query(
+            dsn, "create extension vector", "select '[1,2]'::vector <-> '[1,0]'::vector"
+        )
+        == 2
+    )
+    assert (
+        query(dsn, "select lower('ÉΣÜ') || ' ' || ('É' ilike 'é')::text") == "éσü true"
+    )
 
 
-def test_an_engine_runs_with_our_settings_and_is_reached_only_through_a_private_socket(home: Path) -> None:
+def test_an_engine_runs_with_our_settings_and_is_reached_only_through_a_private_socket(
+    home: Path,
+) -> None:
     dsn = Engine(home, shared_buffers="64MB").start()
     directory = socket_directory(dsn)
 
@@ -195,18 +213,30 @@ def test_an_engine_runs_with_our_settings_and_is_reached_only_through_a_private_
     }  # fmt: skip
     locale = "select datlocprovider::text || ' ' || datlocale from pg_database where datname = 'folklore'"
 
-    assert {name: query(dsn, f"select current_setting('{name}')") for name in expected} == expected
+    assert {
+        name: query(dsn, f"select current_setting('{name}')") for name in expected
+    } == expected
     assert query(dsn, locale) == "b C.UTF-8"
-    assert mode(directory) == mode(home / "engine") == mode(home / "engine" / "data") == 0o700
+    assert (
+        mode(directory)
+        == mode(home / "engine")
+        == mode(home / "engine" / "data")
+        == 0o700
+    )
     assert mode(directory / ".s.PGSQL.5432") == 0o700
     assert mode(home / "logs" / "engine.log") == 0o600
 
 
-@pytest.mark.parametrize(("limit", "size"), [("max", 1024), ("4294967296", 512), ("1073741824", 256), ("", 1024)])
+@pytest.mark.parametrize(
+    ("limit", "size"),
+    [("max", 1024), ("4294967296", 512), ("1073741824", 256), ("", 1024)],
+)
 def test_the_cache_is_an_eighth_of_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, size: int
 ) -> None:
-    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 2**21, "SC_PAGE_SIZE": 4096}.get)
+    monkeypatch.setattr(
+        os, "sysconf", {"SC_PHYS_PAGES": 2**21, "SC_PAGE_SIZE": 4096}.get
+    )
     (tmp_path / "limit").write_text(limit)
 
     assert cache_size([tmp_path / "none", tmp_path / "limit"]) == f"{size}MB"
@@ -238,17 +268,26 @@ def test_status_reports_the_server_and_creates_no_files(new_home: Path) -> None:
     with session(new_home):
         status = engine.status()
 
-    assert (status.running, status.dsn, status.sessions, status.version) == (True, dsn, 1, "18.4")
+    assert (status.running, status.dsn, status.sessions, status.version) == (
+        True,
+        dsn,
+        1,
+        "18.4",
+    )
     engine.stop()
     assert engine.status() == EngineStatus(False, None, data, "18", None, log, 0)
 
 
-def test_joining_a_running_engine_takes_one_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joining_a_running_engine_takes_one_probe(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Engine(home).start()
     programs: list[str] = []
     run = Binaries.run
 
-    def counted(binaries: Binaries, name: str, *arguments: str, **options: Any) -> Outcome:
+    def counted(
+        binaries: Binaries, name: str, *arguments: str, **options: Any
+    ) -> Outcome:
         programs.append(name)
         return run(binaries, name, *arguments, **options)
 
@@ -261,7 +300,9 @@ def test_joining_a_running_engine_takes_one_probe(home: Path, monkeypatch: pytes
 
 @needs_proc
 def test_eight_processes_that_start_at_once_share_one_engine(new_home: Path) -> None:
-    starters = [client(new_home, START + "; print(Engine(home).status().pid)") for _ in range(8)]
+    starters = [
+        client(new_home, START + "; print(Engine(home).status().pid)") for _ in range(8)
+    ]
 
     answers = {outcome(starter) for starter in starters}
 
@@ -271,7 +312,9 @@ def test_eight_processes_that_start_at_once_share_one_engine(new_home: Path) -> 
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(home: Path, end: signal.Signals) -> None:
+def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(
+    home: Path, end: signal.Signals
+) -> None:
     starter = client(home, HOLD)
     assert starter.stdout is not None
     session = int(starter.stdout.readline())
@@ -288,15 +331,23 @@ def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(home: 
     assert engine.stop() is True
 
 
-def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(home: Path) -> None:
+def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(
+    home: Path,
+) -> None:
     reader, writer = os.pipe()
-    starter = client(home, "Engine(home).start()", pass_fds=(writer,))  # inheritable, as in a careless client
+    starter = client(
+        home, "Engine(home).start()", pass_fds=(writer,)
+    )  # inheritable, as in a careless client
     os.close(writer)
 
-    printed, complaint = starter.communicate(timeout=STUCK)  # returns when no process has the two pipes open any more
+    printed, complaint = starter.communicate(
+        timeout=STUCK
+    )  # returns when no process has the two pipes open any more
 
     assert (printed, complaint) == ("", "")
-    assert select.select([reader], [], [], STUCK)[0], "a process still has the client's descriptor open"
+    assert select.select([reader], [], [], STUCK)[0], (
+        "a process still has the client's descriptor open"
+    )
     assert os.read(reader, 1) == b""
     assert Engine(home).status().running
     os.close(reader)
@@ -304,13 +355,26 @@ def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(ho
 
 @needs_proc
 def test_the_engine_does_not_inherit_the_secrets_of_the_client(home: Path) -> None:
-    outcome(client(home, START, {"OPENAI_API_KEY": "hunter2", "PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "de_DE"}))
+    outcome(
+        client(
+            home,
+            START,
+            {
+                "OPENAI_API_KEY": "hunter2",
+                "PGPORT": "1",
+                "PGDATA": "/nowhere",
+                "LC_ALL": "de_DE",
+            },
+        )
+    )
 
     for process in (pid_of(home), *watchers(home)):
         assert b"hunter2" not in Path(f"/proc/{process}/environ").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["Application Support", "Bücher, Größe", """it's "$HOME" `a`\\b"""])
+@pytest.mark.parametrize(
+    "name", ["Application Support", "Bücher, Größe", """it's "$HOME" `a`\\b"""]
+)
 def test_a_path_may_contain_any_character(room: Path, name: str) -> None:
     engine = Engine(room / name)
     try:
@@ -335,12 +399,19 @@ def test_a_path_too_long_for_a_socket_gets_a_private_directory_elsewhere(
         assert mode(directory) == 0o700
         assert query(dsn, "select 1") == 1
         # A client with another TMPDIR (cron, ssh, a desktop) finds the same engine.
-        assert outcome(client(home, START, {"TMPDIR": str(room), "XDG_RUNTIME_DIR": str(room)})) == dsn
+        assert (
+            outcome(
+                client(home, START, {"TMPDIR": str(room), "XDG_RUNTIME_DIR": str(room)})
+            )
+            == dsn
+        )
     finally:
         assert Engine(home).stop() is True
 
 
-def test_a_socket_directory_that_others_can_enter_is_not_used(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_directory_that_others_can_enter_is_not_used(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runtime = room / "run"
     runtime.mkdir(mode=0o755)
     monkeypatch.setattr("tempfile.tempdir", str(runtime))
@@ -376,18 +447,25 @@ def test_an_engine_stops_after_the_idle_time_without_sessions(home: Path) -> Non
         assert engine.status().pid == pid
 
     used_until = time.monotonic() + idle * 1.5
-    while time.monotonic() < used_until:  # sessions that are too short to be seen count as use
+    while (
+        time.monotonic() < used_until
+    ):  # sessions that are too short to be seen count as use
         query(dsn, "select 1")
         assert engine.status().pid == pid
         time.sleep(0.1)
 
     eventually(lambda: not engine.status().running)
     eventually(lambda: not watchers(home))
-    assert f"no session for {idle / 60:g} minutes: stopping" in (home / "logs" / "engine.log").read_text()
+    assert (
+        f"no session for {idle / 60:g} minutes: stopping"
+        in (home / "logs" / "engine.log").read_text()
+    )
 
 
 @needs_proc
-def test_a_killed_watcher_is_replaced_and_a_watcher_ends_with_its_engine(home: Path) -> None:
+def test_a_killed_watcher_is_replaced_and_a_watcher_ends_with_its_engine(
+    home: Path,
+) -> None:
     engine = Engine(home)
     engine.start()
     (first,) = watchers(home)
@@ -414,15 +492,28 @@ def test_root_can_use_a_home_and_programs_in_closed_directories(room: Path) -> N
     closed = room / "root"
     closed.mkdir(mode=0o700)
     site = _copy_binaries(closed / "clone" / "site")
-    subprocess.run(["chmod", "-R", "go-rwx", closed / "clone"], check=True)  # as unpacked under umask 077
+    subprocess.run(
+        ["chmod", "-R", "go-rwx", closed / "clone"], check=True
+    )  # as unpacked under umask 077
     home = closed / ".local" / "share" / "folklore"
-    environment = {"HOME": str(closed), "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+    environment = {
+        "HOME": str(closed),
+        "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+    }
     try:
         dsn = outcome(client(home, START, environment))
 
         assert query(dsn, "select 1") == 1
-        assert Path(f"/proc/{pid_of(home)}").stat().st_uid == (home / "engine" / "data").stat().st_uid != 0
-        assert [mode(path) for path in (closed, closed / "clone", home / "engine")] == [0o701, 0o701, 0o700]
+        assert (
+            Path(f"/proc/{pid_of(home)}").stat().st_uid
+            == (home / "engine" / "data").stat().st_uid
+            != 0
+        )
+        assert [mode(path) for path in (closed, closed / "clone", home / "engine")] == [
+            0o701,
+            0o701,
+            0o700,
+        ]
         assert f"pass through {closed}" in (home / "logs" / "engine.log").read_text()
         program = Path(f"/proc/{pid_of(home)}/exe").readlink()
         assert program.is_relative_to(closed)
@@ -437,7 +528,11 @@ def _copy_binaries(site: Path) -> Path:
     assert spec is not None
     assert spec.submodule_search_locations is not None
     package = Path(spec.submodule_search_locations[0])
-    shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns("pginstall", "include"))
+    shutil.copytree(
+        package,
+        site / package.name,
+        ignore=shutil.ignore_patterns("pginstall", "include"),
+    )
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.exists():
         shutil.copytree(libraries, site / libraries.name)
@@ -462,18 +557,33 @@ def test_root_runs_the_engine_as_the_owner_of_the_home(room: Path) -> None:
 
 def test_the_error_without_programs_names_the_alternative(new_home: Path) -> None:
     program = "import sys; sys.path.insert(0, sys.argv[2])" + PROGRAM + REFUSED
-    without_packages: list[str | Path] = [sys.executable, "-I", "-S", "-c", program, new_home]
+    without_packages: list[str | Path] = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        program,
+        new_home,
+    ]
     bare = [*without_packages, Path(folklore.__file__).parents[1]]
 
     printed = subprocess.run(bare, capture_output=True, text=True, check=True).stdout
 
-    assert printed.strip() == "Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer."
+    assert (
+        printed.strip()
+        == "Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer."
+    )
 
 
 def test_a_home_that_postgres_cannot_use_is_rejected_with_a_hint(room: Path) -> None:
     file = room / "file"
     file.touch()
-    homes = [room / "/".join(["long"] * 200), room / ("long" * 80), file, file / "below"]
+    homes = [
+        room / "/".join(["long"] * 200),
+        room / ("long" * 80),
+        file,
+        file / "below",
+    ]
 
     refused = []
     for home in homes:
@@ -496,4 +606,7 @@ def test_the_engine_of_another_user_is_rejected_with_a_hint(home: Path) -> None:
 
     hint = outcome(client(home, "os.setuid(65534)\n" + REFUSED))
 
-    assert hint == f"Run as the owner of {home / 'engine'}, or choose another FOLKLORE_HOME."
+    assert (
+        hint
+        == f"Run as the owner of {home / 'engine'}, or choose another FOLKLORE_HOME."
+    )

@@ -23,7 +23,16 @@ from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
 from tests.engine import needs_proc
-from tests.engine.test_engine import AS_ROOT, PROGRAM, START, client, outcome, pid_of, processes, query
+from tests.engine.test_engine import (
+    AS_ROOT,
+    PROGRAM,
+    START,
+    client,
+    outcome,
+    pid_of,
+    processes,
+    query,
+)
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.strain, needs_proc]
@@ -90,7 +99,9 @@ def stays(condition: Callable[[], object], seconds: float) -> bool:
 
 def is_running(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        )
     except FileNotFoundError:
         return False
 
@@ -114,7 +125,10 @@ def refusal(engine: Engine) -> EngineFailed:
 
 def leave_pid_file_behind(home: Path, pid: int) -> None:
     """Write pid files as a power failure or the end of a container leaves them, with the id of another process."""
-    files = [home / "engine/data/postmaster.pid", home / "engine/run/.s.PGSQL.5432.lock"]
+    files = [
+        home / "engine/data/postmaster.pid",
+        home / "engine/run/.s.PGSQL.5432.lock",
+    ]
     Engine(home).start()
     contents = [file.read_bytes().partition(b"\n")[2] for file in files]
     Engine(home).stop()
@@ -133,7 +147,9 @@ def test_data_survives_a_crash(home: Path) -> None:
     assert kept(Engine(home).start()) == 43
 
 
-def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(home: Path) -> None:
+def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(
+    home: Path,
+) -> None:
     """A busy backend does not notice the end of its postmaster and keeps the shared memory."""
     busy = client(home, BUSY_FOR_EVER)
     assert busy.stdout is not None
@@ -149,11 +165,19 @@ def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(home: P
 
 
 @pytest.mark.parametrize("first_starter", ["killed", "outlasting pg_ctl"])
-def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str) -> None:
+def test_a_start_during_recovery_waits_and_joins(
+    home: Path, first_starter: str
+) -> None:
     rows = 400_000
-    query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
+    query(
+        Engine(home).start(),
+        f"create table much as select repeat('x', 200) from generate_series(1, {rows})",
+    )
     crash(home)
-    first = client(home, "from folklore.engine import launcher; launcher.START_SECONDS = 1\n" + START)
+    first = client(
+        home,
+        "from folklore.engine import launcher; launcher.START_SECONDS = 1\n" + START,
+    )
     eventually(lambda: processes("startup", EnginePaths(home).tag))
     (recovery,) = processes("startup", EnginePaths(home).tag)
     with frozen(recovery):
@@ -173,7 +197,10 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
 @pytest.mark.parametrize("failing", ["startup", "checkpointer"])
 def test_a_server_whose_recovery_failed_is_replaced(home: Path, failing: str) -> None:
     """Postgres restarts by itself after a crash; if a process fails or hangs that recovers it, it waits forever."""
-    query(Engine(home).start(), "create table much as select repeat('x', 200) from generate_series(1, 400000)")
+    query(
+        Engine(home).start(),
+        "create table much as select repeat('x', 200) from generate_series(1, 400000)",
+    )
     busy = client(home, BUSY_FOR_EVER)
     eventually(lambda: processes("DO", EnginePaths(home).tag))
     (backend,) = processes("DO", EnginePaths(home).tag)
@@ -206,7 +233,9 @@ def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
     assert busy.stdout is not None
     busy.stdout.readline()
     eventually(lambda: processes("DO", EnginePaths(home).tag))
-    os.kill(processes("DO", EnginePaths(home).tag)[0], signal.SIGKILL)  # as the kernel does when memory runs out
+    os.kill(
+        processes("DO", EnginePaths(home).tag)[0], signal.SIGKILL
+    )  # as the kernel does when memory runs out
     busy.communicate()
 
     # A start may find the server still ready, because the postmaster has not noticed the death yet. The next start then
@@ -214,15 +243,23 @@ def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
     def recovered() -> bool:
         try:
             return bool(kept(Engine(home).start()) == 42)
-        except (asyncpg.CannotConnectNowError, asyncpg.ConnectionDoesNotExistError, OSError):
+        except (
+            asyncpg.CannotConnectNowError,
+            asyncpg.ConnectionDoesNotExistError,
+            OSError,
+        ):
             return False
 
     eventually(recovered)
 
 
 @pytest.mark.parametrize("action", ["start", "stop"])
-def test_an_unrelated_process_named_by_a_stale_pid_file_survives(home: Path, action: str) -> None:
-    owner = (home / "engine" / "data").stat().st_uid  # the same user: Postgres ignores processes of others
+def test_an_unrelated_process_named_by_a_stale_pid_file_survives(
+    home: Path, action: str
+) -> None:
+    owner = (
+        (home / "engine" / "data").stat().st_uid
+    )  # the same user: Postgres ignores processes of others
     unrelated = subprocess.Popen(["sleep", "600"], user=owner)
     leave_pid_file_behind(home, unrelated.pid)
 
@@ -239,20 +276,29 @@ def test_an_unrelated_process_named_by_a_stale_pid_file_survives(home: Path, act
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 64, b"garbage\n"])
-def test_lock_files_that_a_power_failure_has_emptied_do_not_keep_the_engine_down(home: Path, content: bytes) -> None:
+def test_lock_files_that_a_power_failure_has_emptied_do_not_keep_the_engine_down(
+    home: Path, content: bytes
+) -> None:
     leave_pid_file_behind(home, 0)
-    for file in (home / "engine/data/postmaster.pid", home / "engine/run/.s.PGSQL.5432.lock"):
+    for file in (
+        home / "engine/data/postmaster.pid",
+        home / "engine/run/.s.PGSQL.5432.lock",
+    ):
         file.write_bytes(content)
 
     assert kept(Engine(home).start()) == 42
 
 
-def test_another_engine_named_by_a_stale_pid_file_survives(home: Path, new_home: Path) -> None:
+def test_another_engine_named_by_a_stale_pid_file_survives(
+    home: Path, new_home: Path
+) -> None:
     """As after a copy of a whole home: the file names the socket of the other engine, too."""
     Engine(new_home).start()
     other = pid_of(new_home)
     leave_pid_file_behind(home, other)
-    shutil.copyfile(new_home / "engine/data/postmaster.pid", home / "engine/data/postmaster.pid")
+    shutil.copyfile(
+        new_home / "engine/data/postmaster.pid", home / "engine/data/postmaster.pid"
+    )
 
     assert Engine(home).status().running is False
     assert Engine(home).stop() is False
@@ -288,10 +334,20 @@ def test_a_home_moved_under_a_running_server_is_never_served_by_two(home: Path) 
 
 def test_a_server_started_by_hand_is_joined(home: Path) -> None:
     paths, binaries = EnginePaths(home), find_binaries()
-    arguments = ("start", "--wait", "--silent", "-D", "data", "-l", "../logs/engine.log")
+    arguments = (
+        "start",
+        "--wait",
+        "--silent",
+        "-D",
+        "data",
+        "-l",
+        "../logs/engine.log",
+    )
     Engine(home).start()
     Engine(home).stop()
-    binaries.run("pg_ctl", *arguments, account=account_for(paths), cwd=paths.engine, timeout=60)
+    binaries.run(
+        "pg_ctl", *arguments, account=account_for(paths), cwd=paths.engine, timeout=60
+    )
 
     before = pid_of(home)
     assert kept(Engine(home).start()) == 42
@@ -334,8 +390,13 @@ except EngineFailed as error:
 """
 
 
-def test_an_initdb_that_fails_half_way_does_not_block_the_next_start(new_home: Path) -> None:
-    assert outcome(client(new_home, LITTLE_ROOM)) == "Free some disk space, then start again."
+def test_an_initdb_that_fails_half_way_does_not_block_the_next_start(
+    new_home: Path,
+) -> None:
+    assert (
+        outcome(client(new_home, LITTLE_ROOM))
+        == "Free some disk space, then start again."
+    )
     assert not (new_home / "engine" / "data").exists()
 
     assert query(Engine(new_home).start(), "select 1") == 1
@@ -357,18 +418,30 @@ print(Engine(home).stop())
 """
     new_home.mkdir()
     script = 'mount -t tmpfs -o size=20m none "$1" && exec "$2" -c "$3" "$1"'
-    command: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, "sh", new_home]
+    command: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        new_home,
+    ]
     command += [sys.executable, PROGRAM + program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
 
-    assert done.stdout.splitlines() == ["disk_full Free some disk space, then start again. True", "up", "True"], (
-        done.stderr
-    )
+    assert done.stdout.splitlines() == [
+        "disk_full Free some disk space, then start again. True",
+        "up",
+        "True",
+    ], done.stderr
 
 
-def test_a_starter_killed_during_initdb_does_not_block_the_next_start(new_home: Path) -> None:
+def test_a_starter_killed_during_initdb_does_not_block_the_next_start(
+    new_home: Path,
+) -> None:
     first = client(new_home)
     eventually(lambda: list((new_home / "engine").glob("data.new-*/base/1")))
     end(first)
@@ -382,7 +455,10 @@ def test_a_starter_killed_during_initdb_does_not_block_the_next_start(new_home: 
 def test_data_of_another_major_version_is_rejected(home: Path) -> None:
     (home / "engine" / "data" / "PG_VERSION").write_text("17\n")
 
-    assert "written by Postgres 17; this Folklore carries Postgres 18" in refusal(Engine(home)).message
+    assert (
+        "written by Postgres 17; this Folklore carries Postgres 18"
+        in refusal(Engine(home)).message
+    )
 
 
 def test_a_directory_with_other_files_is_rejected_and_kept(new_home: Path) -> None:
@@ -429,7 +505,9 @@ def test_a_server_without_resources_is_not_classified_as_dead(complaint: str) ->
 
 
 @pytest.mark.parametrize("left", ["nothing", "an empty directory", "no engine"])
-def test_data_that_is_lost_is_an_error_and_not_an_empty_memory(home: Path, left: str) -> None:
+def test_data_that_is_lost_is_an_error_and_not_an_empty_memory(
+    home: Path, left: str
+) -> None:
     Engine(home).start()
     Engine(home).stop()
     paths = EnginePaths(home)

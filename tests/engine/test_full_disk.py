@@ -77,13 +77,29 @@ def test_a_full_disk_refuses_writes_loses_none_and_goes_on_reading() -> None:
     with temporary_home() as home:
         home.mkdir(exist_ok=True)
         script = 'mount -t tmpfs -o size=220m none "$1" && exec "$2" -c "$3" "$1"'
-        command: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, "sh", home, sys.executable, PROGRAM]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        command: list[str | Path] = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            home,
+            sys.executable,
+            PROGRAM,
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=300
+        )
         if "unshare" in done.stderr or "mount:" in done.stderr:
             pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
 
     said = dict(line.split(":", 1) for line in done.stdout.splitlines())
-    assert (said.get("lost"), said.get("half")) == (" []", " []"), done.stdout + done.stderr[-2000:]
+    assert (said.get("lost"), said.get("half")) == (" []", " []"), (
+        done.stdout + done.stderr[-2000:]
+    )
     assert int(said["acknowledged"]) > 0
     assert "disk_full" in said["error"]
-    assert int(said["read"]) == 200 * int(said["acknowledged"]) - 200  # one batch was stored after there was space
+    assert (
+        int(said["read"]) == 200 * int(said["acknowledged"]) - 200
+    )  # one batch was stored after there was space

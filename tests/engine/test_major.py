@@ -108,7 +108,11 @@ PROGRAMS = "folklore.backup.programs:Programs"
 # The renames: what initdb made, the offer of the new data, the old data, the new data.
 STEPS = [
     ("folklore.engine.upgrade:new_room", "after", 1),
-    ("folklore.engine.launcher:Server.bring_up", "before", 2),  # the first is of the refused start
+    (
+        "folklore.engine.launcher:Server.bring_up",
+        "before",
+        2,
+    ),  # the first is of the refused start
     ("folklore.engine.launcher:Server.bring_up", "after", 2),
     ("folklore.engine.launcher:Server.bring_up", "after", 3),
     (f"{PROGRAMS}.copy_roles", "during", 1),
@@ -123,7 +127,11 @@ STEPS = [
     (RENAME, "after", 3),
     (RENAME, "after", 4),
     ("folklore.engine.upgrade:complete", "after", 1),
-    ("pathlib:Path.write_text", "before", 3),  # engine.id of the new data, which the start checks
+    (
+        "pathlib:Path.write_text",
+        "before",
+        3,
+    ),  # engine.id of the new data, which the start checks
 ]
 OFTEN = [STEPS[6], STEPS[13]]
 
@@ -133,7 +141,16 @@ def original(room: Path, one_model_for_the_session: None) -> Path:
     """Return a home with data of Postgres 16: memories with vectors, relations, history and a token."""
     home = room / "original"
     with older_engine(home) as dsn:
-        asyncio.run(fill(Settings(database_url=dsn, home=room / "elsewhere", author="tester", namespace="notes")))
+        asyncio.run(
+            fill(
+                Settings(
+                    database_url=dsn,
+                    home=room / "elsewhere",
+                    author="tester",
+                    namespace="notes",
+                )
+            )
+        )
         lines = exported(home, dsn)
         (home / "lines").write_text(json.dumps(lines))
         (home / "rows").write_text(json.dumps(rows_of(dsn)))
@@ -146,9 +163,19 @@ async def fill(settings: Settings, count: int = 20) -> None:
     try:
         for first in range(0, count, 20):
             numbers = range(first, first + 20)
-            drafts = tuple(Draft(f"Invoice {number} goes to Zürich, in 東京 too.", tags=("x",)) for number in numbers)
-            ids = [memory.id for memory in (await app.service.call(StoreRequest(memories=drafts))).stored]
-            await app.service.call(RelateRequest(relations=(RelationChange(from_id=ids[0], to_id=ids[1]),)))
+            drafts = tuple(
+                Draft(f"Invoice {number} goes to Zürich, in 東京 too.", tags=("x",))
+                for number in numbers
+            )
+            ids = [
+                memory.id
+                for memory in (
+                    await app.service.call(StoreRequest(memories=drafts))
+                ).stored
+            ]
+            await app.service.call(
+                RelateRequest(relations=(RelationChange(from_id=ids[0], to_id=ids[1]),))
+            )
             changed = Changes.model_validate({"content": f"Invoice {ids[2]} is paid."})
             await app.service.call(UpdateRequest(id=ids[2], changes=changed))
             await app.service.call(ForgetRequest(ids=(ids[3],)))
@@ -199,12 +226,18 @@ def version(home: Path) -> str:
 
 def left_over(home: Path) -> list[str]:
     """Return the names of what an upgrade makes and removes."""
-    return [path.name for path in EnginePaths(home).engine.glob("*") if path.name.startswith(("upgrade-", "data."))]
+    return [
+        path.name
+        for path in EnginePaths(home).engine.glob("*")
+        if path.name.startswith(("upgrade-", "data."))
+    ]
 
 
 def assert_upgraded(home: Path) -> None:
     """Assert that the next start has every row, and that the old data is kept once."""
-    assert rows_of(start_engine(Engine(home))) == json.loads((home / "rows").read_text())
+    assert rows_of(start_engine(Engine(home))) == json.loads(
+        (home / "rows").read_text()
+    )
     assert version(home) == str(MAJOR)
     (kept,) = old_data(home)
     assert (kept / "PG_VERSION").read_text().strip() == str(OLDER)
@@ -218,14 +251,23 @@ def assert_unchanged(home: Path) -> None:
     eventually(lambda: processes(str(home)) == [])
 
 
-def test_the_next_start_upgrades_the_data_and_an_export_has_the_same_lines(home: Path) -> None:
+def test_the_next_start_upgrades_the_data_and_an_export_has_the_same_lines(
+    home: Path,
+) -> None:
     assert exported(home) == lines_of(home)
     assert_upgraded(home)
     dsn = Engine(home).start()
     assert str(query(dsn, "show server_version")).startswith(f"{MAJOR}.")
-    assert query(dsn, "select count(*) from grants join tokens on tokens.id = token_id") == 1
-    assert query(dsn, "select count(*) from pg_roles where rolname = 'folklore_app'") == 1
-    assert query(dsn, "set role folklore_app", "select count(*) from memories") == 0  # without a token, by the policies
+    assert (
+        query(dsn, "select count(*) from grants join tokens on tokens.id = token_id")
+        == 1
+    )
+    assert (
+        query(dsn, "select count(*) from pg_roles where rolname = 'folklore_app'") == 1
+    )
+    assert (
+        query(dsn, "set role folklore_app", "select count(*) from memories") == 0
+    )  # without a token, by the policies
     assert query(dsn, "select reltuples from pg_class where relname = 'memories'") == 20
     Engine(home).stop()
     assert exported(home) == lines_of(home)
@@ -246,21 +288,44 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
             "create table others as select 42 as x",
         )
         query(connect, "alter system set work_mem = '9MB'")
-        query(connect, "alter system set old_snapshot_threshold = '1h'")  # Postgres 17 has it no more
-        query(address_of(dsn, "notes"), "create table kept as select 42 as x", "alter table kept owner to sarah")
+        query(
+            connect, "alter system set old_snapshot_threshold = '1h'"
+        )  # Postgres 17 has it no more
+        query(
+            address_of(dsn, "notes"),
+            "create table kept as select 42 as x",
+            "alter table kept owner to sarah",
+        )
 
     dsn = start_engine(Engine(home))
 
-    names = query(dsn, "select array_agg(datname order by datname) from pg_database where not datistemplate")
+    names = query(
+        dsn,
+        "select array_agg(datname order by datname) from pg_database where not datistemplate",
+    )
     assert names == ["folklore", "folklore_before_0123abcd", "notes", "postgres"]
-    assert query(address_of(dsn, "folklore_before_0123abcd"), "select count(*) from memories") == 20
+    assert (
+        query(
+            address_of(dsn, "folklore_before_0123abcd"), "select count(*) from memories"
+        )
+        == 20
+    )
     assert query(address_of(dsn, "postgres"), "select x from others") == 42
     assert query(dsn, "show work_mem") == "9MB"
     notes = address_of(dsn, "notes")
     assert query(notes, "show work_mem") == "7MB"
-    assert query(notes, "select tableowner::text from pg_tables where tablename = 'kept'") == "sarah"
+    assert (
+        query(notes, "select tableowner::text from pg_tables where tablename = 'kept'")
+        == "sarah"
+    )
     assert query(notes, "select pg_has_role('sarah', 'folklore_app', 'member')") is True
-    assert query(notes, "select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'sarah'") is True
+    assert (
+        query(
+            notes,
+            "select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'sarah'",
+        )
+        is True
+    )
 
 
 def killed(home: Path, place: str, moment: str, call: int) -> None:
@@ -278,13 +343,17 @@ def killed(home: Path, place: str, moment: str, call: int) -> None:
 
 
 @pytest.mark.parametrize("step", OFTEN)
-def test_an_upgrade_that_is_killed_is_completed_by_the_next_start(home: Path, step: tuple[str, str, int]) -> None:
+def test_an_upgrade_that_is_killed_is_completed_by_the_next_start(
+    home: Path, step: tuple[str, str, int]
+) -> None:
     killed(home, *step)
     assert_upgraded(home)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_an_upgrade_killed_twice_at_any_step_is_completed(home: Path, step: tuple[str, str, int]) -> None:
+def test_an_upgrade_killed_twice_at_any_step_is_completed(
+    home: Path, step: tuple[str, str, int]
+) -> None:
     killed(home, *step)
     if not old_data(home) and not EnginePaths(home).upgraded.exists():
         killed(home, RENAME, "after", 2)
@@ -303,7 +372,9 @@ def test_what_an_older_version_wrote_after_a_kill_is_kept(home: Path) -> None:
     assert_upgraded(home)
 
 
-def test_data_that_came_between_two_renames_does_not_hide_the_upgraded(home: Path) -> None:
+def test_data_that_came_between_two_renames_does_not_hide_the_upgraded(
+    home: Path,
+) -> None:
     killed(home, RENAME, "after", 3)
     paths = EnginePaths(home)
     paths.data.mkdir()
@@ -320,7 +391,10 @@ def test_data_that_came_between_two_renames_does_not_hide_the_upgraded(home: Pat
 def test_two_starts_at_once_upgrade_once(home: Path) -> None:
     starting = [
         subprocess.Popen(
-            [sys.executable, "-c", STARTED, home], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", STARTED, home],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for _ in range(2)
     ]
@@ -330,10 +404,20 @@ def test_two_starts_at_once_upgrade_once(home: Path) -> None:
     assert_upgraded(home)
 
 
-def test_a_copy_that_differs_is_refused_and_the_old_data_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_differs_is_refused_and_the_old_data_stays(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy = Programs.copy
 
-    async def lossy(self: Programs, dsn: str, snapshot: str, newer: Programs, target: str, *, create: bool) -> None:
+    async def lossy(
+        self: Programs,
+        dsn: str,
+        snapshot: str,
+        newer: Programs,
+        target: str,
+        *,
+        create: bool,
+    ) -> None:
         await copy(self, dsn, snapshot, newer, target, create=create)
         connection = await asyncpg.connect(address_of(target, "folklore"))
         await connection.execute("delete from relations")
@@ -341,7 +425,9 @@ def test_a_copy_that_differs_is_refused_and_the_old_data_stays(home: Path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(Programs, "copy", lossy)
-        with pytest.raises(EngineFailed, match=r"folklore differs: public.relations has 0 rows, not 1") as refused:
+        with pytest.raises(
+            EngineFailed, match=r"folklore differs: public.relations has 0 rows, not 1"
+        ) as refused:
             start_engine(Engine(home))
     assert "folklore db upgrade" in (refused.value.hint or "")
     assert_unchanged(home)
@@ -350,32 +436,47 @@ def test_a_copy_that_differs_is_refused_and_the_old_data_stays(home: Path, monke
 
 def test_the_reasons_of_programs_that_fail_are_reported(home: Path) -> None:
     with older_engine(home) as dsn:
-        query(dsn, "create function gone() returns int language c as '$libdir/vector', 'vector_in'")
-        query(dsn, "update pg_proc set probin = '$libdir/missing' where proname = 'gone'")
+        query(
+            dsn,
+            "create function gone() returns int language c as '$libdir/vector', 'vector_in'",
+        )
+        query(
+            dsn, "update pg_proc set probin = '$libdir/missing' where proname = 'gone'"
+        )
 
     with pytest.raises(EngineFailed, match=r"pg_restore failed: .*\n?.*missing"):
         start_engine(Engine(home))
     assert_unchanged(home)
 
 
-def test_the_upgrade_is_refused_without_room(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_upgrade_is_refused_without_room(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usage = shutil.disk_usage(home)._replace(free=500 << 20)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: usage)
-        with pytest.raises(DiskFull, match=r"has 500 MB free; the upgrade from Postgres 16 to 18 needs 5\d\d MB"):
+        with pytest.raises(
+            DiskFull,
+            match=r"has 500 MB free; the upgrade from Postgres 16 to 18 needs 5\d\d MB",
+        ):
             start_engine(Engine(home))
     assert_unchanged(home)
 
 
-def test_the_upgrade_is_refused_without_the_programs_of_the_old_version(home: Path) -> None:
+def test_the_upgrade_is_refused_without_the_programs_of_the_old_version(
+    home: Path,
+) -> None:
     file = EnginePaths(home).data / "PG_VERSION"
     file.write_text("9\n")
 
     with pytest.raises(
-        EngineFailed, match="written by Postgres 9, and its programs are not on this machine"
+        EngineFailed,
+        match="written by Postgres 9, and its programs are not on this machine",
     ) as refused:
         start_engine(Engine(home))
-    assert "apt install postgresql-9 postgresql-9-pgvector" in (refused.value.hint or "")
+    assert "apt install postgresql-9 postgresql-9-pgvector" in (
+        refused.value.hint or ""
+    )
 
     file.write_text(f"{OLDER}\n")
     assert_unchanged(home)
@@ -393,7 +494,9 @@ def test_data_of_a_newer_version_is_refused(home: Path) -> None:
 
 def test_a_running_server_of_the_old_version_is_used_until_it_stops(home: Path) -> None:
     with older_engine(home):
-        assert str(query(start_engine(Engine(home)), "show server_version")).startswith(f"{OLDER}.")
+        assert str(query(start_engine(Engine(home)), "show server_version")).startswith(
+            f"{OLDER}."
+        )
         assert upgrade_engine(Engine(home)) is not None  # which stops it
     assert_upgraded(home)
 
@@ -413,7 +516,11 @@ def printed(home: Path, *arguments: str) -> Any:
     """Run a command of `folklore db` in a process of its own; return what it prints, which is one document."""
     command = [sys.executable, "-m", "folklore", "db", *arguments, "--json"]
     environment = os.environ | {"FOLKLORE_HOME": str(home)}
-    return json.loads(subprocess.run(command, env=environment, capture_output=True, timeout=STUCK, check=True).stdout)
+    return json.loads(
+        subprocess.run(
+            command, env=environment, capture_output=True, timeout=STUCK, check=True
+        ).stdout
+    )
 
 
 def test_what_an_upgrade_left_is_removed_under_a_running_server(room: Path) -> None:
@@ -441,19 +548,40 @@ def test_old_data_is_not_dropped_without_new(home: Path) -> None:
     assert len(old_data(home)) == 1
 
 
-def test_upgrades_killed_at_random_moments_are_completed(room: Path, one_model_for_the_session: None) -> None:
-    count, kills = int(os.environ.get("TEST_UPGRADE_MEMORIES", "400")), int(os.environ.get("TEST_UPGRADE_KILLS", "5"))
+def test_upgrades_killed_at_random_moments_are_completed(
+    room: Path, one_model_for_the_session: None
+) -> None:
+    count, kills = (
+        int(os.environ.get("TEST_UPGRADE_MEMORIES", "400")),
+        int(os.environ.get("TEST_UPGRADE_KILLS", "5")),
+    )
     large, whole = room / "large", room / "whole"
     with older_engine(large) as dsn:
-        asyncio.run(fill(Settings(database_url=dsn, home=room / "elsewhere", author="t", namespace="notes"), count))
+        asyncio.run(
+            fill(
+                Settings(
+                    database_url=dsn,
+                    home=room / "elsewhere",
+                    author="t",
+                    namespace="notes",
+                ),
+                count,
+            )
+        )
         lines, held = exported(large, dsn), asyncio.run(contents_of(dsn))
     subprocess.run(["cp", "-a", large, whole], check=True)
     began = time.monotonic()
     start_engine(Engine(whole))
     seconds = time.monotonic() - began
     assert exported(whole) == lines
-    size = sum(path.stat().st_size for path in EnginePaths(large).data.rglob("*") if path.is_file())
-    print(f"{count:,} memories, {len(lines):,} lines, {size / 2**20:.0f} MB: {seconds:.1f} s")
+    size = sum(
+        path.stat().st_size
+        for path in EnginePaths(large).data.rglob("*")
+        if path.is_file()
+    )
+    print(
+        f"{count:,} memories, {len(lines):,} lines, {size / 2**20:.0f} MB: {seconds:.1f} s"
+    )
     Engine(whole).stop()
     shutil.rmtree(whole)
 
@@ -463,7 +591,9 @@ def test_upgrades_killed_at_random_moments_are_completed(room: Path, one_model_f
         number += 1
         home = room / f"killed-{number}"
         subprocess.run(["cp", "-a", large, home], check=True)
-        done += killed_at(home, chance.uniform(0.2, seconds * 0.9), servers_too=number % 2 == 1)
+        done += killed_at(
+            home, chance.uniform(0.2, seconds * 0.9), servers_too=number % 2 == 1
+        )
         assert asyncio.run(contents_of(start_engine(Engine(home)))) == held
         assert len(old_data(home)) == 1
         Engine(home).stop()
@@ -472,7 +602,11 @@ def test_upgrades_killed_at_random_moments_are_completed(room: Path, one_model_f
 
 def killed_at(home: Path, seconds: float, *, servers_too: bool) -> bool:
     """Kill a start of the engine after some seconds, and all its servers too; return False if it ended before."""
-    process = subprocess.Popen([sys.executable, "-c", STARTED, home], stdout=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTED, home],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     with suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     ended = process.poll()

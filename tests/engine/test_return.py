@@ -26,7 +26,9 @@ async def app() -> AsyncIterator[App]:
     """An application over an engine of its own, with one memory."""
     with temporary_room() as room:
         home = room / "home"
-        async with running(load_settings(home=home, author="tester", namespace="notes")) as app:
+        async with running(
+            load_settings(home=home, author="tester", namespace="notes")
+        ) as app:
             try:
                 await store(app, QUAY)
                 yield app
@@ -35,7 +37,10 @@ async def app() -> AsyncIterator[App]:
 
 
 async def store(app: App, draft: Draft) -> list[str]:
-    return [item.status for item in (await app.service.call(StoreRequest(memories=(draft,)))).stored]
+    return [
+        item.status
+        for item in (await app.service.call(StoreRequest(memories=(draft,)))).stored
+    ]
 
 
 async def test_a_call_starts_an_engine_that_was_stopped(app: App) -> None:
@@ -48,13 +53,18 @@ async def test_a_call_starts_an_engine_that_was_stopped(app: App) -> None:
 
 
 @pytest.mark.parametrize("lost", ["home", "home/engine/data"])
-async def test_nothing_is_acknowledged_while_the_data_is_gone(app: App, lost: str) -> None:
+async def test_nothing_is_acknowledged_while_the_data_is_gone(
+    app: App, lost: str
+) -> None:
     home = app.settings.home
     folder, aside = home.parent / lost, home.parent / "aside"
     health, database = Health(app), (await app.ready()).database
     folder.rename(aside)
     try:
-        with pytest.raises(DataMissing, match=rf"data directory {home}/engine/data (was removed|is missing)"):
+        with pytest.raises(
+            DataMissing,
+            match=rf"data directory {home}/engine/data (was removed|is missing)",
+        ):
             await store(app, OPEN)
         response = await health.ready(None)  # type: ignore[arg-type]
         assert (response.status_code, b'"data_missing"' in response.body) == (503, True)

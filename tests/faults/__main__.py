@@ -18,17 +18,28 @@ _LATE = 5.0  # seconds
 
 def main() -> int:
     """Report each run in a line and all in the last; return 1 if something was violated."""
-    parser = argparse.ArgumentParser(description="Clients call two servers while faults strike.")
+    parser = argparse.ArgumentParser(
+        description="Clients call two servers while faults strike."
+    )
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="of the first run; each next run has the next one")
     parser.add_argument(
-        "--keep", type=Path, help="folder for the logs of runs that violated something or came back late"
+        "--seed",
+        type=int,
+        default=1,
+        help="of the first run; each next run has the next one",
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="folder for the logs of runs that violated something or came back late",
     )
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.runs)
     reports = []
     for first in range(0, len(seeds), _RUNS_OF_A_SITE):
-        reports += asyncio.run(runs(seeds[first : first + _RUNS_OF_A_SITE], options.keep))
+        reports += asyncio.run(
+            runs(seeds[first : first + _RUNS_OF_A_SITE], options.keep)
+        )
     print(_summary(reports))
     return 1 if any(report.violations for report in reports) else 0
 
@@ -37,7 +48,9 @@ async def runs(seeds: range, keep: Path | None = None) -> list[Report]:
     """Run each seed on one site, and print what happened."""
     reports = []
     with temporary_home() as home, tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)  # Postgres, which does not run as root, loads a library from it
+        Path(folder).chmod(
+            0o755
+        )  # Postgres, which does not run as root, loads a library from it
         async with site(Path(folder), home) as struck:
             for seed in seeds:
                 report = await trial(struck, seed)

@@ -50,12 +50,16 @@ class Register:
     def changed(self, **fields: Any) -> Register:
         """The state after a change."""
         before = (self.content, self.forgotten, self.superseded)
-        return replace(self, revision=self.revision + 1, changes=(*self.changes, before), **fields)
+        return replace(
+            self, revision=self.revision + 1, changes=(*self.changes, before), **fields
+        )
 
     def undone(self) -> Register:
         """The state after an undo."""
         content, forgotten, superseded = self.changes[-1]
-        return Register(content, self.revision + 1, forgotten, superseded, self.changes[:-1])
+        return Register(
+            content, self.revision + 1, forgotten, superseded, self.changes[:-1]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ def _effect(state: Register, call: Call) -> Register | None:
 
 
 def _updated(state: Register, content: str, revision: int | None) -> Register | None:
-    refused = state.forgotten or state.superseded or revision not in (None, state.revision)
+    refused = (
+        state.forgotten or state.superseded or revision not in (None, state.revision)
+    )
     return None if refused else state.changed(content=content)
 
 
@@ -108,11 +114,17 @@ def _forgotten(state: Register) -> Register | None:
 
 
 def _superseded(state: Register) -> Register | None:
-    return None if state.forgotten or state.superseded else state.changed(superseded=True)
+    return (
+        None if state.forgotten or state.superseded else state.changed(superseded=True)
+    )
 
 
 def _undone(state: Register, revision: int | None) -> Register | None:
-    return None if not state.changes or revision not in (None, state.revision) else state.undone()
+    return (
+        None
+        if not state.changes or revision not in (None, state.revision)
+        else state.undone()
+    )
 
 
 _EFFECTS: Mapping[str, Callable[..., Register | None]] = {
@@ -124,7 +136,11 @@ def _shows(state: Register, seen: Seen) -> bool:
     if seen.content is None:
         return state.forgotten or state.revision == 0
     shown = (state.content, state.revision, state.superseded)
-    return not state.forgotten and shown == (seen.content, seen.revision, seen.superseded)
+    return not state.forgotten and shown == (
+        seen.content,
+        seen.revision,
+        seen.superseded,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +176,9 @@ class History:
         """Describe each object, of those whose name begins with `about`, that has no order of its calls."""
         found = []
         for name, calls in self.calls.items():
-            if name.startswith(about) and (problem := unexplained(calls, step, initial)):
+            if name.startswith(about) and (
+                problem := unexplained(calls, step, initial)
+            ):
                 found.append(f"{name}: {problem}")
         return found
 
@@ -188,19 +206,27 @@ def unexplained(calls: Sequence[Call], step: Step, initial: Hashable) -> str | N
         for number in _possible(ordered, must, done):
             for after in step(state, ordered[number]):
                 found = (done | {number}, after)
-                if found not in seen and not (ordered[number].unknown and after == state):
+                if found not in seen and not (
+                    ordered[number].unknown and after == state
+                ):
                     seen.add(found)
                     open_.append(((*order, number), after))
     return _account(ordered, *longest)
 
 
-def _possible(ordered: Sequence[Call], must: frozenset[int], done: frozenset[int]) -> list[int]:
+def _possible(
+    ordered: Sequence[Call], must: frozenset[int], done: frozenset[int]
+) -> list[int]:
     """The calls that may come next: those that began before another one ended.
 
     The last one is tried first: a call with an answer, and of these the one that ended first.
     """
     first_end = min(ordered[number].end for number in must - done)
-    possible = [number for number, call in enumerate(ordered) if call.begin <= first_end and number not in done]
+    possible = [
+        number
+        for number, call in enumerate(ordered)
+        if call.begin <= first_end and number not in done
+    ]
     return sorted(possible, key=lambda number: ordered[number].end, reverse=True)
 
 

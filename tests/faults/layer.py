@@ -29,7 +29,18 @@ WRITE_ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "short": -1}
 class Number(IntEnum):
     """Place of a number in the shared file."""
 
-    SEQUENCE, JOURNAL, WRITE_FAULT, COUNTDOWN, WRITE_RATE, SYNC_RATE, CLOCK, SALT, INJECTED, WRITES = range(10)
+    (
+        SEQUENCE,
+        JOURNAL,
+        WRITE_FAULT,
+        COUNTDOWN,
+        WRITE_RATE,
+        SYNC_RATE,
+        CLOCK,
+        SALT,
+        INJECTED,
+        WRITES,
+    ) = range(10)
 
 
 class Layer:
@@ -49,7 +60,20 @@ class Layer:
         self._numbers = (ctypes.c_int64 * len(Number)).from_buffer(self._page)
         self._library = folder / "layer.so"
         source = Path(__file__).with_name("layer.c")
-        subprocess.run(["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-o", self._library, source, "-ldl"], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-std=c11",
+                "-O2",
+                "-shared",
+                "-fPIC",
+                "-o",
+                self._library,
+                source,
+                "-ldl",
+            ],
+            check=True,
+        )
         self._wrap_postgres()
 
     def _wrap_postgres(self) -> None:
@@ -69,13 +93,18 @@ class Layer:
             if program.name not in ("postgres", "pg_ctl"):
                 (programs / "bin" / program.name).symlink_to(program)
         shutil.copy2(real / "pg_ctl", programs / "bin" / "real_pg_ctl")
-        self._write_wrapper(programs / "bin" / "pg_ctl", programs / "bin" / "real_pg_ctl", data=False)
+        self._write_wrapper(
+            programs / "bin" / "pg_ctl", programs / "bin" / "real_pg_ctl", data=False
+        )
         self._write_wrapper(programs / "bin" / "postgres", real / "postgres", data=True)
 
     def _write_wrapper(self, path: Path, program: Path, *, data: bool) -> None:
         variables = f"LD_PRELOAD='{self._library}' FAULTS_FOLDER='{self.folder}'"
         root = f" FAULTS_ROOT='{self.data}'" if data else ""
-        path.write_text(f"#!/bin/sh\nexec env {variables}{root} '{program}' \"$@\"\n", encoding="utf-8")
+        path.write_text(
+            f"#!/bin/sh\nexec env {variables}{root} '{program}' \"$@\"\n",
+            encoding="utf-8",
+        )
         path.chmod(0o755)
 
     @property
@@ -103,7 +132,13 @@ class Layer:
 
     def calm(self) -> None:
         """End all faults, the wrong clock among them."""
-        for number in (Number.WRITE_FAULT, Number.COUNTDOWN, Number.WRITE_RATE, Number.SYNC_RATE, Number.CLOCK):
+        for number in (
+            Number.WRITE_FAULT,
+            Number.COUNTDOWN,
+            Number.WRITE_RATE,
+            Number.SYNC_RATE,
+            Number.CLOCK,
+        ):
             self[number] = 0
 
     def lose_power(self, chance: random.Random) -> int:
@@ -114,7 +149,9 @@ class Layer:
         """
         lost = 0
         now = {(state.st_dev, state.st_ino): path for path, state in self._files()}
-        for record, kept in sorted(self._unsynced(), key=lambda item: item[0].sequence, reverse=True):
+        for record, kept in sorted(
+            self._unsynced(), key=lambda item: item[0].sequence, reverse=True
+        ):
             path = now.get(record.file)
             if path is None:
                 continue
@@ -132,12 +169,18 @@ class Layer:
                     yield path, path.lstat()
 
     def _unsynced(self) -> list[tuple[_Record, bytes]]:
-        writes: defaultdict[tuple[int, int], list[tuple[_Record, bytes]]] = defaultdict(list)
+        writes: defaultdict[tuple[int, int], list[tuple[_Record, bytes]]] = defaultdict(
+            list
+        )
         for record, kept in sorted(self._records(), key=lambda item: item[0].sequence):
             if record.kind == _WRITE:
                 writes[record.file].append((record, kept))
             elif record.kind == _SYNC:  # of what was written before the sync began
-                later = [item for item in writes[record.file] if item[0].sequence > record.offset]
+                later = [
+                    item
+                    for item in writes[record.file]
+                    if item[0].sequence > record.offset
+                ]
                 writes[record.file] = later
             else:
                 writes.pop(record.file, None)
@@ -147,9 +190,13 @@ class Layer:
         for journal in self._journals.iterdir():
             data, position = journal.read_bytes(), 0
             while position + _RECORD.size <= len(data):
-                sequence, kind, device, inode, offset, size, kept, length = _RECORD.unpack_from(data, position)
+                sequence, kind, device, inode, offset, size, kept, length = (
+                    _RECORD.unpack_from(data, position)
+                )
                 position += _RECORD.size
-                if position + kept > len(data):  # its process was killed meanwhile, before the write was acknowledged
+                if (
+                    position + kept > len(data)
+                ):  # its process was killed meanwhile, before the write was acknowledged
                     break
                 record = _Record(sequence, kind, (device, inode), offset, size, length)
                 yield record, data[position : position + kept]
@@ -174,7 +221,9 @@ class _Record:
     length: int
 
 
-def _take_back(path: Path, record: _Record, kept: bytes, share: float, chance: random.Random) -> None:
+def _take_back(
+    path: Path, record: _Record, kept: bytes, share: float, chance: random.Random
+) -> None:
     """Write the former bytes of so large a share of the sectors; zeros where the file was shorter."""
     end = path.stat().st_size
     former = kept + bytes(record.length - len(kept))
@@ -185,5 +234,9 @@ def _take_back(path: Path, record: _Record, kept: bytes, share: float, chance: r
             if part and (share == 1.0 or chance.random() < share):
                 file.seek(at)
                 file.write(part)
-        if share == 1.0 and end == record.offset + record.length > record.size and chance.random() < 0.5:
+        if (
+            share == 1.0
+            and end == record.offset + record.length > record.size
+            and chance.random() < 0.5
+        ):
             file.truncate(max(record.size, record.offset))

@@ -40,7 +40,9 @@ class Network(Doorway):
             self._flowing.set()
             self.drop()
 
-    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _enter(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             self.dsn = self._address()
             there_reader, there_writer = await self._beyond()
@@ -49,12 +51,19 @@ class Network(Doorway):
             return
         self._visitors |= {writer, there_writer}
         try:
-            await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer, answers=True))
+            await asyncio.gather(
+                self._carry(reader, there_writer),
+                self._carry(there_reader, writer, answers=True),
+            )
         finally:
             self._visitors -= {writer, there_writer}
 
     async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        answers: bool = False,
     ) -> None:
         with suppress(OSError):
             while chunk := await reader.read(65_536):

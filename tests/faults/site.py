@@ -25,7 +25,10 @@ from tests.faults.network import Network
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.waiting import eventually
 
-HERE, THERE = 0, 1  # the server that starts the engine, and the one on the other side of the network
+HERE, THERE = (
+    0,
+    1,
+)  # the server that starts the engine, and the one on the other side of the network
 _SECONDS_TO_RESTART, _SECONDS_TO_RECOVER = 0.3, 60.0
 
 
@@ -40,7 +43,9 @@ class _Process:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        self.running = await self._stack.enter_async_context(on_http(self.settings, port=self.port))
+        self.running = await self._stack.enter_async_context(
+            on_http(self.settings, port=self.port)
+        )
 
     async def kill(self) -> None:
         if self.running is not None and self.running.process.returncode is None:
@@ -83,12 +88,16 @@ class Site:
             folder.mkdir()
             own = watched(folder, **settings)
             environment = dict(own.environment) | self.layer.environment()
-            environment["PYTHONPATH"] = os.pathsep.join([str(self.layer.packages), environment["PYTHONPATH"]])
+            environment["PYTHONPATH"] = os.pathsep.join(
+                [str(self.layer.packages), environment["PYTHONPATH"]]
+            )
             if place == HERE:
                 environment["FOLKLORE_HOME"] = str(self.paths.home)
             self.servers.append(_Process(Watched(environment, own.notes), free_port()))
         await self.servers[HERE].start()
-        await ready(self.urls()[HERE])  # its first call starts the engine, which the other server cannot
+        await ready(
+            self.urls()[HERE]
+        )  # its first call starts the engine, which the other server cannot
         await self.servers[THERE].start()
         await ready(self.urls()[THERE])
 
@@ -105,7 +114,10 @@ class Site:
         """Copy the logs of the servers and of the engine."""
         target.mkdir(parents=True)
         for place in (HERE, THERE):
-            shutil.copy(self._folder / f"server-{place}" / "server.log", target / f"server-{place}.log")
+            shutil.copy(
+                self._folder / f"server-{place}" / "server.log",
+                target / f"server-{place}.log",
+            )
         shutil.copytree(self.paths.log.parent, target / "engine")
 
     def postgres(self) -> list[int]:

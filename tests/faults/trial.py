@@ -14,7 +14,17 @@ from typing import Any
 
 import httpx
 
-from tests.faults.history import DONE, Call, History, Key, Refused, Register, Seen, key, register
+from tests.faults.history import (
+    DONE,
+    Call,
+    History,
+    Key,
+    Refused,
+    Register,
+    Seen,
+    key,
+    register,
+)
 from tests.faults.layer import WRITE_ERRORS, Number
 from tests.faults.site import HERE, THERE, Site, ready
 
@@ -69,19 +79,27 @@ class _Client:
         answer, begin = await self._ask("get", ids=[self._run.ids[name]])
         if answer is None:
             return None
-        seen = Seen(None) if isinstance(answer, Refused) else _seen(answer["found"][0]["memory"])
+        seen = (
+            Seen(None)
+            if isinstance(answer, Refused)
+            else _seen(answer["found"][0]["memory"])
+        )
         self._run.history.add(name, Call("read", (), begin, monotonic(), seen))
         return seen
 
     async def search(self) -> None:
         """Search by the word that only one memory has: what is found is read, what is not may be hidden."""
         name = self._some()
-        answer, begin = await self._ask("search", query=name, namespaces=[self._run.namespace])
+        answer, begin = await self._ask(
+            "search", query=name, namespaces=[self._run.namespace]
+        )
         if answer is not None and not isinstance(answer, Refused):
             self._reads(answer["memories"], begin)
 
     async def list_(self) -> None:
-        answer, begin = await self._ask("list", namespaces=[self._run.namespace], limit=50)
+        answer, begin = await self._ask(
+            "list", namespaces=[self._run.namespace], limit=50
+        )
         if answer is not None and not isinstance(answer, Refused):
             self._reads(answer["memories"], begin)
 
@@ -90,7 +108,9 @@ class _Client:
         for item in found:
             memory = item.get("memory", item)
             if (name := names.get(memory["id"])) is not None:
-                self._run.history.add(name, Call("read", (), begin, monotonic(), _seen(memory)))
+                self._run.history.add(
+                    name, Call("read", (), begin, monotonic(), _seen(memory))
+                )
 
     async def update(self) -> None:
         """Change a text under the optimistic lock."""
@@ -99,13 +119,20 @@ class _Client:
             text = self._run.text(name)
             revision = seen.revision or 1
             await self._write(
-                name, "update", (text, revision), "update", changes={"content": text}, if_revision=revision
+                name,
+                "update",
+                (text, revision),
+                "update",
+                changes={"content": text},
+                if_revision=revision,
             )
 
     async def update_blindly(self) -> None:
         name = self._some()
         text = self._run.text(name)
-        await self._write(name, "update", (text, None), "update", changes={"content": text})
+        await self._write(
+            name, "update", (text, None), "update", changes={"content": text}
+        )
 
     async def undo(self) -> None:
         name = self._some()
@@ -124,29 +151,55 @@ class _Client:
     async def supersede(self) -> None:
         name = self._some()
         draft = {"content": self._run.text("newer"), "supersedes": self._run.ids[name]}
-        answer, begin = await self._ask("store", memories=[draft], namespace=self._run.namespace)
+        answer, begin = await self._ask(
+            "store", memories=[draft], namespace=self._run.namespace
+        )
         self._record(name, "supersede", (), begin, answer)
 
     async def store_under_key(self) -> None:
         name = f"key-{self._random.randrange(_KEYS)}"
-        draft = {"content": f"What {self._run.namespace} holds under {name}.", "idempotency_key": name}
-        answer, begin = await self._ask("store", memories=[draft], namespace=self._run.namespace)
+        draft = {
+            "content": f"What {self._run.namespace} holds under {name}.",
+            "idempotency_key": name,
+        }
+        answer, begin = await self._ask(
+            "store", memories=[draft], namespace=self._run.namespace
+        )
         if isinstance(answer, dict):
             [stored] = answer["stored"]
-            self._run.history.add(name, Call("store", (), begin, monotonic(), (stored["id"], stored["status"])))
+            self._run.history.add(
+                name,
+                Call("store", (), begin, monotonic(), (stored["id"], stored["status"])),
+            )
         elif answer is None:
             self._run.history.add(name, Call("store", (), begin))
 
-    async def _write(self, name: str, kind: str, arguments: tuple[Any, ...], operation: str, **request: Any) -> None:
+    async def _write(
+        self,
+        name: str,
+        kind: str,
+        arguments: tuple[Any, ...],
+        operation: str,
+        **request: Any,
+    ) -> None:
         answer, begin = await self._ask(operation, id=self._run.ids[name], **request)
         self._record(name, kind, arguments, begin, answer)
 
-    def _record(self, name: str, kind: str, arguments: tuple[Any, ...], begin: float, answer: Any) -> None:
+    def _record(
+        self,
+        name: str,
+        kind: str,
+        arguments: tuple[Any, ...],
+        begin: float,
+        answer: Any,
+    ) -> None:
         if answer is None:
             self._run.history.add(name, Call(kind, arguments, begin))
         else:
             known = answer if isinstance(answer, Refused) else DONE
-            self._run.history.add(name, Call(kind, arguments, begin, monotonic(), known))
+            self._run.history.add(
+                name, Call(kind, arguments, begin, monotonic(), known)
+            )
 
     async def _ask(self, operation: str, **request: Any) -> tuple[Any, float]:
         """Return the result, a refusal, or None where the effect is unknown; and when the call began."""
@@ -166,11 +219,15 @@ class _Client:
             return response.json()["result"], begin
         error = response.json()["error"]
         if error["code"] in _REFUSALS:
-            if "another caller" in error["message"]:  # ConcurrentChange: tell nothing about the state
+            if (
+                "another caller" in error["message"]
+            ):  # ConcurrentChange: tell nothing about the state
                 raise _WithoutEffect
             return Refused(error["code"]), begin
         if response.status_code < 500:
-            self._run.report.violations.append(f"{operation}: an unexpected refusal: {error}")
+            self._run.report.violations.append(
+                f"{operation}: an unexpected refusal: {error}"
+            )
         return None, begin
 
     def _some(self) -> str:
@@ -178,7 +235,9 @@ class _Client:
 
 
 def _seen(memory: Mapping[str, Any]) -> Seen:
-    return Seen(memory["content"], memory["revision"], memory["superseded_at"] is not None)
+    return Seen(
+        memory["content"], memory["revision"], memory["superseded_at"] is not None
+    )
 
 
 class _Run:
@@ -201,11 +260,18 @@ class _Run:
         names = [f"memory{number}" for number in range(_MEMORIES)]
         texts = [self.text(name) for name in names]
         begin = monotonic()
-        async with httpx.AsyncClient(base_url=self.site.urls()[HERE], timeout=60) as client:
-            request = {"memories": [{"content": text} for text in texts], "namespace": self.namespace}
+        async with httpx.AsyncClient(
+            base_url=self.site.urls()[HERE], timeout=60
+        ) as client:
+            request = {
+                "memories": [{"content": text} for text in texts],
+                "namespace": self.namespace,
+            }
             response = await client.post("/api/store", json=request)
         response.raise_for_status()
-        for name, text, stored in zip(names, texts, response.json()["result"]["stored"], strict=True):
+        for name, text, stored in zip(
+            names, texts, response.json()["result"]["stored"], strict=True
+        ):
             self.ids[name] = stored["id"]
             self.history.add(name, Call("store", (text,), begin, monotonic(), DONE))
 
@@ -216,26 +282,44 @@ class _Run:
                 for name, id_ in self.ids.items():
                     begin = monotonic()
                     response = await client.post("/api/get", json={"ids": [id_]})
-                    seen = _seen(response.json()["result"]["found"][0]["memory"]) if response.is_success else Seen(None)
+                    seen = (
+                        _seen(response.json()["result"]["found"][0]["memory"])
+                        if response.is_success
+                        else Seen(None)
+                    )
                     self.history.add(name, Call("read", (), begin, monotonic(), seen))
                 request = {"namespaces": [self.namespace], "limit": 200}
-                listed = (await client.post("/api/list", json=request)).json()["result"]["memories"]
+                listed = (await client.post("/api/list", json=request)).json()[
+                    "result"
+                ]["memories"]
                 texts = Counter(item.get("memory", item)["content"] for item in listed)
                 self.report.violations += [
-                    f"{text!r} is stored {count} times" for text, count in texts.items() if count > 1
+                    f"{text!r} is stored {count} times"
+                    for text, count in texts.items()
+                    if count > 1
                 ]
                 self._look_at_keys({item.get("memory", item)["id"] for item in listed})
 
     def _look_at_keys(self, listed: set[str]) -> None:
         for name, calls in self.history.calls.items():
-            stored = {call.answer[0] for call in calls if name.startswith("key-") and isinstance(call.answer, tuple)}
-            self.report.violations += [f"{name}: the memory {id_} is lost" for id_ in stored - listed]
+            stored = {
+                call.answer[0]
+                for call in calls
+                if name.startswith("key-") and isinstance(call.answer, tuple)
+            }
+            self.report.violations += [
+                f"{name}: the memory {id_} is lost" for id_ in stored - listed
+            ]
 
     def check(self) -> None:
-        self.report.violations += self.history.violations(register, Register(), "memory")
+        self.report.violations += self.history.violations(
+            register, Register(), "memory"
+        )
         self.report.violations += self.history.violations(key, Key(), "key-")
         for server in self.site.servers:
-            crashes = server.crashes + (server.running.crashes() if server.running else [])
+            crashes = server.crashes + (
+                server.running.crashes() if server.running else []
+            )
             self.report.violations += [f"a call crashed: {line}" for line in crashes]
 
 
@@ -249,13 +333,20 @@ async def trial(site: Site, seed: int) -> Report:
     injected = site.layer[Number.INJECTED]
     clients = [_Client(run, number) for number in range(_CLIENTS)]
     until = monotonic() + SECONDS
-    await asyncio.gather(*(client.work(until) for client in clients), *(_strike(at, fault) for at, fault in plan))
+    await asyncio.gather(
+        *(client.work(until) for client in clients),
+        *(_strike(at, fault) for at, fault in plan),
+    )
     await site.calm()
     try:
-        run.report.recovery = max(await asyncio.gather(*(ready(url) for url in site.urls())))
+        run.report.recovery = max(
+            await asyncio.gather(*(ready(url) for url in site.urls()))
+        )
         await run.look()
     except (TimeoutError, httpx.HTTPError, KeyError) as error:
-        run.report.violations.append(f"the servers did not come back by themselves: {error!r}")
+        run.report.violations.append(
+            f"the servers did not come back by themselves: {error!r}"
+        )
     run.report.injected = site.layer[Number.INJECTED] - injected
     run.check()
     return run.report
@@ -269,9 +360,14 @@ async def _strike(at: float, fault: Callable[[], Awaitable[object]]) -> None:
 Fault = Callable[[Site, random.Random, Report], Awaitable[object]]
 
 
-def _plan(site: Site, chance: random.Random, report: Report) -> list[tuple[float, Callable[[], Awaitable[object]]]]:
+def _plan(
+    site: Site, chance: random.Random, report: Report
+) -> list[tuple[float, Callable[[], Awaitable[object]]]]:
     """Draw one to three faults and their times. At most one of them ends processes of the engine's machine."""
-    names = [*chance.sample(list(_LASTING), chance.randint(0, 2)), *chance.sample(list(_ENDING), 1)]
+    names = [
+        *chance.sample(list(_LASTING), chance.randint(0, 2)),
+        *chance.sample(list(_ENDING), 1),
+    ]
     faults = {**_LASTING, **_ENDING}
     plan: list[tuple[float, Callable[[], Awaitable[object]]]] = []
     for name in names:
@@ -326,7 +422,9 @@ async def _cut(site: Site, chance: random.Random, report: Report) -> None:
 
 async def _clock(site: Site, chance: random.Random, report: Report) -> None:
     for _ in range(chance.randint(1, 3)):
-        site.layer[Number.CLOCK] = int(chance.choice((-24, -1, -0.01, 0.01, 1, 24)) * _HOURS)
+        site.layer[Number.CLOCK] = int(
+            chance.choice((-24, -1, -0.01, 0.01, 1, 24)) * _HOURS
+        )
         await asyncio.sleep(chance.uniform(0.1, 0.6))
 
 
@@ -346,13 +444,21 @@ _LASTING: Mapping[str, Fault] = {
     "drop": _drop,
     "cut": _cut,
     "clock": _clock,
-    "frozen server": lambda site, chance, _: site.freeze_server(chance.choice((HERE, THERE)), chance.uniform(0.1, 1.5)),
-    "frozen Postgres": lambda site, chance, _: site.freeze_postgres(chance.uniform(0.1, 1.5)),
+    "frozen server": lambda site, chance, _: site.freeze_server(
+        chance.choice((HERE, THERE)), chance.uniform(0.1, 1.5)
+    ),
+    "frozen Postgres": lambda site, chance, _: site.freeze_postgres(
+        chance.uniform(0.1, 1.5)
+    ),
 }
 _ENDING: Mapping[str, Fault] = {
     "nothing": _nothing,
     "power": _power,
-    "killed server": lambda site, chance, _: site.kill_server(chance.choice((HERE, THERE))),
+    "killed server": lambda site, chance, _: site.kill_server(
+        chance.choice((HERE, THERE))
+    ),
     "killed Postgres": lambda site, chance, _: site.kill_postgres(chance, all_=True),
-    "killed process of Postgres": lambda site, chance, _: site.kill_postgres(chance, all_=False),
+    "killed process of Postgres": lambda site, chance, _: site.kill_postgres(
+        chance, all_=False
+    ),
 }

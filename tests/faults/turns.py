@@ -29,7 +29,10 @@ async def turns(site: Site) -> Turns:
     for kind, fault in WRITE_ERRORS.items():
         for size in (1, _MEMORIES):
             for number in range(1, _MOST_WRITES):
-                texts = [f"Turn {number} of {kind} with {size}: part {part}." for part in range(size)]
+                texts = [
+                    f"Turn {number} of {kind} with {size}: part {part}."
+                    for part in range(size)
+                ]
                 site.layer[Number.WRITE_FAULT] = fault
                 failed = await _store(site, texts, number, outcome)
                 outcome.failed_writes += failed
@@ -46,16 +49,24 @@ async def _store(site: Site, texts: list[str], number: int, outcome: Turns) -> b
         answer = await client.post("/api/store", json=_request(texts))
         site.layer.calm()
         await ready(site.urls()[HERE])
-        outcome.answers["stored" if answer.is_success else str(answer.json()["error"]["code"])] += 1
+        outcome.answers[
+            "stored" if answer.is_success else str(answer.json()["error"]["code"])
+        ] += 1
         stored = await _found(client, texts)
         if len(stored) not in (0, len(texts)):
-            outcome.violations.append(f"{len(stored)} of {len(texts)} were stored: {answer.text[:200]}")
+            outcome.violations.append(
+                f"{len(stored)} of {len(texts)} were stored: {answer.text[:200]}"
+            )
         if answer.is_success and len(stored) != len(texts):
             outcome.violations.append(f"{texts[0]!r} was acknowledged and is lost")
-        again = (await client.post("/api/store", json=_request(texts))).json()["result"]["stored"]
+        again = (await client.post("/api/store", json=_request(texts))).json()[
+            "result"
+        ]["stored"]
         statuses = Counter(item["status"] for item in again)
         if statuses != Counter({"duplicate" if stored else "stored": len(texts)}):
-            outcome.violations.append(f"{texts[0]!r}, repeated: {statuses}, {len(stored)} were there")
+            outcome.violations.append(
+                f"{texts[0]!r}, repeated: {statuses}, {len(stored)} were there"
+            )
     return site.layer[Number.INJECTED] > injected
 
 
@@ -64,6 +75,9 @@ def _request(texts: list[str]) -> dict[str, Any]:
 
 
 async def _found(client: httpx.AsyncClient, texts: list[str]) -> set[str]:
-    listed = await client.post("/api/list", json={"namespaces": [_NAMESPACE], "limit": 200, "sort": "time_desc"})
+    listed = await client.post(
+        "/api/list",
+        json={"namespaces": [_NAMESPACE], "limit": 200, "sort": "time_desc"},
+    )
     memories = listed.json()["result"]["memories"] if listed.is_success else []
     return {item["memory"]["content"] for item in memories} & set(texts)

@@ -32,11 +32,16 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
     files = issued(tmp_path / "tls")
     trusting = ssl.create_default_context(cafile=str(files.certificate))
     tls = {"http__tls_cert": str(files.certificate), "http__tls_key": str(files.key)}
-    settings = watched(tmp_path, database_url=database_url, http__workers=workers, **tls)
+    settings = watched(
+        tmp_path, database_url=database_url, http__workers=workers, **tls
+    )
     async with on_http(settings, trusting=trusting) as server:
         async with (
             httpx2.AsyncClient(verify=trusting, timeout=30) as http,
-            Client(streamable_http_client(f"{server.url}/mcp", http_client=http), read_timeout_seconds=30) as client,
+            Client(
+                streamable_http_client(f"{server.url}/mcp", http_client=http),
+                read_timeout_seconds=30,
+            ) as client,
         ):
             await a_session_of_work(client)
         async with httpx.AsyncClient() as plain:
@@ -45,7 +50,9 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
             with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
                 await plain.get(f"{server.url}/healthz")
         with pytest.raises((ssl.SSLError, ConnectionError)):
-            await asyncio.open_connection("127.0.0.1", server.port, ssl=_only(ssl.TLSVersion.TLSv1_1))
+            await asyncio.open_connection(
+                "127.0.0.1", server.port, ssl=_only(ssl.TLSVersion.TLSv1_1)
+            )
         await server.end()
 
     assert server.process.returncode == 0
@@ -62,7 +69,9 @@ def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
     return context
 
 
-def test_an_unusable_certificate_is_reported_before_anything_listens(settings: Settings, tmp_path: Path) -> None:
+def test_an_unusable_certificate_is_reported_before_anything_listens(
+    settings: Settings, tmp_path: Path
+) -> None:
     right, other = issued(tmp_path / "a"), issued(tmp_path / "b")
     locked = issued(tmp_path / "c", password=b"hunter2")
     missing, nonsense = tmp_path / "missing.pem", tmp_path / "nonsense.pem"
@@ -76,8 +85,12 @@ def test_an_unusable_certificate_is_reported_before_anything_listens(settings: S
 
     assert "http.tls_key: is not set" in said(right.certificate, None)
     assert "http.tls_cert: is not set" in said(None, right.key)
-    assert f"http.tls_cert: {missing} cannot be read (No such file" in said(missing, right.key)
-    assert f"http.tls_key: {missing} cannot be read (No such file" in said(right.certificate, missing)
+    assert f"http.tls_cert: {missing} cannot be read (No such file" in said(
+        missing, right.key
+    )
+    assert f"http.tls_key: {missing} cannot be read (No such file" in said(
+        right.certificate, missing
+    )
     assert "is not the key of" in said(right.certificate, other.key)
     assert "in PEM" in said(nonsense, right.key)
     assert "password" in said(locked.certificate, locked.key)
@@ -87,10 +100,15 @@ def test_without_files_there_is_no_tls() -> None:
     assert tls_context(None, None) is None
 
 
-def test_a_taken_port_and_a_wrong_address_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taken_port_and_a_wrong_address_are_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigInvalid, match=rf"http\.port: 127\.0\.0\.1:{port} cannot be listened on"):
+        with pytest.raises(
+            ConfigInvalid,
+            match=rf"http\.port: 127\.0\.0\.1:{port} cannot be listened on",
+        ):
             run(settings, "127.0.0.1", port)
         monkeypatch.setenv("MAKELEVEL", "1")
         with pytest.raises(ConfigInvalid) as under_make:
@@ -111,7 +129,11 @@ def test_a_name_with_several_addresses_is_served_on_one_port_of_all() -> None:
 
 def test_an_accepted_connection_sends_small_packets_at_once() -> None:
     (listening,) = bind("127.0.0.1", 0)
-    with listening, socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+    with (
+        listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
@@ -120,20 +142,40 @@ def test_a_trusted_proxy_is_an_address_or_a_network(wrong: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|host bits"):
         HttpSettings(trusted_proxies=(wrong,))
 
-    assert HttpSettings(trusted_proxies=("10.0.0.0/8", "::1")).trusted_proxies == ("10.0.0.0/8", "::1")
-
-
-async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(database_url: str, tmp_path: Path) -> None:
-    settings = watched(
-        tmp_path, database_url=database_url, http__allowed_hosts='["memory.example", "https://Wiki.example/team"]'
+    assert HttpSettings(trusted_proxies=("10.0.0.0/8", "::1")).trusted_proxies == (
+        "10.0.0.0/8",
+        "::1",
     )
-    async with on_http(settings, "--insecure", host="0.0.0.0") as server, httpx.AsyncClient() as client:
-        by_name = await client.get(f"{server.url}/readyz", headers={"Host": "memory.example"})
-        by_address = await client.get(f"{server.url}/readyz", headers={"Host": "wiki.example"})
-        by_another = await client.get(f"{server.url}/readyz", headers={"Host": "evil.example"})
+
+
+async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(
+    database_url: str, tmp_path: Path
+) -> None:
+    settings = watched(
+        tmp_path,
+        database_url=database_url,
+        http__allowed_hosts='["memory.example", "https://Wiki.example/team"]',
+    )
+    async with (
+        on_http(settings, "--insecure", host="0.0.0.0") as server,
+        httpx.AsyncClient() as client,
+    ):
+        by_name = await client.get(
+            f"{server.url}/readyz", headers={"Host": "memory.example"}
+        )
+        by_address = await client.get(
+            f"{server.url}/readyz", headers={"Host": "wiki.example"}
+        )
+        by_another = await client.get(
+            f"{server.url}/readyz", headers={"Host": "evil.example"}
+        )
         told = server.log_text()
 
-    assert (by_name.status_code, by_address.status_code, by_another.status_code) == (200, 200, 421)
+    assert (by_name.status_code, by_address.status_code, by_another.status_code) == (
+        200,
+        200,
+        421,
+    )
     assert "EVERY client" in told
     assert "warning" in told
 
@@ -141,7 +183,9 @@ async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(data
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope, receive)
     assert request.client is not None
-    await JSONResponse({"client": request.client.host, "scheme": request.url.scheme})(scope, receive, send)
+    await JSONResponse({"client": request.client.host, "scheme": request.url.scheme})(
+        scope, receive, send
+    )
 
 
 async def test_only_a_trusted_proxy_names_the_client(settings: Settings) -> None:
@@ -151,7 +195,9 @@ async def test_only_a_trusted_proxy_names_the_client(settings: Settings) -> None
         config.app, config.factory = echo, False
         config.load()
         transport = httpx.ASGITransport(config.loaded_app, client=("10.0.0.2", 4000))
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://here"
+        ) as client:
             headers = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
             return dict((await client.get("/", headers=headers)).json())
 
@@ -160,24 +206,37 @@ async def test_only_a_trusted_proxy_names_the_client(settings: Settings) -> None
     assert await asked("10.0.1.0/24") == {"client": "10.0.0.2", "scheme": "http"}
 
 
-async def test_a_reachable_address_is_served_once_there_is_a_token(database_url: str, tmp_path: Path) -> None:
+async def test_a_reachable_address_is_served_once_there_is_a_token(
+    database_url: str, tmp_path: Path
+) -> None:
     settings = watched(tmp_path, database_url=database_url)
     with pytest.raises(AssertionError, match=r"(?s)no token is needed.*--insecure"):
         async with on_http(settings, host="0.0.0.0"):
             pass
     async with library_at(database_url) as library:
-        made = await Person(library, name="root", now=datetime.now(UTC)).create_token("alice", "notes:writer")
-    async with on_http(settings, host="0.0.0.0") as server, httpx.AsyncClient(base_url=server.url) as client:
+        made = await Person(library, name="root", now=datetime.now(UTC)).create_token(
+            "alice", "notes:writer"
+        )
+    async with (
+        on_http(settings, host="0.0.0.0") as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
         without = await client.post("/api/status", json={})
-        with_one = await client.post("/api/status", json={}, headers=bearer(made.secret))
+        with_one = await client.post(
+            "/api/status", json={}, headers=bearer(made.secret)
+        )
         log = server.log_text()
 
     assert (without.status_code, with_one.status_code) == (401, 200)
     assert "EVERY client" not in log
 
 
-async def test_a_reachable_address_is_refused_where_tokens_are_never_needed(database_url: str, tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__authentication="never")
+async def test_a_reachable_address_is_refused_where_tokens_are_never_needed(
+    database_url: str, tmp_path: Path
+) -> None:
+    settings = watched(
+        tmp_path, database_url=database_url, http__authentication="never"
+    )
     async with library_at(database_url) as library:
         await Person(library, name="root").create_token("a", "notes:writer")
 

@@ -34,12 +34,19 @@ BATCH = 20
 
 async def storing(url: str, name: str, acknowledged: list[str]) -> None:
     """Store batches one after the other until the server is gone; collect those it acknowledged."""
-    with suppress(Exception, BaseExceptionGroup):  # what the client raises when its server goes
+    with suppress(
+        Exception, BaseExceptionGroup
+    ):  # what the client raises when its server goes
         async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
             for number in range(10_000):
                 source = f"{name}-{number}"
-                memories = [{"content": f"{source}: fact {fact}", "source": source} for fact in range(BATCH)]
-                if not (await client.call_tool("memory_store", {"memories": memories})).is_error:
+                memories = [
+                    {"content": f"{source}: fact {fact}", "source": source}
+                    for fact in range(BATCH)
+                ]
+                if not (
+                    await client.call_tool("memory_store", {"memories": memories})
+                ).is_error:
                     acknowledged.append(source)
 
 
@@ -48,13 +55,17 @@ async def asking(url: str) -> None:
     with suppress(Exception, BaseExceptionGroup):
         async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
             while True:
-                await client.call_tool("memory_recall", {"query": "which fact was stored"})
+                await client.call_tool(
+                    "memory_recall", {"query": "which fact was stored"}
+                )
 
 
 async def exported(settings: Watched) -> Counter[str]:
     """Count the memories of each source, as the command line exports them."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "folklore", "export"), env=dict(settings.environment), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "folklore", "export"),
+        env=dict(settings.environment),
+        stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await process.communicate()
     assert process.returncode == 0
@@ -80,9 +91,16 @@ async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_ack
     settings = watched(tmp_path, database_url=database_url, http__workers=workers)
     acknowledged: list[str] = []
     async with on_http(settings) as server, AsyncExitStack() as stack:
-        client = await stack.enter_async_context(httpx.AsyncClient(base_url=server.url, timeout=30))
-        stream = await stack.enter_async_context(client.stream("GET", "/sse", headers=MCP))
-        work = [asyncio.create_task(storing(server.url, f"c{number}", acknowledged)) for number in range(4)]
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=server.url, timeout=30)
+        )
+        stream = await stack.enter_async_context(
+            client.stream("GET", "/sse", headers=MCP)
+        )
+        work = [
+            asyncio.create_task(storing(server.url, f"c{number}", acknowledged))
+            for number in range(4)
+        ]
         work += [asyncio.create_task(asking(server.url)) for _ in range(4)]
         half = await stack.enter_async_context(wire(server.port))
         half.send(head("POST", "/mcp", "Content-Length: 1000"))
@@ -97,8 +115,12 @@ async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_ack
     assert stream.status_code == (200 if workers == "1" else 501)
     assert server.process.returncode == 0
     assert not server.crashes()
-    assert {source: kept[source] for source in acknowledged} == dict.fromkeys(acknowledged, BATCH)
-    assert set(kept.values()) == {BATCH}, "a batch that was not acknowledged is whole or absent"
+    assert {source: kept[source] for source in acknowledged} == dict.fromkeys(
+        acknowledged, BATCH
+    )
+    assert set(kept.values()) == {BATCH}, (
+        "a batch that was not acknowledged is whole or absent"
+    )
 
 
 async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
@@ -111,7 +133,9 @@ async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
 
     assert server.process.returncode == 0
     assert not server.crashes()
-    assert [row["content"] for row in await connection.fetch("select content from memories")] == ["before"]
+    assert [
+        row["content"] for row in await connection.fetch("select content from memories")
+    ] == ["before"]
 
 
 async def test_the_statement_of_a_client_that_disconnects_is_cancelled(
@@ -127,7 +151,9 @@ async def test_the_statement_of_a_client_that_disconnects_is_cancelled(
             listed = await client.call_tool("memory_list", {})
 
     assert listed.structured_content is not None
-    assert [one["content"] for one in listed.structured_content["memories"]] == ["before"]
+    assert [one["content"] for one in listed.structured_content["memories"]] == [
+        "before"
+    ]
 
 
 def both(server: HttpServer) -> list[Any]:
@@ -143,13 +169,20 @@ async def storing_one(over: Any, content: str) -> None:
 
 
 @asynccontextmanager
-async def locked_out(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[list[asyncio.Task[None]]]:
+async def locked_out(
+    server: HttpServer, connection: asyncpg.Connection
+) -> AsyncIterator[list[asyncio.Task[None]]]:
     """Store one memory, and lock the table within the block; two calls wait to store another."""
     async with Client(f"{server.url}/mcp") as client:
-        assert not (await client.call_tool("memory_store", {"content": "before"})).is_error
+        assert not (
+            await client.call_tool("memory_store", {"content": "before"})
+        ).is_error
     async with connection.transaction():
         await connection.execute("lock table memories in access exclusive mode")
-        calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
+        calling = [
+            asyncio.create_task(storing_one(over, "never to be"))
+            for over in both(server)
+        ]
         await until_waiting(connection, 2)
         yield calling
 
@@ -157,7 +190,9 @@ async def locked_out(server: HttpServer, connection: asyncpg.Connection) -> Asyn
 async def test_a_statement_that_exceeds_its_limit_fails_and_the_next_one_succeeds(
     database_url: str, connection: asyncpg.Connection, embedder: Embedder
 ) -> None:
-    database = Database(database_url, PoolLimits(minimum=0, maximum=4, statement_timeout=0.5))
+    database = Database(
+        database_url, PoolLimits(minimum=0, maximum=4, statement_timeout=0.5)
+    )
     await database.open()
     person = Person(MemoryContext.of(database, embedder))
     await person.store("before")
@@ -182,9 +217,17 @@ async def until_waiting(connection: asyncpg.Connection, count: int) -> None:
 
 
 async def test_a_request_that_arrives_after_the_end_is_told_to_come_again() -> None:
-    app = Starlette(routes=[error_responses.Path("/mcp", PlainTextResponse("answered"), methods=["POST"])])
+    app = Starlette(
+        routes=[
+            error_responses.Path(
+                "/mcp", PlainTextResponse("answered"), methods=["POST"]
+            )
+        ]
+    )
     app.state.ended = True
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://folklore") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://folklore"
+    ) as client:
         answer = await client.post("/mcp")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

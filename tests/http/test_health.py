@@ -29,7 +29,9 @@ async def served(app: App) -> AsyncIterator[httpx.AsyncClient]:
     built: Starlette = build_app(app, "127.0.0.1")
     async with (
         built.router.lifespan_context(built),
-        httpx.AsyncClient(base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)) as client,
+        httpx.AsyncClient(
+            base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)
+        ) as client,
     ):
         yield client
 
@@ -44,9 +46,13 @@ async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_noth
 ) -> None:
     app, last = App(settings), migrations()[-1]
     async with served(app) as client:
-        await app.service.call(StoreRequest(memories=(Draft("marked"),), namespace="marked"))
+        await app.service.call(
+            StoreRequest(memories=(Draft("marked"),), namespace="marked")
+        )
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
-        await connection.execute("delete from folklore_migrations where name = $1", last.name)
+        await connection.execute(
+            "delete from folklore_migrations where name = $1", last.name
+        )
         behind = await client.get("/readyz")
         add = "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, $3)"
         await connection.execute(add, last.name, last.checksum, datetime.now(UTC))
@@ -54,8 +60,14 @@ async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_noth
         await connection.execute(add, "9999_marked.sql", "?", datetime.now(UTC))
         ahead = await client.get("/readyz")
 
-    assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
-    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "server"})
+    assert (alive.status_code, alive.json()) == (
+        200,
+        {"status": "ok", "version": __version__},
+    )
+    assert (ready.status_code, ready.json()) == (
+        200,
+        {"status": "ready", "engine": "server"},
+    )
     assert (behind.status_code, behind.json()["missing"]) == (503, "schema_behind")
     assert again.status_code == 200
     assert (ahead.status_code, ahead.json()["missing"]) == (503, "schema_ahead")
@@ -67,7 +79,11 @@ async def test_a_role_that_may_not_migrate_reports_the_schema_as_behind(
 ) -> None:
     joint = "&" if "?" in empty_database_url else "?"
     limited = settings.model_copy(
-        update={"database_url": SecretStr(f"{empty_database_url}{joint}role=pg_read_all_data")}
+        update={
+            "database_url": SecretStr(
+                f"{empty_database_url}{joint}role=pg_read_all_data"
+            )
+        }
     )
     async with served(App(limited)) as client:
         answer = await client.get("/readyz")
@@ -85,14 +101,21 @@ async def test_a_role_for_tokens_that_is_not_complete_is_reported_where_there_ma
     async with served(app) as client:
         await app.service.call(CreateTokenRequest(name="owner", owner=True))
         await app.service.call(CreateTokenRequest(name="bea", grants=("notes:reader",)))
-        await connection.execute("update tokens set expires_at = created_at where not owner")
+        await connection.execute(
+            "update tokens set expires_at = created_at where not owner"
+        )
         complete = await client.get("/readyz")
         await connection.execute("revoke insert on relations from folklore_app")
         before = await client.get("/readyz")
-        made = await app.service.call(CreateTokenRequest(name="ann", grants=("notes:reader",)))
+        made = await app.service.call(
+            CreateTokenRequest(name="ann", grants=("notes:reader",))
+        )
         after = await client.get("/readyz")
 
-    assert (complete.status_code, before.status_code) == (200, 503 if authentication == "always" else 200)
+    assert (complete.status_code, before.status_code) == (
+        200,
+        503 if authentication == "always" else 200,
+    )
     assert (after.status_code, after.json()["missing"]) == (503, "role_not_complete")
     assert (made.usable, "folklore_app" in after.json()["message"]) == (False, True)
 
@@ -104,11 +127,17 @@ async def test_a_model_that_is_down_degrades_until_it_is_back(
     port = free_port()
     changed = settings.model_copy(
         update={
-            "embedding": EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="marked-model")
+            "embedding": EmbeddingSettings(
+                provider="openai",
+                url=f"http://127.0.0.1:{port}/v1",
+                model="marked-model",
+            )
         }
     )
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await reader.readuntil(b"\r\n\r\n")
         body = b'{"data": [{"index": 0, "embedding": [1.0, 0.0]}]}'
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -123,7 +152,11 @@ async def test_a_model_that_is_down_degrades_until_it_is_back(
             while "degraded" in (back := await client.get("/readyz")).json():
                 await asyncio.sleep(0.1)
 
-    degraded = {"status": "ready", "engine": "server", "degraded": ["embedder_unavailable"]}
+    degraded = {
+        "status": "ready",
+        "engine": "server",
+        "degraded": ["embedder_unavailable"],
+    }
     assert (down.status_code, down.json()) == (200, degraded)
     assert back.json() == {"status": "ready", "engine": "server"}
 
@@ -145,19 +178,28 @@ async def test_an_unexpected_error_is_reported_by_its_part_only(
     app = App(settings)
     async with served(app) as client:
         await app.ready()
-        with monkeypatch.context() as meanwhile, structlog.testing.capture_logs() as logged:
+        with (
+            monkeypatch.context() as meanwhile,
+            structlog.testing.capture_logs() as logged,
+        ):
             meanwhile.setattr(broken, fails)
             answer, again = await client.get("/readyz"), await client.get("/readyz")
         monkeypatch.setattr(health, "_MODEL_VALID", 0.0)
         back = await client.get("/readyz")
 
     told = answer.json()
-    assert (answer.status_code, told["status"], told["missing"]) == (503, "unavailable", f"{part}_broken")
+    assert (answer.status_code, told["status"], told["missing"]) == (
+        503,
+        "unavailable",
+        f"{part}_broken",
+    )
     assert again.json() == told
     assert not any(word in answer.text for word in ("marked", "LookupError"))
-    assert [(line["missing"], str(line["exc_info"])) for line in logged if line["event"] == "not_ready"] == [
-        (f"{part}_broken", "marked words of a library")
-    ]
+    assert [
+        (line["missing"], str(line["exc_info"]))
+        for line in logged
+        if line["event"] == "not_ready"
+    ] == [(f"{part}_broken", "marked words of a library")]
     assert back.status_code == 200
 
 
@@ -166,7 +208,9 @@ async def test_a_database_that_accepts_and_never_answers_delays_no_probe(
 ) -> None:
     monkeypatch.setattr(health, "_TIMEOUT", 0.3)
 
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def silent(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await reader.read()
         writer.close()
 

@@ -20,7 +20,9 @@ from tests.wire import INITIALIZE, MCP, message
 
 
 @pytest.fixture(scope="module")
-async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
+async def server(
+    address: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
     """One server for the tests that only ask."""
     settings = watched(tmp_path_factory.mktemp("http"), database_url=address)
     async with on_http(settings) as running:
@@ -35,23 +37,37 @@ async def client(server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_session_of_work_over_streamable_http(server: HttpServer, mode: str) -> None:
-    async with Client(f"{server.url}/mcp", mode=mode, read_timeout_seconds=30) as client:
+async def test_a_session_of_work_over_streamable_http(
+    server: HttpServer, mode: str
+) -> None:
+    async with Client(
+        f"{server.url}/mcp", mode=mode, read_timeout_seconds=30
+    ) as client:
         await a_session_of_work(client)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_session_of_work_over_sse(server: HttpServer, mode: str) -> None:
-    async with Client(sse_client(f"{server.url}/sse"), mode=mode, read_timeout_seconds=30) as client:
+    async with Client(
+        sse_client(f"{server.url}/sse"), mode=mode, read_timeout_seconds=30
+    ) as client:
         await a_session_of_work(client)
 
 
-async def test_names_and_origins_of_this_machine_pass(client: httpx.AsyncClient) -> None:
+async def test_names_and_origins_of_this_machine_pass(
+    client: httpx.AsyncClient,
+) -> None:
     hosts = ("127.0.0.1", "127.0.0.1:1", "localhost", "localhost:8765", "[::1]:8765")
     origins = ("http://localhost:3000", "http://127.0.0.1", "https://localhost")
 
-    for headers in (*({"Host": host} for host in hosts), *({"Origin": origin} for origin in origins), {}):
-        assert (await client.post("/mcp", json=INITIALIZE, headers=MCP | headers)).status_code == 200, headers
+    for headers in (
+        *({"Host": host} for host in hosts),
+        *({"Origin": origin} for origin in origins),
+        {},
+    ):
+        assert (
+            await client.post("/mcp", json=INITIALIZE, headers=MCP | headers)
+        ).status_code == 200, headers
 
 
 @pytest.mark.parametrize(
@@ -61,13 +77,19 @@ async def test_names_and_origins_of_this_machine_pass(client: httpx.AsyncClient)
         (b"[]", MCP, {400}),
         (b"", MCP, {400}),
         (b"\xff\xfe", MCP, {400}),
-        (json.dumps(INITIALIZE).encode(), {"Accept": MCP["Accept"], "Content-Type": "text/plain"}, {400, 415}),
+        (
+            json.dumps(INITIALIZE).encode(),
+            {"Accept": MCP["Accept"], "Content-Type": "text/plain"},
+            {400, 415},
+        ),
     ],
 )
 async def test_an_unreadable_body_is_a_client_error(
     client: httpx.AsyncClient, body: bytes, headers: dict[str, str], statuses: set[int]
 ) -> None:
-    assert (await client.post("/mcp", content=body, headers=headers)).status_code in statuses
+    assert (
+        await client.post("/mcp", content=body, headers=headers)
+    ).status_code in statuses
 
 
 @pytest.mark.parametrize(("path", "allowed"), [("/sse", "GET"), ("/messages/", "POST")])
@@ -75,12 +97,26 @@ async def test_a_wrong_method_on_the_paths_of_sse_is_refused_without_a_crash(
     server: HttpServer, client: httpx.AsyncClient, path: str, allowed: str
 ) -> None:
     async with asyncio.timeout(120):
-        for method in ("HEAD", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"):
+        for method in (
+            "HEAD",
+            "GET",
+            "POST",
+            "PUT",
+            "DELETE",
+            "PATCH",
+            "OPTIONS",
+            "PROPFIND",
+        ):
             if method != allowed:
                 answer = await client.request(method, path)
-                assert (answer.status_code, answer.headers["allow"]) == (405, allowed), method
+                assert (answer.status_code, answer.headers["allow"]) == (
+                    405,
+                    allowed,
+                ), method
 
-    assert (await client.request("BREW", path)).status_code == 400  # no method of HTTP: the parser refuses it
+    assert (
+        await client.request("BREW", path)
+    ).status_code == 400  # no method of HTTP: the parser refuses it
     assert (await client.get("/healthz")).status_code == 200
     assert "[error" not in server.log_text()
 
@@ -95,16 +131,29 @@ async def test_a_wrong_method_on_the_paths_of_sse_is_refused_without_a_crash(
 async def test_a_wrong_method_is_answered_with_the_allowed_ones(
     client: httpx.AsyncClient, path: str, allowed: str
 ) -> None:
-    for method in ("HEAD", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"):
+    for method in (
+        "HEAD",
+        "GET",
+        "POST",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "OPTIONS",
+        "PROPFIND",
+    ):
         answer = await client.request(method, path)
         if method in allowed.split(", "):
             assert answer.status_code != 405, method
         else:
-            assert (answer.status_code, answer.headers["allow"]) == (405, allowed), method
+            assert (answer.status_code, answer.headers["allow"]) == (405, allowed), (
+                method
+            )
             assert method == "HEAD" or answer.json()["error"]["code"] == "wrong_method"
 
 
-async def test_errors_show_no_traceback_and_responses_no_server_name(client: httpx.AsyncClient) -> None:
+async def test_errors_show_no_traceback_and_responses_no_server_name(
+    client: httpx.AsyncClient,
+) -> None:
     missing = await client.get("/no/such/page")
 
     assert missing.status_code == 404
@@ -112,9 +161,16 @@ async def test_errors_show_no_traceback_and_responses_no_server_name(client: htt
     assert "server" not in missing.headers
 
 
-async def test_until_the_database_is_there_health_is_alive_and_not_ready(tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=f"postgresql://x:hunter2@127.0.0.1:{free_port()}/none")
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+async def test_until_the_database_is_there_health_is_alive_and_not_ready(
+    tmp_path: Path,
+) -> None:
+    settings = watched(
+        tmp_path, database_url=f"postgresql://x:hunter2@127.0.0.1:{free_port()}/none"
+    )
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
         async with Client(f"{server.url}/mcp") as assistant:
             listed = await assistant.list_tools()
@@ -144,35 +200,55 @@ async def test_a_call_ends_when_its_client_hangs_up(
             while await connection.fetchval(WAITING) != number:
                 await asyncio.sleep(0.02)
 
-    store = message("tools/call", name="memory_store", arguments={"content": "never heard", "namespace": "notes"})
+    store = message(
+        "tools/call",
+        name="memory_store",
+        arguments={"content": "never heard", "namespace": "notes"},
+    )
     headers = MCP | {"MCP-Protocol-Version": revision}
     if revision == "2026-07-28":
         prefix = "io.modelcontextprotocol"
-        store["params"]["_meta"] = {f"{prefix}/protocolVersion": revision, f"{prefix}/clientCapabilities": {}}
+        store["params"]["_meta"] = {
+            f"{prefix}/protocolVersion": revision,
+            f"{prefix}/clientCapabilities": {},
+        }
         headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "memory_store"}
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
         async with Client(f"{server.url}/mcp") as assistant:
-            await assistant.call_tool("memory_store", {"content": "heard", "namespace": "notes"})
+            await assistant.call_tool(
+                "memory_store", {"content": "heard", "namespace": "notes"}
+            )
         async with connection.transaction():
-            await connection.execute("select 1 from namespaces where name = 'notes' for update")
+            await connection.execute(
+                "select 1 from namespaces where name = 'notes' for update"
+            )
             async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
-                call = asyncio.create_task(client.post("/mcp", json=store, headers=headers))
+                call = asyncio.create_task(
+                    client.post("/mcp", json=store, headers=headers)
+                )
                 await waiting(1)
                 call.cancel()
             await waiting(0)
 
-    assert await connection.fetchval("select array_agg(content) from memories") == ["heard"]
+    assert await connection.fetchval("select array_agg(content) from memories") == [
+        "heard"
+    ]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
-def test_an_address_that_others_can_reach_is_refused(settings: Settings, host: str) -> None:
+def test_an_address_that_others_can_reach_is_refused(
+    settings: Settings, host: str
+) -> None:
     with pytest.raises(ConfigInvalid, match=r"http\.host"):
         run(settings, host, free_port())
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_the_server_and_its_open_stream_in_order_and_keeps_stored_memories(
-    database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
+    database_url: str,
+    connection: asyncpg.Connection,
+    tmp_path: Path,
+    sign: signal.Signals,
 ) -> None:
     settings = watched(tmp_path, database_url=database_url)
     async with (
@@ -183,11 +259,15 @@ async def test_a_signal_ends_the_server_and_its_open_stream_in_order_and_keeps_s
         lines = stream.aiter_lines()
         assert await anext(lines) == "event: endpoint"
         async with Client(f"{server.url}/mcp") as assistant:
-            stored = await assistant.call_tool("memory_store", {"content": "acknowledged"})
+            stored = await assistant.call_tool(
+                "memory_store", {"content": "acknowledged"}
+            )
         await server.end(sign)
         rest = [line async for line in lines]  # raises if the stream breaks off
 
-    assert [line.partition("=")[0] for line in rest if line] == ["data: /messages/?session_id"]
+    assert [line.partition("=")[0] for line in rest if line] == [
+        "data: /messages/?session_id"
+    ]
     assert "[error" not in server.log_text()
     assert not stored.is_error
     assert await connection.fetchval("select content from memories") == "acknowledged"

@@ -31,13 +31,20 @@ class Authenticated:
 
 def calling(rate_per_minute: int) -> httpx.AsyncClient:
     """Return a client of an application that answers `done`, behind the limit and authentication."""
-    app = Authenticated(RateLimit(PlainTextResponse("done"), per_minute=rate_per_minute))
+    app = Authenticated(
+        RateLimit(PlainTextResponse("done"), per_minute=rate_per_minute)
+    )
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
 
 
-async def test_a_principal_that_calls_too_often_gets_429_and_a_time_to_try_again() -> None:
+async def test_a_principal_that_calls_too_often_gets_429_and_a_time_to_try_again() -> (
+    None
+):
     async with calling(60) as client:
-        statuses = [(await client.post("/mcp", headers={"X-Principal": "alice"})).status_code for _ in range(12)]
+        statuses = [
+            (await client.post("/mcp", headers={"X-Principal": "alice"})).status_code
+            for _ in range(12)
+        ]
         late = await client.post("/mcp", headers={"X-Principal": "alice"})
         other = await client.post("/mcp", headers={"X-Principal": "bob"})
         without_token = [(await client.post("/mcp")).status_code for _ in range(20)]
@@ -55,7 +62,10 @@ async def test_a_principal_that_calls_too_often_gets_429_and_a_time_to_try_again
 
 async def test_a_rate_of_a_few_a_minute_lets_the_first_call_through() -> None:
     async with calling(2) as client:
-        first, second = [await client.post("/mcp", headers={"X-Principal": "alice"}) for _ in range(2)]
+        first, second = [
+            await client.post("/mcp", headers={"X-Principal": "alice"})
+            for _ in range(2)
+        ]
 
     assert (first.status_code, second.status_code) == (200, 429)
     assert 25 <= int(second.headers["retry-after"]) <= 30
@@ -63,13 +73,18 @@ async def test_a_rate_of_a_few_a_minute_lets_the_first_call_through() -> None:
 
 async def test_a_rate_of_0_is_no_limit() -> None:
     async with calling(0) as client:
-        statuses = {(await client.post("/mcp", headers={"X-Principal": "alice"})).status_code for _ in range(50)}
+        statuses = {
+            (await client.post("/mcp", headers={"X-Principal": "alice"})).status_code
+            for _ in range(50)
+        }
 
     assert statuses == {200}
 
 
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60), st.integers(1, 600))
-def test_no_interval_has_more_calls_than_the_burst_and_the_rate_allow(pauses: list[float], rate: int) -> None:
+def test_no_interval_has_more_calls_than_the_burst_and_the_rate_allow(
+    pauses: list[float], rate: int
+) -> None:
     now = 0.0
     limit = Rate(rate, lambda: now)
     taken = []
@@ -78,12 +93,17 @@ def test_no_interval_has_more_calls_than_the_burst_and_the_rate_allow(pauses: li
         wait = limit.take("alice")
         if wait:
             now += wait + 1e-6
-            assert limit.take("alice") == 0, "a call after the time that was given is allowed"
+            assert limit.take("alice") == 0, (
+                "a call after the time that was given is allowed"
+            )
         taken.append(now)
 
     for start in range(len(taken)):
         for end in range(start, len(taken)):
-            assert end - start + 1 <= max(1, rate / 5) + (taken[end] - taken[start]) * rate / 60 + 1
+            assert (
+                end - start + 1
+                <= max(1, rate / 5) + (taken[end] - taken[start]) * rate / 60 + 1
+            )
 
 
 def test_a_pause_allows_no_more_than_the_burst_however_long_it_is() -> None:
@@ -119,8 +139,12 @@ class Gate:
 
 def at(gate: Gate, *, seconds: float = 30.0) -> httpx.AsyncClient:
     """Return a client of the gate: two calls may run, one may wait, one may stream."""
-    limited_gate = ConcurrencyLimit(gate, limits=Limits(calls=2, waiting=1, wait_seconds=seconds, streams=1))
-    return httpx.AsyncClient(transport=httpx.ASGITransport(limited_gate), base_url="http://here")
+    limited_gate = ConcurrencyLimit(
+        gate, limits=Limits(calls=2, waiting=1, wait_seconds=seconds, streams=1)
+    )
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(limited_gate), base_url="http://here"
+    )
 
 
 async def until_inside(gate: Gate, count: int) -> None:
@@ -178,7 +202,10 @@ async def test_streams_have_places_of_their_own_and_probes_need_none() -> None:
     async with at(gate) as client:
         running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
         streaming = asyncio.create_task(client.get("/sse"))
-        probing = [asyncio.create_task(client.get(path)) for path in ("/healthz", "/readyz", "/metrics")]
+        probing = [
+            asyncio.create_task(client.get(path))
+            for path in ("/healthz", "/readyz", "/metrics")
+        ]
         await until_inside(gate, 6)
         refused = await client.get("/sse")
         gate.opened.set()
@@ -209,9 +236,16 @@ async def test_a_call_that_crashes_or_is_cancelled_frees_its_place() -> None:
 
 async def test_bodies_together_have_a_budget_that_each_call_frees() -> None:
     gate = Gate()
-    body = BodyLimit(gate, limits=Limits(body_size=100, body_seconds=600, bodies_size=250))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(body), base_url="http://here") as client:
-        held = [asyncio.create_task(client.post("/mcp", content=b"x" * 100)) for _ in range(2)]
+    body = BodyLimit(
+        gate, limits=Limits(body_size=100, body_seconds=600, bodies_size=250)
+    )
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(body), base_url="http://here"
+    ) as client:
+        held = [
+            asyncio.create_task(client.post("/mcp", content=b"x" * 100))
+            for _ in range(2)
+        ]
         await until_inside(gate, 2)
         refused = await client.post("/mcp", content=b"x" * 100)
         small = asyncio.create_task(client.post("/mcp", content=b"x" * 50))
@@ -227,7 +261,13 @@ async def test_bodies_together_have_a_budget_that_each_call_frees() -> None:
 async def test_an_overloaded_server_answers_503_and_still_answers_probes(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
-    settings = limited(watched(tmp_path, database_url=database_url), calls=2, waiting=2, wait_seconds=1, streams=2)
+    settings = limited(
+        watched(tmp_path, database_url=database_url),
+        calls=2,
+        waiting=2,
+        wait_seconds=1,
+        streams=2,
+    )
     async with (
         on_http(settings, module="tests.limited") as server,
         httpx.AsyncClient(base_url=server.url, timeout=30, headers=MCP) as client,
@@ -235,14 +275,21 @@ async def test_an_overloaded_server_answers_503_and_still_answers_probes(
         wire(server.port) as second,
     ):
         async with Client(f"{server.url}/mcp") as assistant:
-            assert not (await assistant.call_tool("memory_store", {"content": "before"})).is_error
+            assert not (
+                await assistant.call_tool("memory_store", {"content": "before"})
+            ).is_error
         async with connection.transaction():
             await connection.execute("lock table memories in access exclusive mode")
-            calls = [asyncio.create_task(client.post("/mcp", json=call("memory_list"))) for _ in range(8)]
+            calls = [
+                asyncio.create_task(client.post("/mcp", json=call("memory_list")))
+                for _ in range(8)
+            ]
             done: set[asyncio.Task[httpx.Response]] = set()
             async with asyncio.timeout(120):
                 while len(done) < 6:
-                    done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED, timeout=0.1)
+                    done, _ = await asyncio.wait(
+                        calls, return_when=asyncio.FIRST_COMPLETED, timeout=0.1
+                    )
             alive = await client.get("/healthz")
         answers = await asyncio.gather(*calls)
         for stream in (first, second):

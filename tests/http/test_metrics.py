@@ -32,8 +32,12 @@ MONITORING = ROOT / "docs" / "how-to" / "monitor.md"
 
 
 @pytest.fixture(scope="module")
-async def server(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HttpServer]:
-    async with on_http(watched(tmp_path_factory.mktemp("metrics"), database_url=address)) as running:
+async def server(
+    address: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
+    async with on_http(
+        watched(tmp_path_factory.mktemp("metrics"), database_url=address)
+    ) as running:
         yield running
 
 
@@ -52,7 +56,11 @@ async def test_calls_are_counted_and_timed_and_batches_have_a_size(
     server: HttpServer, client: httpx.AsyncClient
 ) -> None:
     before = await scraped(client)
-    await asked(server, "memory_store", memories=[{"content": f"Lark {number} nests."} for number in range(7)])
+    await asked(
+        server,
+        "memory_store",
+        memories=[{"content": f"Lark {number} nests."} for number in range(7)],
+    )
     await asked(server, "memory_store", content=" ")
     await asked(server, "memory_recall", query="Where do larks nest?")
     await asked(server, "memory_recall", query="larks", limit=1000)
@@ -75,17 +83,29 @@ async def test_calls_are_counted_and_timed_and_batches_have_a_size(
     assert more("folklore_tool_seconds_bucket", tool="memory_recall", le="30.0") == 3
 
 
-async def test_results_are_counted_by_the_branch_that_found_them(server: HttpServer, client: httpx.AsyncClient) -> None:
-    await asked(server, "memory_store", content="Ospreys eat herring.", namespace="ospreys")
+async def test_results_are_counted_by_the_branch_that_found_them(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
+    await asked(
+        server, "memory_store", content="Ospreys eat herring.", namespace="ospreys"
+    )
     before = await scraped(client)
-    await asked(server, "memory_recall", query="What do ospreys eat?", namespaces=["ospreys"])
+    await asked(
+        server, "memory_recall", query="What do ospreys eat?", namespaces=["ospreys"]
+    )
     await asked(server, "search_keywords", query="herring", namespaces=["ospreys"])
     await asked(server, "search_keywords", query="ptarmigan", namespaces=["ospreys"])
     more = partial((await scraped(client)).since, before)
 
-    branches = {name: more("folklore_recall_results_total", branch=name) for name in ("both", "keyword", "dense")}
+    branches = {
+        name: more("folklore_recall_results_total", branch=name)
+        for name in ("both", "keyword", "dense")
+    }
     assert branches == {"both": 1, "keyword": 1, "dense": 0}
-    assert [more("folklore_recalls_total", found=found) for found in ("yes", "no")] == [2, 1]
+    assert [more("folklore_recalls_total", found=found) for found in ("yes", "no")] == [
+        2,
+        1,
+    ]
 
 
 async def test_requests_are_counted_by_route_and_status_and_never_by_path(
@@ -97,7 +117,10 @@ async def test_requests_are_counted_by_route_and_status_and_never_by_path(
     await client.post(
         "/mcp",
         content=b"{",
-        headers={"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
+        headers={
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        },
     )
     await client.request("PROPFIND", "/mcp")
     after = await scraped(client)
@@ -116,10 +139,14 @@ async def test_an_open_stream_is_counted_as_open(client: httpx.AsyncClient) -> N
     async with client.stream("GET", "/sse"):
         assert (await scraped(client))("folklore_http_requests_open", route="/sse") == 1
 
-    await until(client, lambda now: now("folklore_http_requests_open", route="/sse") == 0)
+    await until(
+        client, lambda now: now("folklore_http_requests_open", route="/sse") == 0
+    )
 
 
-async def test_the_pool_the_build_and_the_process_have_metrics(client: httpx.AsyncClient) -> None:
+async def test_the_pool_the_build_and_the_process_have_metrics(
+    client: httpx.AsyncClient,
+) -> None:
     found = await scraped(client)
 
     assert found("folklore_pool_connections_limit") == 6
@@ -129,9 +156,22 @@ async def test_the_pool_the_build_and_the_process_have_metrics(client: httpx.Asy
     assert found("process_resident_memory_bytes") > 0
 
 
-async def test_labels_hold_no_contents_persons_or_namespaces(server: HttpServer, client: httpx.AsyncClient) -> None:
-    await asked(server, "memory_store", content="marked content", namespace="marked-namespace", tags=["marked-tag"])
-    await asked(server, "memory_recall", query="marked question", namespaces=["marked-namespace"])
+async def test_labels_hold_no_contents_persons_or_namespaces(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
+    await asked(
+        server,
+        "memory_store",
+        content="marked content",
+        namespace="marked-namespace",
+        tags=["marked-tag"],
+    )
+    await asked(
+        server,
+        "memory_recall",
+        query="marked question",
+        namespaces=["marked-namespace"],
+    )
     found = await scraped(client)
 
     assert "marked" not in found.text
@@ -139,7 +179,9 @@ async def test_labels_hold_no_contents_persons_or_namespaces(server: HttpServer,
     assert len(found.labels()) < 60
 
 
-async def test_degraded_branches_and_pending_embeddings_are_counted(database_url: str, tmp_path: Path) -> None:
+async def test_degraded_branches_and_pending_embeddings_are_counted(
+    database_url: str, tmp_path: Path
+) -> None:
     settings = watched(
         tmp_path,
         database_url=database_url,
@@ -148,8 +190,15 @@ async def test_degraded_branches_and_pending_embeddings_are_counted(database_url
         embedding__model="none",
         embedding__dimensions="8",
     )
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
-        await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
+        await asked(
+            server,
+            "memory_store",
+            memories=[{"content": "Kites hover."}, {"content": "Kites glide."}],
+        )
         await asked(server, "memory_recall", query="What do kites do?")
         found = await until(client, lambda now: now("folklore_pending_embeddings") == 2)
 
@@ -157,14 +206,21 @@ async def test_degraded_branches_and_pending_embeddings_are_counted(database_url
     assert found("folklore_recall_results_total", branch="keyword") == 2
 
 
-async def test_each_dropped_usage_entry_is_counted_once(app: App, person: Person) -> None:
+async def test_each_dropped_usage_entry_is_counted_once(
+    app: App, person: Person
+) -> None:
     async def record(entries: object) -> list[object]:
         raise AssertionError(entries)
 
     await person.store("Swifts sleep in the air.")
     queue = app.usage.queue = UsageQueue(record, session=None, capacity=0)  # type: ignore[arg-type]
     metrics = Metrics(app)
-    queue.add(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
+    queue.add(
+        await person.recall("Where do swifts sleep?"),
+        "?",
+        caller=Caller("tester"),
+        now=NOON,
+    )
 
     first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
     async with metrics.publishing():  # ends the count of pending embeddings
@@ -174,7 +230,9 @@ async def test_each_dropped_usage_entry_is_counted_once(app: App, person: Person
     assert second("folklore_usage_entries_dropped_total") == 1
 
 
-async def test_connections_in_use_and_tasks_that_wait_are_counted(database_url: str) -> None:
+async def test_connections_in_use_and_tasks_that_wait_are_counted(
+    database_url: str,
+) -> None:
     database = Database(database_url, PoolLimits(minimum=2, maximum=2))
     await database.open()
 
@@ -189,7 +247,9 @@ async def test_connections_in_use_and_tasks_that_wait_are_counted(database_url: 
         busy = database.statistics()
     await waiting
     async with asyncio.timeout(120):
-        while database.statistics().in_use:  # a session that only read does not wait until its connection is back
+        while (
+            database.statistics().in_use
+        ):  # a session that only read does not wait until its connection is back
             await asyncio.sleep(0)
     rested = database.statistics()
     await database.close()
@@ -207,10 +267,16 @@ CALLERS: list[tuple[str, dict[str, str], int]] = [
 ]  # fmt: skip
 
 
-async def test_without_a_token_only_this_machine_reads_metrics(settings: Settings) -> None:
+async def test_without_a_token_only_this_machine_reads_metrics(
+    settings: Settings,
+) -> None:
     for address, headers, status in CALLERS:
-        transport = httpx.ASGITransport(build_app(App(settings), "127.0.0.1"), client=(address, 1))
-        async with httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport) as client:
+        transport = httpx.ASGITransport(
+            build_app(App(settings), "127.0.0.1"), client=(address, 1)
+        )
+        async with httpx.AsyncClient(
+            base_url="http://127.0.0.1:8765", transport=transport
+        ) as client:
             answer = await client.get("/metrics", headers=headers)
 
         assert answer.status_code == status, (address, headers)
@@ -220,24 +286,36 @@ async def test_without_a_token_only_this_machine_reads_metrics(settings: Setting
 def test_documented_and_exposed_metrics_are_the_same(settings: Settings) -> None:
     exposed = {
         family.name + ("_total" if family.type == "counter" else "")
-        for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
+        for family in text_string_to_metric_families(
+            Metrics(App(settings)).text().decode()
+        )
         if not family.name.startswith("process_")
     }
-    table = [line.split("|")[1] for line in MONITORING.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
-    explained = {name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)}
+    table = [
+        line.split("|")[1]
+        for line in MONITORING.read_text(encoding="utf-8").splitlines()
+        if line[:2] == "| "
+    ]
+    explained = {
+        name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)
+    }
 
     assert exposed == explained
 
 
 @pytest.mark.strain
-async def test_each_worker_returns_the_numbers_of_all(database_url: str, tmp_path: Path) -> None:
+async def test_each_worker_returns_the_numbers_of_all(
+    database_url: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "numbers"
     folder.mkdir()
 
     def worker(name: str) -> Watched:
         (tmp_path / name).mkdir()
         one = watched(tmp_path / name, database_url=database_url)
-        return Watched(dict(one.environment) | {"PROMETHEUS_MULTIPROC_DIR": str(folder)}, one.notes)
+        return Watched(
+            dict(one.environment) | {"PROMETHEUS_MULTIPROC_DIR": str(folder)}, one.notes
+        )
 
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(on_http(worker("first")))
@@ -246,18 +324,26 @@ async def test_each_worker_returns_the_numbers_of_all(database_url: str, tmp_pat
         await asked(first, "memory_store", content="Terns cross the world.")
         await asked(first, "memory_recall", query="Who crosses the world?")
         await asked(second, "memory_recall", query="Who crosses the world?")
-        both = await until(client, lambda now: now("folklore_pool_connections_limit") == 12)
+        both = await until(
+            client, lambda now: now("folklore_pool_connections_limit") == 12
+        )
         await first.end(signal.SIGKILL)
         left = await scraped(client)
 
     assert both("folklore_tool_calls_total", tool="memory_recall", outcome="ok") == 2
     assert both("folklore_tool_seconds_count", tool="memory_store") == 1
     assert both("folklore_build_info") == 1
-    assert left("folklore_pool_connections_limit") == 6, "what has ended has no connections"
-    assert left("folklore_tool_calls_total", tool="memory_store") == 1, "what it counted stays"
+    assert left("folklore_pool_connections_limit") == 6, (
+        "what has ended has no connections"
+    )
+    assert left("folklore_tool_calls_total", tool="memory_store") == 1, (
+        "what it counted stays"
+    )
 
 
-def test_workers_share_a_folder_that_is_deleted_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_a_folder_that_is_deleted_after_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
     with shared_folder(1):
         assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
@@ -268,7 +354,9 @@ def test_workers_share_a_folder_that_is_deleted_after_them(monkeypatch: pytest.M
     assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
 
 
-def test_a_folder_that_the_environment_names_is_used_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_the_environment_names_is_used_and_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
 
     with shared_folder(2):
@@ -280,7 +368,11 @@ def test_a_folder_that_the_environment_names_is_used_and_kept(monkeypatch: pytes
 def test_only_gauges_of_ended_workers_are_forgotten(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    kept = [f"gauge_livesum_{os.getpid()}.db", f"counter_{ended.pid}.db", f"gauge_max_{ended.pid}.db"]
+    kept = [
+        f"gauge_livesum_{os.getpid()}.db",
+        f"counter_{ended.pid}.db",
+        f"gauge_max_{ended.pid}.db",
+    ]
     for name in (*kept, f"gauge_livesum_{ended.pid}.db"):
         (tmp_path / name).touch()
 

@@ -51,15 +51,37 @@ class Provider:
     def published(self) -> dict[str, Any]:
         held = []
         for kid, key in self.keys.items():
-            algorithm = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
-            held.append({**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid, "use": "sig"})
+            algorithm = (
+                RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
+            )
+            held.append(
+                {
+                    **json.loads(algorithm.to_jwk(key.public_key())),
+                    "kid": kid,
+                    "use": "sig",
+                }
+            )
         return {"keys": held}
 
-    def token(self, kid: str = "one", key: Any = None, algorithm: str | None = None, **claims: Any) -> str:
+    def token(
+        self,
+        kid: str = "one",
+        key: Any = None,
+        algorithm: str | None = None,
+        **claims: Any,
+    ) -> str:
         key = key or self.keys[kid]
-        algorithm = algorithm or ("RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256")
+        algorithm = algorithm or (
+            "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
+        )
         now = datetime.now(UTC)
-        said = {"iss": self.url, "aud": AUDIENCE, "sub": "carla", "exp": now + timedelta(minutes=5), "iat": now}
+        said = {
+            "iss": self.url,
+            "aud": AUDIENCE,
+            "sub": "carla",
+            "exp": now + timedelta(minutes=5),
+            "iat": now,
+        }
         said |= claims
         return jwt.encode(
             {name: value for name, value in said.items() if value is not None},
@@ -79,7 +101,10 @@ def providing() -> Iterator[Provider]:
             made.asked.append(self.path)
             made.answering.wait(STUCK)
             known = {"issuer": made.url, "jwks_uri": f"{made.url}/keys"}
-            pages = {"/.well-known/openid-configuration": known, "/keys": made.published()} | made.pages
+            pages = {
+                "/.well-known/openid-configuration": known,
+                "/keys": made.published(),
+            } | made.pages
             said = pages.get(self.path)
             self.send_response(200 if said else 404)
             self.end_headers()
@@ -131,14 +156,20 @@ def settings_of(provider: Provider, **more: Any) -> OAuthSettings:
 
 
 @pytest.fixture(scope="module")
-async def team(address: str, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+async def team(
+    address: str, provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
     rules = [
         {"claim": "groups", "value": "money", "grant": "payments:writer"},
         {"claim": "groups", "value": "money-leads", "grant": "payments:admin"},
         {"claim": "roles", "value": "chief", "grant": "owner"},
         {"claim": "folklore_grants"},
     ]
-    issuer = {"oauth__issuer": provider.url, "oauth__audience": AUDIENCE, "oauth__rules": json.dumps(rules)}
+    issuer = {
+        "oauth__issuer": provider.url,
+        "oauth__audience": AUDIENCE,
+        "oauth__rules": json.dumps(rules),
+    }
     settings = watched(tmp_path_factory.mktemp("oauth"), database_url=address, **issuer)
     async with library_at(address) as library, on_http(settings) as server:
         made = Team(server, library)
@@ -147,8 +178,12 @@ async def team(address: str, provider: Provider, tmp_path_factory: pytest.TempPa
         yield made
 
 
-async def ask(team: Team, token: str, operation: str = "list_namespaces", **body: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=team.url, headers=bearer(token), timeout=20) as client:
+async def ask(
+    team: Team, token: str, operation: str = "list_namespaces", **body: Any
+) -> httpx.Response:
+    async with httpx.AsyncClient(
+        base_url=team.url, headers=bearer(token), timeout=20
+    ) as client:
         return await client.post(f"/api/{operation}", json=body)
 
 
@@ -157,22 +192,33 @@ def named(answer: httpx.Response) -> list[str]:
     return [item["name"] for item in answer.json()["result"]]
 
 
-async def test_claims_give_the_grants_of_the_rules(team: Team, provider: Provider) -> None:
+async def test_claims_give_the_grants_of_the_rules(
+    team: Team, provider: Provider
+) -> None:
     assert named(await ask(team, provider.token(groups=["money"]))) == ["payments"]
-    assert named(await ask(team, provider.token(groups=["money", "money-leads", "others"]))) == ["payments"]
+    assert named(
+        await ask(team, provider.token(groups=["money", "money-leads", "others"]))
+    ) == ["payments"]
     assert named(await ask(team, provider.token(folklore_grants=["board:reader"], groups="money"))) == [
         "board", "payments",
     ]  # fmt: skip
     assert "board" in named(await ask(team, provider.token(roles="chief")))
 
 
-async def test_a_principal_of_the_issuer_writes_under_its_name_over_mcp(team: Team, provider: Provider) -> None:
+async def test_a_principal_of_the_issuer_writes_under_its_name_over_mcp(
+    team: Team, provider: Provider
+) -> None:
     token = provider.token(sub="carla@example.com", groups=["money"])
     async with team.assistant(token) as client:
         stored = await called(client, "memory_store", content="The crane was mended.")
-        [kept] = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))["memories"]
+        [kept] = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))[
+            "memories"
+        ]
 
-    assert (kept["author"], kept["namespace"]) == (f"carla@example.com <{provider.url}>", "payments")
+    assert (kept["author"], kept["namespace"]) == (
+        f"carla@example.com <{provider.url}>",
+        "payments",
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,14 +284,20 @@ async def test_forged_signatures_are_refused(team: Team, provider: Provider) -> 
         assert (await ask(team, token)).status_code == 401, token
 
 
-async def test_an_expiry_in_no_possible_year_is_refused(team: Team, provider: Provider) -> None:
+async def test_an_expiry_in_no_possible_year_is_refused(
+    team: Team, provider: Provider
+) -> None:
     milliseconds = int(datetime.now(UTC).timestamp() * 1000) + 300_000
 
     for end in (milliseconds, 10**20):
-        assert (await ask(team, provider.token(groups=["money"], exp=end))).status_code == 401
+        assert (
+            await ask(team, provider.token(groups=["money"], exp=end))
+        ).status_code == 401
 
 
-async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_enough(another: Provider) -> None:
+async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_enough(
+    another: Provider,
+) -> None:
     clock = Clock()
     issuer = JwtIssuer(settings_of(another), clock)
     await identity(issuer, another.token())
@@ -254,12 +306,20 @@ async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_eno
         await identity(issuer, another.token("new"))
     clock.now += 31
 
-    assert (await identity(issuer, another.token("new"))).principal == f"carla <{another.url}>"
+    assert (
+        await identity(issuer, another.token("new"))
+    ).principal == f"carla <{another.url}>"
 
 
 async def fetched() -> None:
     """Wait until no keys are fetched in the background."""
-    await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "folklore-issuer-keys"))
+    await asyncio.gather(
+        *(
+            task
+            for task in asyncio.all_tasks()
+            if task.get_name() == "folklore-issuer-keys"
+        )
+    )
 
 
 async def test_a_slow_issuer_and_unknown_keys_delay_no_token_whose_key_is_known(
@@ -275,14 +335,18 @@ async def test_a_slow_issuer_and_unknown_keys_delay_no_token_whose_key_is_known(
     waiting = [asyncio.create_task(identity(issuer, unknown)) for _ in range(50)]
     await asyncio.sleep(0)
     for _ in range(20):
-        assert (await identity(issuer, another.token())).principal == f"carla <{another.url}>"
+        assert (
+            await identity(issuer, another.token())
+        ).principal == f"carla <{another.url}>"
     assert not any(task.done() for task in waiting)
     another.answering.set()
     refused = await asyncio.gather(*waiting, return_exceptions=True)
     another.answering.clear()
     clock.now += 301  # the keys are to be fetched again
     for _ in range(20):
-        assert (await identity(issuer, another.token())).principal == f"carla <{another.url}>"
+        assert (
+            await identity(issuer, another.token())
+        ).principal == f"carla <{another.url}>"
     another.answering.set()
     await fetched()
 
@@ -335,18 +399,27 @@ async def test_a_withdrawn_key_is_refused_within_minutes_and_known_ones_survive_
     assert await identity(issuer, two)
 
 
-async def test_tokens_that_come_at_once_for_the_first_time_are_accepted(team: Team, provider: Provider) -> None:
-    tokens = [provider.token(sub=f"new {number}", folklore_grants=["fresh:writer"]) for number in range(4)]
+async def test_tokens_that_come_at_once_for_the_first_time_are_accepted(
+    team: Team, provider: Provider
+) -> None:
+    tokens = [
+        provider.token(sub=f"new {number}", folklore_grants=["fresh:writer"])
+        for number in range(4)
+    ]
 
     answers = await asyncio.gather(*(ask(team, token) for token in tokens * 4))
 
     assert [named(answer) for answer in answers] == [["fresh"]] * 16
 
 
-async def test_an_access_token_can_be_revoked_here(team: Team, provider: Provider) -> None:
+async def test_an_access_token_can_be_revoked_here(
+    team: Team, provider: Provider
+) -> None:
     token = provider.token(sub="dora", groups=["money"])
     assert named(await ask(team, token)) == ["payments"]
-    [listed] = await team.owner.call(ListTokensRequest(principal=f"dora <{provider.url}>"))
+    [listed] = await team.owner.call(
+        ListTokensRequest(principal=f"dora <{provider.url}>")
+    )
     assert listed.issuer == provider.url
 
     await team.owner.call(RevokeTokensRequest(ids=(listed.id,)))
@@ -365,7 +438,9 @@ async def test_clients_find_the_issuer(team: Team, provider: Provider) -> None:
         in (refused.headers["www-authenticate"])
     )
     assert found.json()["resource"] == AUDIENCE
-    assert [server.rstrip("/") for server in found.json()["authorization_servers"]] == [provider.url]
+    assert [server.rstrip("/") for server in found.json()["authorization_servers"]] == [
+        provider.url
+    ]
 
 
 def test_an_issuer_without_tls_or_without_an_audience_is_refused() -> None:
@@ -373,7 +448,11 @@ def test_an_issuer_without_tls_or_without_an_audience_is_refused() -> None:
         JwtIssuer(OAuthSettings(issuer="http://login.example.com", audience=AUDIENCE))
     for keys in ("http://login.example.com/keys", "ftp://localhost/keys"):
         with pytest.raises(ConfigInvalid, match="jwks_url"):
-            JwtIssuer(OAuthSettings(issuer="https://login.example.com", jwks_url=keys, audience=AUDIENCE))
+            JwtIssuer(
+                OAuthSettings(
+                    issuer="https://login.example.com", jwks_url=keys, audience=AUDIENCE
+                )
+            )
     with pytest.raises(ConfigInvalid, match="audience"):
         JwtIssuer(OAuthSettings(issuer="https://login.example.com"))
 
@@ -390,13 +469,17 @@ def test_an_issuer_without_tls_or_without_an_audience_is_refused() -> None:
 def test_keys_are_fetched_only_from_the_address_that_the_issuer_publishes_and_over_tls(
     said: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: io.BytesIO(json.dumps(said).encode()))
+    monkeypatch.setattr(
+        "urllib.request.urlopen", lambda *_, **__: io.BytesIO(json.dumps(said).encode())
+    )
 
     with pytest.raises(ValueError, match="not of this issuer, or names no keys"):
         oauth._discover("https://one.test")
 
 
-async def test_the_keys_are_fetched_once_and_not_for_each_unknown_key(another: Provider) -> None:
+async def test_the_keys_are_fetched_once_and_not_for_each_unknown_key(
+    another: Provider,
+) -> None:
     issuer = JwtIssuer(settings_of(another))
     for _ in range(3):
         await identity(issuer, another.token())
@@ -404,13 +487,20 @@ async def test_the_keys_are_fetched_once_and_not_for_each_unknown_key(another: P
 
     for number in range(3):
         with pytest.raises(Unauthenticated, match="does not publish"):
-            await identity(issuer, another.token(f"unknown {number}", key=another.keys["one"]))
+            await identity(
+                issuer, another.token(f"unknown {number}", key=another.keys["one"])
+            )
     assert another.asked.count("/keys") == 1
 
 
 async def test_a_token_need_not_name_the_only_key(another: Provider) -> None:
     issuer = JwtIssuer(settings_of(another))
-    claims = {"iss": another.url, "aud": AUDIENCE, "sub": "carla", "exp": datetime.now(UTC) + timedelta(minutes=5)}
+    claims = {
+        "iss": another.url,
+        "aud": AUDIENCE,
+        "sub": "carla",
+        "exp": datetime.now(UTC) + timedelta(minutes=5),
+    }
     token = jwt.encode(claims, another.keys["one"], algorithm="ES256")
     assert (await identity(issuer, token)).principal == f"carla <{another.url}>"
 
@@ -420,21 +510,30 @@ async def test_a_token_need_not_name_the_only_key(another: Provider) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "/"])
-async def test_an_issuer_with_a_path_is_found_by_both_standards_or_by_jwks_url(another: Provider, ending: str) -> None:
+async def test_an_issuer_with_a_path_is_found_by_both_standards_or_by_jwks_url(
+    another: Provider, ending: str
+) -> None:
     issuer = f"{another.url}/tenant{ending}"
     known = {"issuer": issuer, "jwks_uri": f"{another.url}/keys"}
-    for page in ("/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"):
+    for page in (
+        "/tenant/.well-known/openid-configuration",
+        "/.well-known/oauth-authorization-server/tenant",
+    ):
         another.pages = {"/.well-known/openid-configuration": None, page: known}
         found = JwtIssuer(OAuthSettings(issuer=issuer, audience=AUDIENCE))
         assert (await identity(found, another.token(iss=issuer))).issuer == issuer
 
     another.pages, another.asked = {}, []
-    told = JwtIssuer(OAuthSettings(issuer=issuer, audience=AUDIENCE, jwks_url=f"{another.url}/keys"))
+    told = JwtIssuer(
+        OAuthSettings(issuer=issuer, audience=AUDIENCE, jwks_url=f"{another.url}/keys")
+    )
     assert (await identity(told, another.token(iss=issuer))).issuer == issuer
     assert another.asked == ["/keys"]
 
 
-async def test_while_the_keys_cannot_be_fetched_no_token_is_called_bad(another: Provider) -> None:
+async def test_while_the_keys_cannot_be_fetched_no_token_is_called_bad(
+    another: Provider,
+) -> None:
     unreachable = f"http://127.0.0.1:{free_port()}"
     clock = Clock()
     issuer = JwtIssuer(settings_of(another), clock)
@@ -455,31 +554,45 @@ async def test_while_the_keys_cannot_be_fetched_no_token_is_called_bad(another: 
 
     another.pages = {}
     clock.now += 6
-    assert (await identity(issuer, another.token())).principal == f"carla <{another.url}>"
+    assert (
+        await identity(issuer, another.token())
+    ).principal == f"carla <{another.url}>"
 
 
 async def test_without_a_rule_no_claim_grants_anything(another: Provider) -> None:
     issuer = JwtIssuer(settings_of(another))
 
-    found = await identity(issuer, another.token(folklore_grants=["a:reader"], groups=["owner"], scope="owner"))
+    found = await identity(
+        issuer,
+        another.token(folklore_grants=["a:reader"], groups=["owner"], scope="owner"),
+    )
 
     assert (found.grants, found.owner) == ([], False)
 
 
-async def test_a_rule_without_a_value_takes_the_grants_that_the_claim_lists_but_no_owner(another: Provider) -> None:
+async def test_a_rule_without_a_value_takes_the_grants_that_the_claim_lists_but_no_owner(
+    another: Provider,
+) -> None:
     settings = settings_of(another, rules=({"claim": "scope"},))
     issuer = JwtIssuer(settings)
     end = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
 
-    found = await identity(issuer, another.token(scope="a:reader b:writer owner", exp=end))
+    found = await identity(
+        issuer, another.token(scope="a:reader b:writer owner", exp=end)
+    )
     listed = await identity(issuer, another.token(scope=["a:reader", 5, None]))
 
-    assert found == ExternalIdentity(f"carla <{another.url}>", ["a:reader", "b:writer"], False, end, another.url)
+    assert found == ExternalIdentity(
+        f"carla <{another.url}>", ["a:reader", "b:writer"], False, end, another.url
+    )
     assert listed.grants == ["a:reader"]
     assert issuer.rules != JwtIssuer(settings.model_copy(update={"rules": ()})).rules
 
 
-@pytest.mark.parametrize("rule", [{"claim": "groups", "value": "x"}, {"claim": "groups", "grant": "x:reader"}])
+@pytest.mark.parametrize(
+    "rule",
+    [{"claim": "groups", "value": "x"}, {"claim": "groups", "grant": "x:reader"}],
+)
 def test_a_rule_has_a_value_and_a_grant_or_neither(rule: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="go together"):
         OAuthSettings(rules=(rule,))
@@ -487,14 +600,28 @@ def test_a_rule_has_a_value_and_a_grant_or_neither(rule: dict[str, str]) -> None
 
 @pytest.mark.parametrize(
     "subject",
-    ["", " ", " carla", "car\u200bla", "carla\u202e", "carla\n", "car\u3164la", "carla\ufe0f\ufe0f", "car\x00la"],
+    [
+        "",
+        " ",
+        " carla",
+        "car\u200bla",
+        "carla\u202e",
+        "carla\n",
+        "car\u3164la",
+        "carla\ufe0f\ufe0f",
+        "car\x00la",
+    ],
 )
-async def test_a_subject_that_looks_like_another_is_refused(another: Provider, subject: str) -> None:
+async def test_a_subject_that_looks_like_another_is_refused(
+    another: Provider, subject: str
+) -> None:
     with pytest.raises(Unauthenticated, match="invisible"):
         await identity(JwtIssuer(settings_of(another)), another.token(sub=subject))
 
 
-async def test_no_local_principal_can_be_called_as_one_of_the_issuer(team: Team) -> None:
+async def test_no_local_principal_can_be_called_as_one_of_the_issuer(
+    team: Team,
+) -> None:
     with pytest.raises(InvalidInput, match="://"):
         await team.token("carla <https://login.example.com>", "payments:writer")
     with pytest.raises(InvalidInput, match="can be seen"):
@@ -503,7 +630,9 @@ async def test_no_local_principal_can_be_called_as_one_of_the_issuer(team: Team)
         Settings(author="carla <https://login.example.com>")
 
 
-async def test_clocks_may_differ_by_half_a_minute_and_no_more(another: Provider) -> None:
+async def test_clocks_may_differ_by_half_a_minute_and_no_more(
+    another: Provider,
+) -> None:
     issuer = JwtIssuer(settings_of(another))
     now = datetime.now(UTC)
 

@@ -61,7 +61,10 @@ class Load:
     async def client(self, number: int) -> None:
         async with (
             httpx2.AsyncClient(headers=self.headers, timeout=60) as http,
-            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), read_timeout_seconds=60) as client,
+            Client(
+                streamable_http_client(f"{self.url}/mcp", http_client=http),
+                read_timeout_seconds=60,
+            ) as client,
         ):
             count = 0
             while not self.ending:
@@ -71,7 +74,9 @@ class Load:
                     self.acknowledged.append(content)
                 await self._call(client, number, "memory_recall", query=f"fact {count}")
 
-    async def _call(self, client: Client, number: int, tool: str, **arguments: str) -> bool:
+    async def _call(
+        self, client: Client, number: int, tool: str, **arguments: str
+    ) -> bool:
         began = time.monotonic()
         answer = await client.call_tool(tool, dict(arguments))
         error = str(answer.content) if answer.is_error else None
@@ -83,7 +88,11 @@ class Load:
     async def until_each_succeeded_since(self, moment: float) -> None:
         async with asyncio.timeout(120):
             while True:
-                succeeded = {call.client for call in self.calls if call.began > moment and call.error is None}
+                succeeded = {
+                    call.client
+                    for call in self.calls
+                    if call.began > moment and call.error is None
+                }
                 if len(succeeded) == CLIENTS:
                     return
                 await asyncio.sleep(0.02)
@@ -117,7 +126,9 @@ async def a_token(dsn: str) -> dict[str, str]:
     return bearer(made.secret)
 
 
-@pytest.mark.parametrize("tokens", [False, True], ids=["without a token", "with a token"])
+@pytest.mark.parametrize(
+    "tokens", [False, True], ids=["without a token", "with a token"]
+)
 async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselves(
     tmp_path: Path, tokens: bool
 ) -> None:
@@ -125,33 +136,47 @@ async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselv
         engine = Engine(home, idle_minutes=10, shared_buffers="32MB")
         dsn = await asyncio.to_thread(engine.start)
         settings = watched(tmp_path, database_url=dsn)
-        async with on_http(settings) as server, httpx2.AsyncClient(base_url=server.url, timeout=30) as raw:
+        async with (
+            on_http(settings) as server,
+            httpx2.AsyncClient(base_url=server.url, timeout=30) as raw,
+        ):
             load = Load(server.url, await a_token(dsn) if tokens else {})
-            clients = [asyncio.create_task(load.client(number)) for number in range(CLIENTS)]
+            clients = [
+                asyncio.create_task(load.client(number)) for number in range(CLIENTS)
+            ]
             await load.until_each_succeeded_since(0)
             for name, sign in MODES.items():
                 down = time.monotonic()
                 await stop(home, sign)
                 await load.until_failing()
                 await asyncio.sleep(1)
-                answer = await raw.post("/mcp", json=call("memory_list"), headers=MCP | load.headers)
+                answer = await raw.post(
+                    "/mcp", json=call("memory_list"), headers=MCP | load.headers
+                )
                 assert CLEAR.search(answer.text)
                 await asyncio.to_thread(engine.start)
                 back = time.monotonic()
                 await load.until_each_succeeded_since(back)
-                failed = [call for call in load.calls if call.error and call.ended > down]
+                failed = [
+                    call for call in load.calls if call.error and call.ended > down
+                ]
                 slowest = max(call.ended - call.began for call in failed)
                 last = max(call.began for call in failed) - back
                 print(
                     f"{name}: {len(failed)} failed, the slowest in {slowest:.2f} s, the last {last:+.2f} s from return"
                 )
-                unclear = {call.error for call in failed if not CLEAR.search(str(call.error))}
+                unclear = {
+                    call.error for call in failed if not CLEAR.search(str(call.error))
+                }
                 assert not unclear
             load.ending = True
             await asyncio.gather(*clients)
             await server.end()
         connection = await asyncpg.connect(dsn)
-        kept = {row["content"] for row in await connection.fetch("select content from memories")}
+        kept = {
+            row["content"]
+            for row in await connection.fetch("select content from memories")
+        }
         await connection.close()
 
     assert len(load.acknowledged) > 2 * CLIENTS
@@ -170,17 +195,23 @@ class Failing:
         async with httpx.AsyncClient(base_url=self.url, timeout=60) as http:
             while number < self.count:
                 memories = [{"content": f"{number} {time.monotonic()}"}]
-                await self._post(http, "/api/store", {"memories": memories, "namespace": "notes"})
+                await self._post(
+                    http, "/api/store", {"memories": memories, "namespace": "notes"}
+                )
                 await self._post(http, "/api/recall", {"query": "fact"})
 
-    async def _post(self, http: httpx.AsyncClient, path: str, body: dict[str, object]) -> None:
+    async def _post(
+        self, http: httpx.AsyncClient, path: str, body: dict[str, object]
+    ) -> None:
         answer = await http.post(path, json=body)
         if answer.status_code >= 500:
             self.ids[answer.headers["x-request-id"]] += 1
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize(("outage", "after"), [("refused", CLIENTS), ("silent", CLIENTS), ("silent", 1)])
+@pytest.mark.parametrize(
+    ("outage", "after"), [("refused", CLIENTS), ("silent", CLIENTS), ("silent", 1)]
+)
 async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
     database_url: str, tmp_path: Path, outage: str, after: int
 ) -> None:
@@ -189,11 +220,18 @@ async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
     settings = watched(tmp_path, database_url=network.url, log_format="json")
     async with on_http(settings) as server:
         failing = Failing(server.url)
-        clients = [asyncio.create_task(failing.client(number)) for number in range(CLIENTS)]
+        clients = [
+            asyncio.create_task(failing.client(number)) for number in range(CLIENTS)
+        ]
         await _until(lambda: "route" in server.log_text())
         await _begin(network, outage)
         # Requests that wait for a connection fail before one of the connections does.
-        await _until(lambda: len(failing.ids) >= 3 * CLIENTS and "database_unreachable" in server.log_text())
+        await _until(
+            lambda: (
+                len(failing.ids) >= 3 * CLIENTS
+                and "database_unreachable" in server.log_text()
+            )
+        )
         failing.count = after  # one client alone needs no new connection
         await _end(network, outage)
         await _until(lambda: "database_reachable_again" in server.log_text())
@@ -203,12 +241,18 @@ async def test_an_outage_is_reported_once_and_each_failure_has_its_line(
     await network.shut()
 
     events = Counter(line["event"] for line in lines)
-    assert (events["database_unreachable"], events["database_reachable_again"]) == (1, 1)
+    assert (events["database_unreachable"], events["database_reachable_again"]) == (
+        1,
+        1,
+    )
     [summary] = [line for line in lines if line["event"] == "database_reachable_again"]
     assert summary["failed"] > 0
     assert [line for line in lines if "exception" in line] == []
     requests = [line for line in lines if line["event"] == "request"]
-    assert Counter(line["request_id"] for line in requests if int(line["status"]) >= 500) == failing.ids
+    assert (
+        Counter(line["request_id"] for line in requests if int(line["status"]) >= 500)
+        == failing.ids
+    )
     assert _with_the_id_of_another(lines) == []
 
 
@@ -228,9 +272,21 @@ async def _end(network: Network, outage: str) -> None:
 
 def _with_the_id_of_another(lines: list[dict[str, object]]) -> list[dict[str, object]]:
     """Lines of jobs that carry the id of a request, and lines that come after the end of their request."""
-    ended = {line["request_id"]: place for place, line in enumerate(lines) if line["event"] == "request"}
-    late = [line for place, line in enumerate(lines) if place > ended.get(line.get("request_id"), len(lines))]
-    return late + [line for line in lines if str(line["event"]).startswith("job_") and "request_id" in line]
+    ended = {
+        line["request_id"]: place
+        for place, line in enumerate(lines)
+        if line["event"] == "request"
+    }
+    late = [
+        line
+        for place, line in enumerate(lines)
+        if place > ended.get(line.get("request_id"), len(lines))
+    ]
+    return late + [
+        line
+        for line in lines
+        if str(line["event"]).startswith("job_") and "request_id" in line
+    ]
 
 
 async def _until(condition: Callable[[], bool]) -> None:

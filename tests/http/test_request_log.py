@@ -33,11 +33,21 @@ async def everything_marked(url: str) -> None:
     """Send texts, questions, names, tokens and mistakes that hold the mark, in every place a client may put one."""
     async with Client(f"{url}/mcp", read_timeout_seconds=30) as assistant:
         stored = await assistant.call_tool(
-            "memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK, "tags": [MARK]}
+            "memory_store",
+            {
+                "content": f"The {MARK} nests in holes.",
+                "namespace": MARK,
+                "tags": [MARK],
+            },
         )
         assert not stored.is_error
         calls: list[tuple[str, dict[str, Any]]] = [
-            ("memory_store", {"content": f"AWS_SECRET_ACCESS_KEY={MARK}wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"}),
+            (
+                "memory_store",
+                {
+                    "content": f"AWS_SECRET_ACCESS_KEY={MARK}wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"
+                },
+            ),
             ("memory_store", {"content": {MARK: MARK}}),
             ("memory_store", {"memories": [{"content": "x", MARK: MARK}]}),
             ("memory_recall", {"query": f"Where does the {MARK} nest?"}),
@@ -64,15 +74,23 @@ async def everything_marked(url: str) -> None:
         {"jsonrpc": MARK, "method": MARK},
         INITIALIZE | {"params": {"protocolVersion": MARK}},
     ]
-    async with httpx.AsyncClient(base_url=url, headers=MCP | {"X-Request-Id": f"{MARK}!"}) as client:
-        for body in [*(json.dumps(one).encode() for one in wrong), f'{{"a": "{MARK}'.encode()]:
+    async with httpx.AsyncClient(
+        base_url=url, headers=MCP | {"X-Request-Id": f"{MARK}!"}
+    ) as client:
+        for body in [
+            *(json.dumps(one).encode() for one in wrong),
+            f'{{"a": "{MARK}'.encode(),
+        ]:
             await client.post(f"/mcp?token={MARK}", content=body)
             await client.post("/mcp", content=body, headers=TOKEN)
         async with client.stream("GET", "/sse") as stream:
             lines = stream.aiter_lines()
             while not (line := await anext(lines)).startswith("data:"):
                 pass
-            for body in [*(json.dumps(one).encode() for one in wrong), f'{{"a": "{MARK}'.encode()]:
+            for body in [
+                *(json.dumps(one).encode() for one in wrong),
+                f'{{"a": "{MARK}'.encode(),
+            ]:
                 await client.post(line.removeprefix("data:").strip(), content=body)
         await client.get(f"/{MARK}?token={MARK}")
         await client.get("/sse/nowhere", headers=TOKEN)
@@ -80,9 +98,13 @@ async def everything_marked(url: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-async def test_no_log_shows_contents_questions_or_tokens(database_url: str, tmp_path: Path, form: str) -> None:
+async def test_no_log_shows_contents_questions_or_tokens(
+    database_url: str, tmp_path: Path, form: str
+) -> None:
     """Debug has the lines of every other level."""
-    settings = watched(tmp_path, database_url=database_url, log_level="debug", log_format=form)
+    settings = watched(
+        tmp_path, database_url=database_url, log_level="debug", log_format=form
+    )
     async with on_http(settings) as server:
         await everything_marked(server.url)
         await server.end()
@@ -93,17 +115,29 @@ async def test_no_log_shows_contents_questions_or_tokens(database_url: str, tmp_
     assert [line for line in text.splitlines() if MARK in line.lower()] == []
 
 
-async def test_each_call_and_each_request_has_a_line(database_url: str, tmp_path: Path) -> None:
+async def test_each_call_and_each_request_has_a_line(
+    database_url: str, tmp_path: Path
+) -> None:
     settings = watched(tmp_path, database_url=database_url, log_format="json")
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
         await client.get("/readyz")
-        first = await client.post("/mcp", json=INITIALIZE, headers=MCP | {"X-Request-Id": "from-a-proxy.42"})
+        first = await client.post(
+            "/mcp", json=INITIALIZE, headers=MCP | {"X-Request-Id": "from-a-proxy.42"}
+        )
         second = await client.post(
-            "/mcp", json=message("tools/call", name="memory_recall", arguments={"query": "x"}), headers=MCP
+            "/mcp",
+            json=message("tools/call", name="memory_recall", arguments={"query": "x"}),
+            headers=MCP,
         )
         third = await client.get("/nowhere")
         await server.end()
-        lines = [json.loads(line) for line in server.log.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            json.loads(line)
+            for line in server.log.read_text(encoding="utf-8").splitlines()
+        ]
 
     ours = [line for line in lines if line["event"] in ("request", "call")]
     assert [(line["event"], line.get("method"), line.get("route"), line.get("status")) for line in ours] == [
@@ -141,26 +175,42 @@ async def test_the_principal_is_logged(settings: Settings) -> None:
     with structlog.testing.capture_logs() as lines:
         async with (
             built.router.lifespan_context(built),
-            httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
+            httpx.AsyncClient(
+                base_url="http://127.0.0.1", transport=transport
+            ) as client,
         ):
             await client.post(
-                "/mcp", json=message("tools/call", name="memory_recall", arguments={"query": "x"}), headers=MCP
+                "/mcp",
+                json=message(
+                    "tools/call", name="memory_recall", arguments={"query": "x"}
+                ),
+                headers=MCP,
             )
             await client.get("/nowhere")
 
-    logged = [(line["event"], line["principal"]) for line in lines if line["event"] in ("request", "call")]
+    logged = [
+        (line["event"], line["principal"])
+        for line in lines
+        if line["event"] in ("request", "call")
+    ]
     assert logged == [("call", "alice"), ("request", "alice"), ("request", "alice")]
 
 
-async def test_an_unexpected_error_is_a_500_whose_log_lines_have_the_id_of_its_request(settings: Settings) -> None:
+async def test_an_unexpected_error_is_a_500_whose_log_lines_have_the_id_of_its_request(
+    settings: Settings,
+) -> None:
     async def crash(_request: Request) -> Response:
         raise ValueError(MARK)
 
     built: Starlette = build_app(App(settings), "127.0.0.1")
     built.router.routes.insert(0, Route("/crash", crash))
     transport = httpx.ASGITransport(built)
-    with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
-        async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client:
+    with structlog.testing.capture_logs(
+        processors=[structlog.contextvars.merge_contextvars]
+    ) as lines:
+        async with httpx.AsyncClient(
+            base_url="http://127.0.0.1", transport=transport
+        ) as client:
             answer = await client.get("/crash")
 
     assert (answer.status_code, MARK in answer.text) == (500, False)
@@ -172,14 +222,20 @@ async def test_an_unexpected_error_is_a_500_whose_log_lines_have_the_id_of_its_r
 
 
 @pytest.mark.parametrize("status", [500, 503, 599])
-async def test_each_5xx_has_its_line_at_every_log_level(settings: Settings, status: int) -> None:
+async def test_each_5xx_has_its_line_at_every_log_level(
+    settings: Settings, status: int
+) -> None:
     async def refuse(_request: Request) -> Response:
         return Response(status_code=status)
 
     built: Starlette = build_app(App(settings), "127.0.0.1")
     built.router.routes.insert(0, Route("/refuse", refuse))
     with structlog.testing.capture_logs() as lines:
-        async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)) as client:
+        async with httpx.AsyncClient(
+            base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)
+        ) as client:
             await client.get("/refuse")
 
-    assert [(line["status"], line["log_level"]) for line in lines] == [(status, "error")]
+    assert [(line["status"], line["log_level"]) for line in lines] == [
+        (status, "error")
+    ]

@@ -30,8 +30,15 @@ WRITING = {"memory_store", "memory_update", "memory_forget", "memory_relate"}
 
 
 @pytest.fixture(scope="module")
-async def team(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
-    settings = watched(tmp_path_factory.mktemp("team"), database_url=address, log_level="debug", namespace="")
+async def team(
+    address: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
+    settings = watched(
+        tmp_path_factory.mktemp("team"),
+        database_url=address,
+        log_level="debug",
+        namespace="",
+    )
     async with library_at(address) as library, on_http(settings) as server:
         made = Team(server, library)
         await made.keep("the harbour crane is painted red", namespace="payments")
@@ -61,9 +68,17 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             (bearer(wrong), "not known"),
             (bearer(revoked.secret), "was revoked"),
         ):
-            for method, path in (("POST", "/mcp"), ("GET", "/mcp"), ("POST", API), ("POST", "/messages/")):
+            for method, path in (
+                ("POST", "/mcp"),
+                ("GET", "/mcp"),
+                ("POST", API),
+                ("POST", "/messages/"),
+            ):
                 answer = await client.request(
-                    method, path, json=LIST if method == "POST" else None, headers=MCP | headers
+                    method,
+                    path,
+                    json=LIST if method == "POST" else None,
+                    headers=MCP | headers,
                 )
                 assert answer.status_code == 401, (headers, path)
                 assert reason in answer.json()["error"]["message"]
@@ -71,32 +86,58 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             assert (await client.get("/sse", headers=headers)).status_code == 401
         assert (await client.get("/healthz")).status_code == 200
         assert (await client.get("/readyz")).status_code == 200
-        twice = [("Authorization", f"Bearer {good.secret}"), ("Authorization", f"Bearer {good.secret}")]
-        assert (await client.post("/mcp", json=LIST, headers=[*MCP.items(), *twice])).status_code == 401
+        twice = [
+            ("Authorization", f"Bearer {good.secret}"),
+            ("Authorization", f"Bearer {good.secret}"),
+        ]
+        assert (
+            await client.post("/mcp", json=LIST, headers=[*MCP.items(), *twice])
+        ).status_code == 401
 
 
 async def test_the_authorization_scheme_is_read_in_any_case(team: Team) -> None:
     good = await team.token("alice", "payments:reader")
     async with httpx.AsyncClient(base_url=team.url) as client:
-        for scheme in ("Bearer", "bearer", "BEARER", "Bearer "):  # RFC 7235: the scheme in any case, some spaces
-            answer = await client.post(API, json={}, headers={"Authorization": f"{scheme} {good.secret}"})
+        for scheme in (
+            "Bearer",
+            "bearer",
+            "BEARER",
+            "Bearer ",
+        ):  # RFC 7235: the scheme in any case, some spaces
+            answer = await client.post(
+                API, json={}, headers={"Authorization": f"{scheme} {good.secret}"}
+            )
             assert answer.status_code != 401, scheme
         for scheme in ("Basic", "Token"):
-            answer = await client.post(API, json={}, headers={"Authorization": f"{scheme} {good.secret}"})
+            answer = await client.post(
+                API, json={}, headers={"Authorization": f"{scheme} {good.secret}"}
+            )
             assert answer.status_code == 401, scheme
         without = await client.post(API, json={})
 
-    assert answer.headers["www-authenticate"].startswith('Bearer realm="folklore", error="invalid_token", error_desc')
-    assert without.headers["www-authenticate"] == 'Bearer realm="folklore"'  # RFC 6750: no error code
+    assert answer.headers["www-authenticate"].startswith(
+        'Bearer realm="folklore", error="invalid_token", error_desc'
+    )
+    assert (
+        without.headers["www-authenticate"] == 'Bearer realm="folklore"'
+    )  # RFC 6750: no error code
 
 
 async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
-    owner, admin = await team.token("boss", owner=True), await team.token("ada", "payments:admin")
+    owner, admin = (
+        await team.token("boss", owner=True),
+        await team.token("ada", "payments:admin"),
+    )
     proxied = {"X-Forwarded-For": "127.0.0.1"}
     async with httpx.AsyncClient(base_url=team.url) as client:
         statuses = [
             (await client.get("/metrics", headers=proxied | headers)).status_code
-            for headers in ({}, bearer(admin.secret), bearer(with_checksum("A" * 43)), bearer(owner.secret))
+            for headers in (
+                {},
+                bearer(admin.secret),
+                bearer(with_checksum("A" * 43)),
+                bearer(owner.secret),
+            )
         ]
 
     assert statuses == [403, 403, 401, 200]
@@ -104,14 +145,18 @@ async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
 
 @pytest.mark.parametrize("sse", [False, True])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_reader_is_not_shown_the_tools_that_write(team: Team, sse: bool, mode: str) -> None:
+async def test_a_reader_is_not_shown_the_tools_that_write(
+    team: Team, sse: bool, mode: str
+) -> None:
     reader = await team.token("rita", "payments:reader")
     writer = await team.token("walter", "payments:writer", "board:reader")
     admin = await team.token("ada", "payments:admin")
 
     async with team.assistant(reader.secret, sse=sse, mode=mode) as client:
         shown = {tool.name for tool in (await client.list_tools()).tools}
-        found = await called(client, "memory_recall", query="Who painted the harbour crane?")
+        found = await called(
+            client, "memory_recall", query="Who painted the harbour crane?"
+        )
     async with team.assistant(writer.secret, sse=sse, mode=mode) as client:
         all_ = {tool.name for tool in (await client.list_tools()).tools}
     async with team.assistant(admin.secret, sse=sse, mode=mode) as client:
@@ -122,39 +167,84 @@ async def test_a_reader_is_not_shown_the_tools_that_write(team: Team, sse: bool,
 
 
 @pytest.mark.parametrize("sse", [False, True])
-async def test_author_and_default_namespace_are_those_of_the_token(team: Team, sse: bool) -> None:
-    token = await team.token("walter", "payments:writer", "board:writer", namespace="board", agent="claude-code")
+async def test_author_and_default_namespace_are_those_of_the_token(
+    team: Team, sse: bool
+) -> None:
+    token = await team.token(
+        "walter",
+        "payments:writer",
+        "board:writer",
+        namespace="board",
+        agent="claude-code",
+    )
 
     async with team.assistant(token.secret, sse=sse) as client:
-        stored = await called(client, "memory_store", content=f"The board meets on Mondays ({sse}).")
-        kept = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))["memories"][0]
+        stored = await called(
+            client, "memory_store", content=f"The board meets on Mondays ({sse})."
+        )
+        kept = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))[
+            "memories"
+        ][0]
 
     assert stored["namespace"] == "board"
     assert (kept["author"], kept["agent"]) == ("walter", "claude-code")
 
 
-async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_project(team: Team) -> None:
-    made, bare = await team.token("ops", owner=True, namespace="ops"), await team.token("ops", owner=True)
+async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_project(
+    team: Team,
+) -> None:
+    made, bare = (
+        await team.token("ops", owner=True, namespace="ops"),
+        await team.token("ops", owner=True),
+    )
 
     async with team.assistant(made.secret) as client:
-        assert (await called(client, "memory_store", content="Deploys stop on Fridays."))["namespace"] == "ops"
+        assert (
+            await called(client, "memory_store", content="Deploys stop on Fridays.")
+        )["namespace"] == "ops"
     async with team.assistant(bare.secret) as client:
-        assert "namespace: is missing" in await refused(client, "memory_store", content="anything")
+        assert "namespace: is missing" in await refused(
+            client, "memory_store", content="anything"
+        )
 
 
-async def test_discovery_is_open_and_other_unknown_paths_need_a_token(team: Team) -> None:
+async def test_discovery_is_open_and_other_unknown_paths_need_a_token(
+    team: Team,
+) -> None:
     async with httpx.AsyncClient(base_url=team.url) as client:
-        for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server", "x"):
+        for path in (
+            "oauth-protected-resource",
+            "oauth-protected-resource/mcp",
+            "oauth-authorization-server",
+            "x",
+        ):
             assert (await client.get(f"/.well-known/{path}")).status_code == 404
-        for path in ("/healthzmcp", "/readyz/mcp", "/metricsx", "/nowhere", "/.well-known"):
+        for path in (
+            "/healthzmcp",
+            "/readyz/mcp",
+            "/metricsx",
+            "/nowhere",
+            "/.well-known",
+        ):
             assert (await client.get(path)).status_code == 401, path
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-authorization-server"])
-async def test_open_paths_are_open_to_reading_methods_only(team: Team, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-authorization-server"],
+)
+async def test_open_paths_are_open_to_reading_methods_only(
+    team: Team, path: str
+) -> None:
     async with httpx.AsyncClient(base_url=team.url) as client:
-        read = [(await client.request(method, path)).status_code for method in ("GET", "HEAD")]
-        tried = [(await client.request(method, path, json=LIST)).status_code for method in ("POST", "PUT", "DELETE")]
+        read = [
+            (await client.request(method, path)).status_code
+            for method in ("GET", "HEAD")
+        ]
+        tried = [
+            (await client.request(method, path, json=LIST)).status_code
+            for method in ("POST", "PUT", "DELETE")
+        ]
         before = (await client.options(path)).status_code
 
     discovery = path.startswith("/.well-known/")
@@ -163,16 +253,30 @@ async def test_open_paths_are_open_to_reading_methods_only(team: Team, path: str
     assert before == (404 if discovery else 401)
 
 
-async def test_a_forgotten_memory_is_shown_to_writers_and_not_to_readers(team: Team) -> None:
-    writer, reader = await team.token("walter", "payments:writer"), await team.token("rita", "payments:reader")
+async def test_a_forgotten_memory_is_shown_to_writers_and_not_to_readers(
+    team: Team,
+) -> None:
+    writer, reader = (
+        await team.token("walter", "payments:writer"),
+        await team.token("rita", "payments:reader"),
+    )
     (gone,) = await team.keep("the vault's code is on the door", namespace="payments")
     ids = [str(gone)]
-    requests: dict[str, dict[str, Any]] = {"get": {"ids": ids, "forgotten": True}, "history": {"id": str(gone)}}
+    requests: dict[str, dict[str, Any]] = {
+        "get": {"ids": ids, "forgotten": True},
+        "history": {"id": str(gone)},
+    }
     async with httpx.AsyncClient(base_url=team.url) as client:
-        await client.post("/api/forget", json={"ids": ids}, headers=bearer(writer.secret))
+        await client.post(
+            "/api/forget", json={"ids": ids}, headers=bearer(writer.secret)
+        )
         for call, body in requests.items():
-            to_writer = await client.post(f"/api/{call}", json=body, headers=bearer(writer.secret))
-            to_reader = await client.post(f"/api/{call}", json=body, headers=bearer(reader.secret))
+            to_writer = await client.post(
+                f"/api/{call}", json=body, headers=bearer(writer.secret)
+            )
+            to_reader = await client.post(
+                f"/api/{call}", json=body, headers=bearer(reader.secret)
+            )
 
             assert "vault" in to_writer.text, call
             assert "vault" not in to_reader.text, call
@@ -195,25 +299,34 @@ async def test_names_counts_and_ids_of_other_namespaces_are_hidden(team: Team) -
         ]
         found = await called(client, "search_keywords", query="secret plan board")
 
-    assert [(item["name"], item["role"]) for item in status["namespaces"]] == [("payments", "admin")]
+    assert [(item["name"], item["role"]) for item in status["namespaces"]] == [
+        ("payments", "admin")
+    ]
     assert "board" not in names.text  # type: ignore[union-attr]
     assert errors[0].replace("'board'", "'bored'") == errors[1]
     assert all("secret plan" not in text for text in errors)
     assert found["searched"] == ["payments"]
 
 
-async def test_a_token_revoked_in_the_middle_of_a_session_fails_at_once(team: Team) -> None:
+async def test_a_token_revoked_in_the_middle_of_a_session_fails_at_once(
+    team: Team,
+) -> None:
     token = await team.token("alice", "payments:reader")
 
     async with team.assistant(token.secret, sse=True, mode="legacy") as client:
         await called(client, "memory_recall", query="crane")
         await team.revoke(token)
         with pytest.raises(Exception):  # noqa: B017 - each client has its own exception for a 401
-            await asyncio.wait_for(client.call_tool("memory_recall", {"query": "crane"}), 3)
+            await asyncio.wait_for(
+                client.call_tool("memory_recall", {"query": "crane"}), 3
+            )
 
 
 async def test_a_session_accepts_only_the_token_that_began_it(team: Team) -> None:
-    alice, bob = await team.token("alice", "payments:reader"), await team.token("bob", "board:reader")
+    alice, bob = (
+        await team.token("alice", "payments:reader"),
+        await team.token("bob", "board:reader"),
+    )
 
     async with (
         httpx.AsyncClient(base_url=team.url, timeout=10) as client,
@@ -232,88 +345,142 @@ async def test_a_session_accepts_only_the_token_that_began_it(team: Team) -> Non
     assert (theirs.status_code, own.status_code) == (404, 202)
 
 
-async def test_denied_accesses_are_counted_with_the_namespace_where_the_caller_may_read(team: Team) -> None:
-    dan, revoked = await team.token("dan", "payments:reader", "repo:acme/*:reader"), await team.token("dan", "x:reader")
+async def test_denied_accesses_are_counted_with_the_namespace_where_the_caller_may_read(
+    team: Team,
+) -> None:
+    dan, revoked = (
+        await team.token("dan", "payments:reader", "repo:acme/*:reader"),
+        await team.token("dan", "x:reader"),
+    )
     ada = await team.token("ada", "payments:admin", "board:admin")
     (kept,) = await team.keep("the crane is inspected in May", namespace="payments")
     await team.revoke(revoked)
     drafts = [{"content": "The crane is blue."}]
     tried: list[tuple[str, dict[str, Any]]] = [("forget", {"ids": [str(kept)]})]
-    tried += [("store", {"memories": drafts, "namespace": at}) for at in ("payments", *["board"] * 3, "repo:acme/none")]
+    tried += [
+        ("store", {"memories": drafts, "namespace": at})
+        for at in ("payments", *["board"] * 3, "repo:acme/none")
+    ]
     asked = {"namespaces": ["payments", "board"], "denied": True, "principal": "dan"}
 
     async with httpx.AsyncClient(base_url=team.url) as client:
-        answers = [await client.post(f"/api/{name}", json=body, headers=bearer(dan.secret)) for name, body in tried]
+        answers = [
+            await client.post(f"/api/{name}", json=body, headers=bearer(dan.secret))
+            for name, body in tried
+        ]
         await client.post("/mcp", json=LIST, headers=MCP | bearer(revoked.secret))
         async with asyncio.timeout(120):
             counts = Counter[tuple[str | None, str, str]]()
-            while counts.total() <= len(tried):  # written two seconds after the answers, those of a time as one entry
+            while counts.total() <= len(
+                tried
+            ):  # written two seconds after the answers, those of a time as one entry
                 await asyncio.sleep(0.2)
                 log = await team.owner.call(AuditRequest(denied=True, principal="dan"))
-                each = [Counter({(item.namespace, item.action, item.outcome): item.amount}) for item in log]
+                each = [
+                    Counter({(item.namespace, item.action, item.outcome): item.amount})
+                    for item in log
+                ]
                 counts = sum(each, Counter())
-        seen = (await client.post("/api/audit", json=asked, headers=bearer(ada.secret))).json()["result"]
+        seen = (
+            await client.post("/api/audit", json=asked, headers=bearer(ada.secret))
+        ).json()["result"]
 
     assert [answer.status_code for answer in answers] == [403, 403, 404, 404, 404, 403]
     assert counts == {
         ("payments", "forget", "refused"): 1, ("payments", "store", "refused"): 1, (None, "store", "refused"): 1,
         (None, "store", "not_found"): 3, (None, "http /mcp", "unauthenticated"): 1,
     }  # fmt: skip
-    assert {(entry["namespace"], entry["action"]) for entry in seen} == {("payments", "forget"), ("payments", "store")}
+    assert {(entry["namespace"], entry["action"]) for entry in seen} == {
+        ("payments", "forget"),
+        ("payments", "store"),
+    }
     assert not any("fk_" in (item.detail or "") for item in log)
 
 
-async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(team: Team) -> None:
+async def test_the_time_and_the_address_of_the_last_use_of_a_token_are_stored(
+    team: Team,
+) -> None:
     token = await team.token("una", "payments:reader")
     began = datetime.now(UTC)
     async with team.assistant(token.secret) as client:
         await called(client, "memory_recall", query="crane")
 
     async with asyncio.timeout(120):
-        while not (listed := (await team.owner.call(ListTokensRequest(principal="una")))[0]).last_used_at:
+        while not (
+            listed := (await team.owner.call(ListTokensRequest(principal="una")))[0]
+        ).last_used_at:
             await asyncio.sleep(0.1)
     assert began <= listed.last_used_at <= datetime.now(UTC)
     assert listed.last_address == "127.0.0.1"
 
 
-async def test_the_first_token_makes_tokens_necessary(settings: Settings, library: MemoryContext) -> None:
+async def test_the_first_token_makes_tokens_necessary(
+    settings: Settings, library: MemoryContext
+) -> None:
     limited = settings.http.model_copy(update={"rate_per_minute": 5})
-    async with serving(settings.model_copy(update={"http": limited})) as url, httpx.AsyncClient(base_url=url) as client:
-        for _ in range(3):  # more than a fifth of five a minute: without a token there is no rate limit
+    async with (
+        serving(settings.model_copy(update={"http": limited})) as url,
+        httpx.AsyncClient(base_url=url) as client,
+    ):
+        for _ in range(
+            3
+        ):  # more than a fifth of five a minute: without a token there is no rate limit
             assert (await client.post(API, json={})).json() == {"result": []}
         made = await root(library).create_token("alice", "notes:writer")
         async with asyncio.timeout(120):  # "no token exists" is cached for a second
             while (await client.post(API, json={})).status_code != 401:
                 await asyncio.sleep(0.1)
-        assert (await client.post(API, json={}, headers=bearer(made.secret))).status_code == 200
+        assert (
+            await client.post(API, json={}, headers=bearer(made.secret))
+        ).status_code == 200
 
 
 async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_at_the_end(
     settings: Settings, library: MemoryContext
 ) -> None:
-    owner, limited = root(library), settings.http.model_copy(update={"rate_per_minute": 10})
-    alice, again = await owner.create_token("alice", "notes:writer"), await owner.create_token("Alice", "notes:writer")
+    owner, limited = (
+        root(library),
+        settings.http.model_copy(update={"rate_per_minute": 10}),
+    )
+    alice, again = (
+        await owner.create_token("alice", "notes:writer"),
+        await owner.create_token("Alice", "notes:writer"),
+    )
     bob = await owner.create_token("bob", "notes:writer")
-    async with serving(settings.model_copy(update={"http": limited})) as url, httpx.AsyncClient(base_url=url) as client:
+    async with (
+        serving(settings.model_copy(update={"http": limited})) as url,
+        httpx.AsyncClient(base_url=url) as client,
+    ):
 
         async def status(secret: str, path: str = API) -> int:
-            return (await client.post(path, json={}, headers=bearer(secret))).status_code
+            return (
+                await client.post(path, json={}, headers=bearer(secret))
+            ).status_code
 
-        tried = [await status(secret) for secret in (alice.secret, again.secret, alice.secret, bob.secret)]
+        tried = [
+            await status(secret)
+            for secret in (alice.secret, again.secret, alice.secret, bob.secret)
+        ]
         for path in (API, "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
             assert await status(with_checksum("A" * 43), path) == 401
-    log = await Audit(library.database).read(namespaces=[NOWHERE], fetch=100, refused=True)
+    log = await Audit(library.database).read(
+        namespaces=[NOWHERE], fetch=100, refused=True
+    )
 
     assert tried == [200, 200, 429, 200]
     assert sorted((item.action, item.principal, item.detail) for item in log) == [
-        (f"http {what}", "unknown", "unknown") for what in ("/api/", "/mcp", "/messages/", "/metrics", "other")
+        (f"http {what}", "unknown", "unknown")
+        for what in ("/api/", "/mcp", "/messages/", "/metrics", "other")
     ]
 
 
 async def test_many_wrong_tokens_are_slowed_and_a_right_one_at_the_same_address_goes_on(
     settings: Settings, library: MemoryContext
 ) -> None:
-    async with serving(settings) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with (
+        serving(settings) as url,
+        httpx.AsyncClient(base_url=url, timeout=30) as client,
+    ):
         alice = await root(library).create_token("alice", "notes:writer")
 
         async def status(secret: str) -> int:
@@ -321,9 +488,18 @@ async def test_many_wrong_tokens_are_slowed_and_a_right_one_at_the_same_address_
 
         before = await status(alice.secret)
         wrong: set[int] = set()
-        async with asyncio.timeout(STUCK):  # on a slow machine the sixty a minute come back while they are spent
+        async with asyncio.timeout(
+            STUCK
+        ):  # on a slow machine the sixty a minute come back while they are spent
             while 429 not in wrong:
-                wrong |= {*await asyncio.gather(*(status(with_checksum(f"{number:043d}")) for number in range(70)))}
+                wrong |= {
+                    *await asyncio.gather(
+                        *(
+                            status(with_checksum(f"{number:043d}"))
+                            for number in range(70)
+                        )
+                    )
+                }
         after = await status(alice.secret)
         missing = (await client.post(API, json={})).status_code
 
@@ -346,29 +522,52 @@ def test_wrong_tokens_of_one_address_do_not_hinder_another_and_are_forgotten() -
 async def test_a_read_only_server_writes_no_denials(
     database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    settings = watched(tmp_path_factory.mktemp("reads"), database_url=database_url, read_only="true")
+    settings = watched(
+        tmp_path_factory.mktemp("reads"), database_url=database_url, read_only="true"
+    )
     async with library_at(database_url) as library:
-        async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        async with (
+            on_http(settings) as server,
+            httpx.AsyncClient(base_url=server.url) as client,
+        ):
             await Team(server, library).token("alice", "notes:writer")
-            assert (await client.post("/mcp", json=LIST, headers=bearer(with_checksum("A" * 43)))).status_code == 401
+            assert (
+                await client.post(
+                    "/mcp", json=LIST, headers=bearer(with_checksum("A" * 43))
+                )
+            ).status_code == 401
             await server.end()
             assert "_not_logged" not in server.log_text()
-        assert await Audit(library.database).read(namespaces=[NOWHERE], fetch=100, refused=True) == []
+        assert (
+            await Audit(library.database).read(
+                namespaces=[NOWHERE], fetch=100, refused=True
+            )
+            == []
+        )
 
 
 async def test_without_the_database_every_call_fails_as_unavailable_and_shows_no_address(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    settings = watched(tmp_path_factory.mktemp("away"), database_url=f"postgresql://x@127.0.0.1:{free_port()}/none")
+    settings = watched(
+        tmp_path_factory.mktemp("away"),
+        database_url=f"postgresql://x@127.0.0.1:{free_port()}/none",
+    )
     secret = with_checksum("A" * 43)
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
         answer = await client.post(API, json={}, headers=bearer(secret))
         async with Team(server, None).assistant(secret) as assistant:  # type: ignore[arg-type]
             message = await refused(assistant, "memory_recall", query="x")
 
         without = await client.post(API, json={})
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (
+        503,
+        "database_unavailable",
+    )
     assert "database" in message
     for text in (answer.text, message):
         assert "127.0.0.1" not in text
@@ -388,41 +587,86 @@ async def test_commands_work_with_a_server_as_they_do_without(
         assert ran.code == code, ran.err
         return ran
 
-    made = (await at(owner.secret, "tokens", "create", "--name", "Carla", "--grant", "remote:admin", "--json")).json
+    made = (
+        await at(
+            owner.secret,
+            "tokens",
+            "create",
+            "--name",
+            "Carla",
+            "--grant",
+            "remote:admin",
+            "--json",
+        )
+    ).json
     assert made["created"] == ["remote"]
     secret = made["token"]
-    stored = (await at(secret, "store", "The mole is closed in winter.", "--tag", "harbour", "--json")).json
+    stored = (
+        await at(
+            secret,
+            "store",
+            "The mole is closed in winter.",
+            "--tag",
+            "harbour",
+            "--json",
+        )
+    ).json
     id_ = stored["stored"][0]["id"]
     assert stored["namespace"] == "remote"
-    assert (await at(secret, "recall", "When is the mole closed?", "--json")).json["memories"][0]["id"] == id_
-    assert (await at(secret, "search", "mole", "--json")).json["memories"][0]["id"] == id_
-    assert (await at(secret, "list", "--tag", "harbour", "--json")).json["memories"][0]["id"] == id_
+    assert (await at(secret, "recall", "When is the mole closed?", "--json")).json[
+        "memories"
+    ][0]["id"] == id_
+    assert (await at(secret, "search", "mole", "--json")).json["memories"][0][
+        "id"
+    ] == id_
+    assert (await at(secret, "list", "--tag", "harbour", "--json")).json["memories"][0][
+        "id"
+    ] == id_
     shown = (await at(secret, "show", id_, "--json")).json["memories"][0]
-    assert (shown["author"], shown["content"]) == ("Carla", "The mole is closed in winter.")
+    assert (shown["author"], shown["content"]) == (
+        "Carla",
+        "The mole is closed in winter.",
+    )
     editor = "sed -i -e 's/mole is/pier is/' -e 's/^tags:/importance: 0.5\\ntags:/'"
-    edited = (await at(secret, "edit", id_, "--json", EDITOR=editor, VISUAL=editor)).json
-    assert (edited["content"], edited["importance"]) == ("The pier is closed in winter.", 0.5)
+    edited = (
+        await at(secret, "edit", id_, "--json", EDITOR=editor, VISUAL=editor)
+    ).json
+    assert (edited["content"], edited["importance"]) == (
+        "The pier is closed in winter.",
+        0.5,
+    )
     assert edited["tags"] == ["harbour"]
-    assert (await at(secret, "show", id_[-6:], "--json")).json["memories"][0]["id"] == id_
+    assert (await at(secret, "show", id_[-6:], "--json")).json["memories"][0][
+        "id"
+    ] == id_
     assert (await at(secret, "list")).out.count(id_[-8:]) == 1
     assert (await at(secret, "show", "1", "--json")).json["memories"][0]["id"] == id_
     assert "Carla stored a memory in remote" in (await at(secret, "log")).out
-    assert (await at(secret, "undo", "--json")).json["undone"][0]["change"]["action"] == "update"
+    assert (await at(secret, "undo", "--json")).json["undone"][0]["change"][
+        "action"
+    ] == "update"
     assert f"server {team.url}" in (await at(secret)).out
     assert (await at(secret, "forget", id_, "--json")).json["forgotten"]
-    assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"]["action"] == "forget"
+    assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"][
+        "action"
+    ] == "forget"
     assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 4
-    assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
-        "remote"
-    ]
+    assert [
+        item["name"]
+        for item in (await at(secret, "namespaces", "list", "--json")).json[
+            "namespaces"
+        ]
+    ] == ["remote"]
     assert (await at(secret, "stats", "--json")).json["total"]["memories"] == 1
     log = (await at(secret, "audit", "-n", "remote", "--json")).json["audit"]
     assert {line["action"] for line in log} >= {"store", "forget", "undo"}
-    assert "payments" not in (await at(secret, "recall", "crane", "-n", "payments", code=4)).err.replace(
-        "'payments'", ""
-    )
+    assert "payments" not in (
+        await at(secret, "recall", "crane", "-n", "payments", code=4)
+    ).err.replace("'payments'", "")
     await at(secret, "audit", code=5)
-    await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
+    await at(
+        secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5
+    )
     await at(secret, "namespaces", "create", "mine", code=5)
     await at(secret, "namespaces", "delete", "remote", "--erase", "--yes", code=5)
     await at(secret, "jobs", "run", code=5)
@@ -430,26 +674,48 @@ async def test_commands_work_with_a_server_as_they_do_without(
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
     assert revoked["revoked"] == [{"id": made["id"], "name": "Carla"}]
     await at(secret, "recall", "x", code=5)
-    listed = (await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")).json["tokens"]
-    assert [("revoked_at" in item, item["grants"]) for item in listed] == [(True, "remote:admin")]
-    erased = await at(owner.secret, "namespaces", "delete", "Remote", "--erase", "--yes")
+    listed = (
+        await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")
+    ).json["tokens"]
+    assert [("revoked_at" in item, item["grants"]) for item in listed] == [
+        (True, "remote:admin")
+    ]
+    erased = await at(
+        owner.secret, "namespaces", "delete", "Remote", "--erase", "--yes"
+    )
     assert erased.out.splitlines() == ["erased remote with 1 memory"]
 
 
 async def test_an_export_from_a_server_holds_what_the_token_may_read(
     team: Team, folklore: CommandLine, tmp_path: Path
 ) -> None:
-    made, owner = await team.token("alice", "payments:reader"), await team.token("boss", owner=True)
+    made, owner = (
+        await team.token("alice", "payments:reader"),
+        await team.token("boss", owner=True),
+    )
 
     async def export(secret: str, *words: str) -> Ran:
-        return await folklore("export", tmp_path / "out.jsonl", *words, "--server", team.url, "--token", secret)
+        return await folklore(
+            "export",
+            tmp_path / "out.jsonl",
+            *words,
+            "--server",
+            team.url,
+            "--token",
+            secret,
+        )
 
     ran = await export(made.secret, "--json")
     assert ran.code == 0, ran.err
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert lines[0]["folklore"] == 1
     assert {line["namespace"] for line in lines[1:]} == {"payments"}
-    assert ran.json["exported"] == sum(line["type"] == "memory" for line in lines[1:]) > 0
+    assert (
+        ran.json["exported"] == sum(line["type"] == "memory" for line in lines[1:]) > 0
+    )
     assert "board" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8").lower()
     assert (await export(made.secret, "-n", "board")).code == 4
     assert (await export(with_checksum("A" * 43))).code == 5
@@ -457,13 +723,37 @@ async def test_an_export_from_a_server_holds_what_the_token_may_read(
     assert '"board"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 
 
-async def test_the_options_server_and_token_are_accepted_in_any_place(team: Team, folklore: CommandLine) -> None:
+async def test_the_options_server_and_token_are_accepted_in_any_place(
+    team: Team, folklore: CommandLine
+) -> None:
     made = await team.token("alice", "payments:reader")
 
     for words in (
-        ("recall", "harbour crane", "--server", team.url, "--token", made.secret, "--json"),
-        ("recall", "--json", f"--token={made.secret}", "harbour crane", f"--server={team.url}"),
-        ("--server", team.url, "recall", "harbour crane", "--json", "--token", made.secret),
+        (
+            "recall",
+            "harbour crane",
+            "--server",
+            team.url,
+            "--token",
+            made.secret,
+            "--json",
+        ),
+        (
+            "recall",
+            "--json",
+            f"--token={made.secret}",
+            "harbour crane",
+            f"--server={team.url}",
+        ),
+        (
+            "--server",
+            team.url,
+            "recall",
+            "harbour crane",
+            "--json",
+            "--token",
+            made.secret,
+        ),
     ):
         ran = await folklore(*words)
         assert ran.code == 0, ran.err
@@ -472,26 +762,51 @@ async def test_the_options_server_and_token_are_accepted_in_any_place(team: Team
     assert ran.code == 2
 
 
-async def test_a_server_that_cannot_be_reached_is_a_clear_error(folklore: CommandLine) -> None:
+async def test_a_server_that_cannot_be_reached_is_a_clear_error(
+    folklore: CommandLine,
+) -> None:
     ran = await folklore("--server", f"http://127.0.0.1:{free_port()}", "recall", "x")
     assert (ran.code, "cannot be reached" in ran.err) == (3, True)
     ran = await folklore("--server", "127.0.0.1:1", "recall", "x")
-    assert (ran.code, "server: must be an address such as https://" in ran.err) == (2, True)
+    assert (ran.code, "server: must be an address such as https://" in ran.err) == (
+        2,
+        True,
+    )
 
 
 INVALID: list[tuple[str, dict[str, Any], int, str]] = [
     ("nothing", {}, 404, "no operation"),
     ("recall", {}, 400, "query"),
     ("recall", {"query": "x", "limit": "many"}, 400, "limit: must be a whole number."),
-    ("recall", {"query": "x", "limit": 10**30}, 400, "limit: must be between 1 and 100"),
+    (
+        "recall",
+        {"query": "x", "limit": 10**30},
+        400,
+        "limit: must be between 1 and 100",
+    ),
     ("recall", {"query": "x", "more": 1}, 400, "more"),
-    ("recall", {"query": "x", "ranking": {"fetch_multiplier": 1e9}}, 400, "fetch_multiplier"),
+    (
+        "recall",
+        {"query": "x", "ranking": {"fetch_multiplier": 1e9}},
+        400,
+        "fetch_multiplier",
+    ),
     ("recall", {"query": "x", "filters": {"author": ""}}, 400, "author"),
-    ("forget", {"filters": {"kinds": ["note"], "session": ""}, "dry_run": True}, 400, "session"),
+    (
+        "forget",
+        {"filters": {"kinds": ["note"], "session": ""}, "dry_run": True},
+        400,
+        "session",
+    ),
     ("list_tokens", {"principal": ""}, 400, "principal"),
     ("revoke_tokens", {"principal": " "}, 400, "principal"),
     ("audit", {"principal": ""}, 400, "principal"),
-    ("store", {"namespace": "payments", "memories": [{"content": "x", "author": "boss"}]}, 400, "author"),
+    (
+        "store",
+        {"namespace": "payments", "memories": [{"content": "x", "author": "boss"}]},
+        400,
+        "author",
+    ),
     ("store", {"namespace": "payments", "memories": [{"content": ""}]}, 400, "content"),
     ("update", {"id": ID, "changes": {"content": 5}}, 400, "content"),
     ("update", {"id": ID, "changes": {"importance": "high"}}, 400, "importance"),
@@ -505,7 +820,9 @@ INVALID: list[tuple[str, dict[str, Any], int, str]] = [
 
 async def test_an_invalid_request_to_the_api_names_the_problem(team: Team) -> None:
     owner = await team.token("boss", owner=True)
-    async with httpx.AsyncClient(base_url=team.url, headers=bearer(owner.secret)) as client:
+    async with httpx.AsyncClient(
+        base_url=team.url, headers=bearer(owner.secret)
+    ) as client:
         for operation, body, status, words in INVALID:
             answer = await client.post(f"/api/{operation}", json=body)
 
@@ -513,10 +830,17 @@ async def test_an_invalid_request_to_the_api_names_the_problem(team: Team) -> No
             assert words in answer.json()["error"]["message"], (operation, body)
 
 
-async def test_a_stream_of_sse_ends_with_its_token_and_others_stay_open(team: Team) -> None:
+async def test_a_stream_of_sse_ends_with_its_token_and_others_stay_open(
+    team: Team,
+) -> None:
     almost_an_hour_ago = datetime.now(UTC) - timedelta(minutes=60, seconds=-3)
-    lasting, revoked = await team.token("lara", "payments:reader"), await team.token("sam", "payments:reader")
-    expiring = await team.owner.at(almost_an_hour_ago).create_token("eve", "payments:reader", expires="1h")
+    lasting, revoked = (
+        await team.token("lara", "payments:reader"),
+        await team.token("sam", "payments:reader"),
+    )
+    expiring = await team.owner.at(almost_an_hour_ago).create_token(
+        "eve", "payments:reader", expires="1h"
+    )
     ended: dict[str, datetime] = {}
 
     async def listen(name: str, secret: str) -> None:
@@ -529,8 +853,15 @@ async def test_a_stream_of_sse_ends_with_its_token_and_others_stay_open(team: Te
 
     opened = {"lara": asyncio.Event(), "sam": asyncio.Event(), "eve": asyncio.Event()}
     async with httpx.AsyncClient(base_url=team.url, timeout=30) as client:
-        secrets = {"lara": lasting.secret, "sam": revoked.secret, "eve": expiring.secret}
-        tasks = [asyncio.create_task(listen(name, secret)) for name, secret in secrets.items()]
+        secrets = {
+            "lara": lasting.secret,
+            "sam": revoked.secret,
+            "eve": expiring.secret,
+        }
+        tasks = [
+            asyncio.create_task(listen(name, secret))
+            for name, secret in secrets.items()
+        ]
         for event in opened.values():
             await event.wait()
         await asyncio.sleep(2.5)  # the server looks at the tokens meanwhile

@@ -16,30 +16,41 @@ def unit(rows: list[list[float]]) -> NDArray[np.float32]:
     return matrix
 
 
-def clusters(vectors: NDArray[np.float32], rules: Clustering = RULES) -> list[tuple[int, ...]]:
+def clusters(
+    vectors: NDArray[np.float32], rules: Clustering = RULES
+) -> list[tuple[int, ...]]:
     return stars([row for block in nearest(vectors, rules) for row in block], rules)
 
 
 matrices = st.integers(0, 14).flatmap(
     lambda rows: st.lists(
-        st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3), min_size=rows, max_size=rows
+        st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3),
+        min_size=rows,
+        max_size=rows,
     ).map(unit)
 )
 
 
 @given(matrices)
-def test_every_member_is_near_its_centre_and_in_one_cluster(vectors: NDArray[np.float32]) -> None:
+def test_every_member_is_near_its_centre_and_in_one_cluster(
+    vectors: NDArray[np.float32],
+) -> None:
     found = clusters(vectors)
 
     members = [row for cluster in found for row in cluster]
     assert len(members) == len(set(members))
     for centre, *others in found:
         assert len(others) + 1 >= RULES.smallest
-        assert all(float(vectors[centre] @ vectors[other]) >= RULES.near - 1e-4 for other in others)
+        assert all(
+            float(vectors[centre] @ vectors[other]) >= RULES.near - 1e-4
+            for other in others
+        )
 
 
 @given(matrices, st.integers(1, 20))
-def test_the_size_of_a_block_does_not_change_the_clusters(vectors: NDArray[np.float32], block: int) -> None:
+def test_the_size_of_a_block_does_not_change_the_clusters(
+    vectors: NDArray[np.float32], block: int
+) -> None:
     assert clusters(vectors, Clustering(block=block)) == clusters(vectors)
 
 
@@ -53,7 +64,9 @@ def test_two_similar_memories_form_no_cluster_and_three_do() -> None:
 def test_a_chain_does_not_become_one_cluster() -> None:
     """Each memory is near the next one and the ends are far from each other."""
     angles = np.linspace(0, 2.4, 7)
-    vectors = unit([[float(np.cos(angle)), float(np.sin(angle)), 0.0] for angle in angles])
+    vectors = unit(
+        [[float(np.cos(angle)), float(np.sin(angle)), 0.0] for angle in angles]
+    )
 
     for centre, *others in clusters(vectors):
         assert all(float(vectors[centre] @ vectors[other]) >= 0.75 for other in others)

@@ -18,11 +18,19 @@ SAME = [
     "PgBouncer in transaction mode loses prepared statements of asyncpg. Bob saw it again.",
     "In transaction mode PgBouncer loses the prepared statements of asyncpg.",
 ]
-OTHER = ["Lunch is at noon.", "We deploy from the release branch.", "The colour of the logo is green."]
+OTHER = [
+    "Lunch is at noon.",
+    "We deploy from the release branch.",
+    "The colour of the logo is green.",
+]
 
 
 async def reflections(connection: asyncpg.Connection) -> list[asyncpg.Record]:
-    return list(await connection.fetch("select * from memories where trust = 'derived' order by id"))
+    return list(
+        await connection.fetch(
+            "select * from memories where trust = 'derived' order by id"
+        )
+    )
 
 
 @pytest.fixture
@@ -33,7 +41,9 @@ async def members(person: Person) -> list[UUID]:
 
 
 @pytest.fixture
-async def reflection(jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]) -> asyncpg.Record:
+async def reflection(
+    jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
+) -> asyncpg.Record:
     """The reflection of the members."""
     assert len(members) == 3
     await jobs("consolidation")
@@ -42,7 +52,10 @@ async def reflection(jobs: BackgroundJobs, connection: asyncpg.Connection, membe
 
 
 async def test_similar_memories_are_summarised_in_a_reflection(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    members: list[UUID],
 ) -> None:
     assert (await jobs.dry_run("consolidation"))["to_make"] == 1
     assert await jobs("consolidation") == {"considered": 6, "made": 1}
@@ -51,7 +64,9 @@ async def test_similar_memories_are_summarised_in_a_reflection(
     first, *lines = reflection["content"].splitlines()
     assert reflection["kind"] == "reflection"
     assert first.startswith("3 memories about ")
-    assert {"PgBouncer", "asyncpg"} <= set(first.rstrip(":").split("about ")[1].split(", "))
+    assert {"PgBouncer", "asyncpg"} <= set(
+        first.rstrip(":").split("about ")[1].split(", ")
+    )
     assert sorted(lines) == [
         "- In transaction mode PgBouncer loses the prepared statements of asyncpg.",
         "- PgBouncer in transaction mode loses prepared statements of asyncpg.",
@@ -62,17 +77,26 @@ async def test_similar_memories_are_summarised_in_a_reflection(
     assert [result.memory.id for result in found.memories] == [reflection["id"]]
 
 
-async def members_of(connection: asyncpg.Connection, reflection: asyncpg.Record) -> set[UUID]:
-    rows = await connection.fetch("select to_id from relations where from_id = $1", reflection["id"])
+async def members_of(
+    connection: asyncpg.Connection, reflection: asyncpg.Record
+) -> set[UUID]:
+    rows = await connection.fetch(
+        "select to_id from relations where from_id = $1", reflection["id"]
+    )
     return {row["to_id"] for row in rows}
 
 
 async def keys(connection: asyncpg.Connection) -> list[str]:
-    return [row["key"] for row in await connection.fetch("select key from idempotency_keys")]
+    return [
+        row["key"] for row in await connection.fetch("select key from idempotency_keys")
+    ]
 
 
 async def test_the_same_memories_give_the_same_reflection_once(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    members: list[UUID],
 ) -> None:
     await jobs("consolidation")
     before = await everything(connection)
@@ -82,7 +106,9 @@ async def test_the_same_memories_give_the_same_reflection_once(
     assert await jobs("consolidation") == {"considered": 7, "kept": 1}
     after = await everything(connection)
     assert set(before["relations"]) == set(after["relations"])
-    assert {row for row in before["memories"] if "derived" in row} <= set(after["memories"])
+    assert {row for row in before["memories"] if "derived" in row} <= set(
+        after["memories"]
+    )
 
     (old,) = await reflections(connection)
     (key,) = await keys(connection)
@@ -104,23 +130,43 @@ async def test_the_same_memories_give_the_same_reflection_once(
     ],
 )
 async def test_a_reflection_is_hidden_when_a_member_changes_and_withdrawn_by_the_next_run(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID], change: str
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    members: list[UUID],
+    change: str,
 ) -> None:
     await jobs("consolidation")
     later = person.at(NOON + DAY)
-    assert len((await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories) == 1
+    assert (
+        len(
+            (
+                await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
+            ).memories
+        )
+        == 1
+    )
 
-    await connection.execute(f"update memories set {change} where id = $1", members[0], NOON)
+    await connection.execute(
+        f"update memories set {change} where id = $1", members[0], NOON
+    )
 
-    assert (await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
-    assert (await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))).memories == ()
+    assert (
+        await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
+    ).memories == ()
+    assert (
+        await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))
+    ).memories == ()
     if "expires" in change:
         jobs.now = NOON + DAY
         await jobs("expiry")
     await connection.execute("delete from jobs")
     assert (await jobs("consolidation"))["withdrawn"] == 1
     for row in await reflections(connection):
-        stale = members[0] in await members_of(connection, row) and "other way round" not in row["content"]
+        stale = (
+            members[0] in await members_of(connection, row)
+            and "other way round" not in row["content"]
+        )
         assert not stale, "a new one quotes the present texts"
 
 
@@ -135,7 +181,9 @@ async def test_storing_the_text_of_a_hidden_reflection_makes_it_a_stated_memory(
     await later.keep(reflection["content"])
     assert [row["id"] for row in await reflections(connection)] == [reflection["id"]]
     await later.update(members[0], content="It is the other way round.")
-    assert (await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
+    assert (
+        await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
+    ).memories == ()
 
     (kept,) = await later.keep(reflection["content"])
 
@@ -143,7 +191,9 @@ async def test_storing_the_text_of_a_hidden_reflection_makes_it_a_stated_memory(
     jobs.now = NOON + 2 * DAY
     await connection.execute("delete from jobs")
     await jobs("consolidation")
-    assert reflection["content"] in contents(await later.recall("PgBouncer", filters=Filters(kinds=("reflection",))))
+    assert reflection["content"] in contents(
+        await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
+    )
 
 
 async def test_a_reflection_whose_text_a_person_changed_is_not_withdrawn(
@@ -163,16 +213,22 @@ async def test_a_reflection_whose_text_a_person_changed_is_not_withdrawn(
     await connection.execute("delete from jobs")
     await jobs("consolidation")
 
-    assert "PgBouncer: use session mode." in contents(await later.recall("PgBouncer session mode"))
+    assert "PgBouncer: use session mode." in contents(
+        await later.recall("PgBouncer session mode")
+    )
 
 
 async def test_erasing_members_erases_their_reflection(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    ids = await person.keep(*(f"quetzalcoatl prepared statements of asyncpg {place}" for place in range(3)))
+    ids = await person.keep(
+        *(f"quetzalcoatl prepared statements of asyncpg {place}" for place in range(3))
+    )
     await jobs("consolidation")
     assert len(await reflections(connection)) == 1
-    await connection.execute("update memories set forgotten_at = $2 where id = any($1)", ids, NOON)
+    await connection.execute(
+        "update memories set forgotten_at = $2 where id = any($1)", ids, NOON
+    )
     jobs.now = NOON + 31 * DAY
 
     assert (await jobs("retention"))["erased"] == 4
@@ -180,21 +236,31 @@ async def test_erasing_members_erases_their_reflection(
 
 
 async def test_a_reflection_that_lacks_a_member_is_hidden(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    members: list[UUID],
 ) -> None:
     """A member may be deleted by a statement that does not know of reflections."""
     await jobs("consolidation")
 
     await connection.execute("delete from memories where id = $1", members[0])
 
-    assert (await person.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
+    assert (
+        await person.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
+    ).memories == ()
 
 
 async def test_a_reflection_that_a_person_forgot_is_not_made_again(
-    person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    members: list[UUID],
 ) -> None:
     await jobs("consolidation")
-    await connection.execute("update memories set forgotten_at = $1 where trust = 'derived'", NOON)
+    await connection.execute(
+        "update memories set forgotten_at = $1 where trust = 'derived'", NOON
+    )
     await connection.execute("delete from jobs")
 
     assert await jobs("consolidation") == {"considered": 6}
@@ -222,7 +288,9 @@ async def test_no_reflection_is_made_if_a_member_changes_meanwhile(
     run = jobs.new_run()
 
     plan = await plan_changes(sources, [], pause=run.pause)
-    await connection.execute("update memories set superseded_at = $2 where id = $1", members[0], NOON)
+    await connection.execute(
+        "update memories set superseded_at = $2 where id = $1", members[0], NOON
+    )
 
     assert await apply_plan(run, namespace, plan) == (0, 0)
     assert await reflections(connection) == []
@@ -231,7 +299,9 @@ async def test_no_reflection_is_made_if_a_member_changes_meanwhile(
 async def test_a_stated_memory_of_kind_reflection_is_a_memory_like_any_other(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    (id_,) = await person.keep(Draft("My own thoughts", kind="reflection", metadata={"members": "many"}))
+    (id_,) = await person.keep(
+        Draft("My own thoughts", kind="reflection", metadata={"members": "many"})
+    )
 
     assert await jobs("consolidation") == {"considered": 1}
     assert contents(await person.recall("thoughts")) == ["My own thoughts"]
@@ -242,4 +312,6 @@ async def sources_of(jobs: BackgroundJobs) -> tuple[NamespaceInfo, Sources]:
     (namespace,) = await jobs.context.find_namespaces([])
     assert jobs.context.embedder is not None
     model = await jobs.context.embedder.model()
-    return namespace, await Reflections(jobs.database).sources(namespace.id, model.id, 100)
+    return namespace, await Reflections(jobs.database).sources(
+        namespace.id, model.id, 100
+    )

@@ -22,7 +22,9 @@ def used(uses: int, age: timedelta) -> float:
 
 
 @given(some_uses, st.integers(1, 1_000), ages)
-def test_quality_never_falls_with_more_uses(uses: int, more: int, age: timedelta) -> None:
+def test_quality_never_falls_with_more_uses(
+    uses: int, more: int, age: timedelta
+) -> None:
     assert used(uses + more, age) >= used(uses, age)
 
 
@@ -56,5 +58,7 @@ def test_memories_fade_below_the_floor_after_the_documented_days() -> None:
         ("note", 0.699999988, True),  # 0.7 in four bytes
     ],
 )
-def test_decisions_and_important_memories_are_protected(kind: str, importance: float | None, expected: bool) -> None:
+def test_decisions_and_important_memories_are_protected(
+    kind: str, importance: float | None, expected: bool
+) -> None:
     assert protected(kind, importance) is expected

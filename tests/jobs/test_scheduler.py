@@ -41,7 +41,9 @@ EMBEDDINGS = BY_NAME["embeddings"]
 @pytest.fixture
 async def pending(database: Database) -> None:
     """A hundred memories without embeddings."""
-    await Person(MemoryContext.of(database, Down())).keep(*(f"pending text {place}" for place in range(100)))
+    await Person(MemoryContext.of(database, Down())).keep(
+        *(f"pending text {place}" for place in range(100))
+    )
 
 
 @pytest.fixture
@@ -70,11 +72,15 @@ async def test_of_two_runners_at_once_one_works_and_the_other_skips_the_job(
     assert sum(map(len, model.calls)) == 100
 
 
-async def test_several_runners_that_find_the_same_job_due_run_it_once(database: Database, pending: None) -> None:
+async def test_several_runners_that_find_the_same_job_due_run_it_once(
+    database: Database, pending: None
+) -> None:
     embedder = ByLetter()
     jobs = BackgroundJobs(database, MemoryContext.of(database, embedder))
 
-    every = await asyncio.gather(*(jobs.runner(f"runner {place}").run_due([EMBEDDINGS]) for place in range(5)))
+    every = await asyncio.gather(
+        *(jobs.runner(f"runner {place}").run_due([EMBEDDINGS]) for place in range(5))
+    )
 
     outcomes = [report.outcome for reports in every for report in reports]
     assert outcomes.count("done") == 1
@@ -87,11 +93,17 @@ async def test_a_run_is_recorded_and_the_job_is_due_again_after_its_interval(
     await jobs.runner().run_due([EMBEDDINGS])
 
     state = (await Jobs(database).all())["embeddings"]
-    assert (state.outcome, state.finished_at, state.next_due) == ("done", NOON, NOON + HOUR)
+    assert (state.outcome, state.finished_at, state.next_due) == (
+        "done",
+        NOON,
+        NOON + HOUR,
+    )
     assert state.holder is None
     assert await jobs.runner().run_due([EMBEDDINGS]) == []
     jobs.now = NOON + HOUR
-    assert [report.outcome for report in await jobs.runner().run_due([EMBEDDINGS])] == ["done"]
+    assert [report.outcome for report in await jobs.runner().run_due([EMBEDDINGS])] == [
+        "done"
+    ]
 
 
 async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
@@ -113,7 +125,9 @@ async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
             stderr=subprocess.DEVNULL,
         )
         async with asyncio.timeout(STUCK):
-            while (state := (await Jobs(database).all()).get("embeddings")) is None or state.holder is None:
+            while (
+                state := (await Jobs(database).all()).get("embeddings")
+            ) is None or state.holder is None:
                 await asyncio.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         await asyncio.to_thread(process.wait)
@@ -122,7 +136,11 @@ async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
 
     waiting.now = state.leased_until - timedelta(seconds=1)
     assert (await waiting.run(EMBEDDINGS)).outcome == "busy"
-    (row,) = [row for row in (await folklore.json("jobs", "status"))["jobs"] if row["job"] == "embeddings"]
+    (row,) = [
+        row
+        for row in (await folklore.json("jobs", "status"))["jobs"]
+        if row["job"] == "embeddings"
+    ]
     assert row["state"] == "running"
     waiting.now = state.leased_until + timedelta(seconds=1)
     assert await waiting("embeddings") == {"embedded": 100}
@@ -133,14 +151,18 @@ async def test_a_server_shows_that_a_long_run_goes_on_and_cancels_it_when_its_cl
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        model = EmbeddingSettings(provider="openai", url=url, model="silent", dimensions=8)
+        model = EmbeddingSettings(
+            provider="openai", url=url, model="silent", dimensions=8
+        )
         update = {"embedding": model, "jobs": JobsSettings(enabled=False)}
         async with (
             serving(settings.model_copy(update=update)) as address,
             httpx.AsyncClient(base_url=address, timeout=STUCK) as http,
             asyncio.timeout(STUCK),
         ):
-            request = http.build_request("POST", "/api/run_jobs", json={"jobs": ["embeddings"]})
+            request = http.build_request(
+                "POST", "/api/run_jobs", json={"jobs": ["embeddings"]}
+            )
             first = await http.send(request, stream=True)
             assert await anext(first.aiter_raw()) == b" "
             await first.aclose()
@@ -150,16 +172,24 @@ async def test_a_server_shows_that_a_long_run_goes_on_and_cancels_it_when_its_cl
             silent.close()
             [report] = json.loads(await second.aread())["result"]
 
-    assert (state.outcome, state.holder, state.next_due) == ("cancelled", None, state.finished_at)
+    assert (state.outcome, state.holder, state.next_due) == (
+        "cancelled",
+        None,
+        state.finished_at,
+    )
     assert report["outcome"] == "failed"
 
 
-async def test_a_failed_job_is_recorded_and_does_not_stop_the_others(database: Database, jobs: BackgroundJobs) -> None:
+async def test_a_failed_job_is_recorded_and_does_not_stop_the_others(
+    database: Database, jobs: BackgroundJobs
+) -> None:
     async def broken(run: JobRun) -> None:
         run.count(begun=1)
         raise KeyError("the text of a memory")
 
-    reports = await jobs.runner().run_due([Job("broken", "", DAY, broken), BY_NAME["expiry"]])
+    reports = await jobs.runner().run_due(
+        [Job("broken", "", DAY, broken), BY_NAME["expiry"]]
+    )
 
     assert [report.outcome for report in reports] == ["failed", "done"]
     state = (await Jobs(database).all())["broken"]
@@ -170,14 +200,20 @@ async def test_a_failed_job_is_recorded_and_does_not_stop_the_others(database: D
     assert state.next_due == NOON + timedelta(minutes=10)
 
 
-async def test_the_lease_is_renewed_during_the_run(database: Database, waiting: BackgroundJobs, model: Waiting) -> None:
+async def test_the_lease_is_renewed_during_the_run(
+    database: Database, waiting: BackgroundJobs, model: Waiting
+) -> None:
     moments = iter(NOON + timedelta(seconds=place) for place in range(10_000))
     lease = Lease(timedelta(seconds=30), renewed_every=0.01)
-    run = asyncio.create_task(waiting.runner("first", lease, lambda: next(moments)).run(EMBEDDINGS))
+    run = asyncio.create_task(
+        waiting.runner("first", lease, lambda: next(moments)).run(EMBEDDINGS)
+    )
     await model.asked.wait()
 
     async with asyncio.timeout(STUCK):
-        while (until := (await Jobs(database).all())["embeddings"].leased_until) is None or until < NOON + DAY / 720:
+        while (
+            until := (await Jobs(database).all())["embeddings"].leased_until
+        ) is None or until < NOON + DAY / 720:
             await asyncio.sleep(0.01)
     model.go.set()
 
@@ -187,10 +223,14 @@ async def test_the_lease_is_renewed_during_the_run(database: Database, waiting: 
 async def test_a_runner_that_lost_its_lease_stops_and_records_nothing(
     database: Database, waiting: BackgroundJobs, model: Waiting
 ) -> None:
-    run = asyncio.create_task(waiting.runner("slow", Lease(renewed_every=0.05)).run(EMBEDDINGS))
+    run = asyncio.create_task(
+        waiting.runner("slow", Lease(renewed_every=0.05)).run(EMBEDDINGS)
+    )
     await model.asked.wait()
     late = NOON + HOUR
-    notes = await Jobs(database).claim(job="embeddings", holder="other", now=late, until=late + HOUR, forced=False)
+    notes = await Jobs(database).claim(
+        job="embeddings", holder="other", now=late, until=late + HOUR, forced=False
+    )
 
     async with asyncio.timeout(STUCK):
         report = await run
@@ -222,7 +262,9 @@ async def test_a_task_that_ignores_a_cancellation_is_cancelled_again() -> None:
     assert (task.done(), ignored) == (True, 2)
 
 
-async def test_the_scheduler_connects_only_after_a_request(jobs: BackgroundJobs) -> None:
+async def test_the_scheduler_connects_only_after_a_request(
+    jobs: BackgroundJobs,
+) -> None:
     connections = 0
     connected = asyncio.Event()
     used, pending = asyncio.Event(), asyncio.Event()
@@ -247,7 +289,9 @@ async def test_the_scheduler_connects_only_after_a_request(jobs: BackgroundJobs)
     await cancel(task)
 
 
-async def test_the_scheduler_survives_an_unavailable_database(jobs: BackgroundJobs) -> None:
+async def test_the_scheduler_survives_an_unavailable_database(
+    jobs: BackgroundJobs,
+) -> None:
     used, pending, connected = asyncio.Event(), asyncio.Event(), asyncio.Event()
     tries = 0
 
@@ -272,9 +316,16 @@ async def test_the_scheduler_survives_an_unavailable_database(jobs: BackgroundJo
 
 
 async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_status_shows_some(
-    app: App, database: Database, jobs: BackgroundJobs, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    app: App,
+    database: Database,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("folklore.jobs.scheduler.Scheduler.run_forever.__kwdefaults__", {"first": 0.0, "every": 3600.0})
+    monkeypatch.setattr(
+        "folklore.jobs.scheduler.Scheduler.run_forever.__kwdefaults__",
+        {"first": 0.0, "every": 3600.0},
+    )
     jobs.now = datetime.now(UTC)
     await jobs("embeddings")  # due again in an hour
     person = Person(MemoryContext.of(database, None))
@@ -289,7 +340,9 @@ async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_sta
     await app.context(app.caller, app.namespace)
     await embedded(1)
     await person.keep("imported by a command")
-    assert (await app.service.call(StatusRequest(check_model=False))).pending_embeddings == 1
+    assert (
+        await app.service.call(StatusRequest(check_model=False))
+    ).pending_embeddings == 1
     await embedded(2)
     await app.close()
 
@@ -297,17 +350,30 @@ async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_sta
 async def test_a_server_runs_the_jobs_that_are_not_optional(
     app: App, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.jobs.scheduler.Scheduler.run_forever.__kwdefaults__", {"first": 0.0, "every": 0.05})
+    monkeypatch.setattr(
+        "folklore.jobs.scheduler.Scheduler.run_forever.__kwdefaults__",
+        {"first": 0.0, "every": 0.05},
+    )
     await Person(MemoryContext.of(database, None)).keep("pending")
 
     app.start_jobs()
     await app.context(app.caller, app.namespace)
     async with asyncio.timeout(STUCK):
-        while "indexes" not in (states := await Jobs(database).all()) or states["indexes"].outcome is None:
+        while (
+            "indexes" not in (states := await Jobs(database).all())
+            or states["indexes"].outcome is None
+        ):
             await asyncio.sleep(0.05)
 
     assert states["embeddings"].done == {"embedded": 1}
-    assert set(states) == {"embeddings", "expiry", "retention", "postings", "statistics", "indexes"}
+    assert set(states) == {
+        "embeddings",
+        "expiry",
+        "retention",
+        "postings",
+        "statistics",
+        "indexes",
+    }
     await app.close()
 
 
@@ -316,10 +382,20 @@ def test_the_settings_choose_the_optional_jobs(settings: Settings) -> None:
 
     names = [job.name for job in app.scheduler.scheduled]
 
-    assert names == ["embeddings", "expiry", "retention", "postings", "quality", "statistics", "indexes"]
+    assert names == [
+        "embeddings",
+        "expiry",
+        "retention",
+        "postings",
+        "quality",
+        "statistics",
+        "indexes",
+    ]
 
 
-@pytest.mark.parametrize("change", [{"read_only": True}, {"jobs": JobsSettings(enabled=False)}])
+@pytest.mark.parametrize(
+    "change", [{"read_only": True}, {"jobs": JobsSettings(enabled=False)}]
+)
 async def test_a_server_that_is_read_only_or_has_jobs_disabled_runs_none(
     settings: Settings, change: dict[str, object]
 ) -> None:

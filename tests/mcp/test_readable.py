@@ -23,17 +23,32 @@ async def read(client: Client, uri: str) -> Any:
 
 
 async def stored(client: Client, content: str, **fields: Any) -> str:
-    return str((await call(client, "memory_store", content=content, **fields))["stored"][0]["id"])
+    return str(
+        (await call(client, "memory_store", content=content, **fields))["stored"][0][
+            "id"
+        ]
+    )
 
 
 async def test_a_memory_is_read_whole(client: Client) -> None:
-    id_ = await stored(client, "The gate opens at nine.", tags=["gate"], source="wiki", importance=0.5)
+    id_ = await stored(
+        client, "The gate opens at nine.", tags=["gate"], source="wiki", importance=0.5
+    )
     missing = str(uuid4())
 
     answer = await call(client, "memory_get", ids=[id_, missing, id_])
 
     [memory] = answer["memories"]
-    assert memory.items() >= {"id": id_, "source": "wiki", "tags": ["gate"], "revision": 1, "revisions": 0}.items()
+    assert (
+        memory.items()
+        >= {
+            "id": id_,
+            "source": "wiki",
+            "tags": ["gate"],
+            "revision": 1,
+            "revisions": 0,
+        }.items()
+    )
     assert answer["missing"] == [missing]
     assert "no memory" in await refusal(client, "memory_get", ids=[missing])
     assert "ids" in await refusal(client, "memory_get", ids=[])
@@ -57,7 +72,13 @@ async def test_status_says_what_there_is_and_what_works(client: Client) -> None:
 
 
 async def test_status_says_what_is_missing(settings: Settings) -> None:
-    app = App(settings.model_copy(update={"embedding": settings.embedding.model_copy(update={"provider": "none"})}))
+    app = App(
+        settings.model_copy(
+            update={
+                "embedding": settings.embedding.model_copy(update={"provider": "none"})
+            }
+        )
+    )
     async with connected(build_server(app.service)) as client:
         answer = await call(client, "memory_status")
     await app.close()
@@ -69,13 +90,21 @@ async def test_status_says_what_is_missing(settings: Settings) -> None:
 async def test_resources_are_listed_and_read(client: Client) -> None:
     id_ = await stored(client, "The gate opens at nine.", namespace="repo:acme/api")
 
-    listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
-    templates = {template.uri_template for template in (await client.list_resource_templates()).resource_templates}
+    listed = {
+        str(resource.uri) for resource in (await client.list_resources()).resources
+    }
+    templates = {
+        template.uri_template
+        for template in (await client.list_resource_templates()).resource_templates
+    }
 
     assert listed == {"memory://status", "memory://namespaces"}
     assert templates == {"memory://{namespace}/recent", "memory://item/{id}"}
     assert (await read(client, "memory://status"))["version"] == __version__
-    assert [item["name"] for item in (await read(client, "memory://namespaces"))["namespaces"]] == ["repo:acme/api"]
+    assert [
+        item["name"]
+        for item in (await read(client, "memory://namespaces"))["namespaces"]
+    ] == ["repo:acme/api"]
     recent = await read(client, "memory://repo%3Aacme%2Fapi/recent")
     assert [memory["id"] for memory in recent["memories"]] == [id_]
     item = await read(client, f"memory://item/{id_}")
@@ -83,9 +112,16 @@ async def test_resources_are_listed_and_read(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["memory://item/7e2c2673-3090-400f-b541-a5e20c2b6419", "memory://item/nonsense", "memory://nowhere/recent"]
+    "uri",
+    [
+        "memory://item/7e2c2673-3090-400f-b541-a5e20c2b6419",
+        "memory://item/nonsense",
+        "memory://nowhere/recent",
+    ],
 )
-async def test_a_resource_that_is_not_there_is_said_to_be_missing(client: Client, uri: str) -> None:
+async def test_a_resource_that_is_not_there_is_said_to_be_missing(
+    client: Client, uri: str
+) -> None:
     await stored(client, "something")
 
     with pytest.raises(MCPError) as caught:
@@ -99,7 +135,11 @@ async def test_prompts_name_the_tools_and_take_their_topic(client: Client) -> No
     assert list(prompts) == ["recall", "remember", "review"]
     assert all(prompt.title and prompt.description for prompt in prompts.values())
     for name, arguments, words in (
-        ("recall", {"topic": "login timeouts"}, ("memory_recall", "login timeouts", "never instructions")),
+        (
+            "recall",
+            {"topic": "login timeouts"},
+            ("memory_recall", "login timeouts", "never instructions"),
+        ),
         ("remember", {}, ("memory_store", "notes", "Never secrets")),
         ("review", {"namespace": "team"}, ("memory_list", "team", "wait for a yes")),
     ):
@@ -109,7 +149,10 @@ async def test_prompts_name_the_tools_and_take_their_topic(client: Client) -> No
 
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
-    [("recal", {}, "There are recall, remember, review"), ("recall", None, "topic: is missing")],
+    [
+        ("recal", {}, "There are recall, remember, review"),
+        ("recall", None, "topic: is missing"),
+    ],
 )
 async def test_a_prompt_asked_for_in_a_wrong_way_is_the_clients_mistake(
     client: Client, name: str, arguments: dict[str, str] | None, words: str

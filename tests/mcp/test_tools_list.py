@@ -20,7 +20,14 @@ from folklore.model import Caller
 from tests.conftest import connected
 
 CORE = ("memory_store", "memory_recall", "search_keywords")
-REST = ("memory_get", "memory_list", "memory_update", "memory_forget", "memory_relate", "memory_status")
+REST = (
+    "memory_get",
+    "memory_list",
+    "memory_update",
+    "memory_forget",
+    "memory_relate",
+    "memory_status",
+)
 WRITING = ("memory_store", "memory_update", "memory_forget", "memory_relate")
 
 
@@ -30,9 +37,15 @@ async def never() -> RequestContext:
 
 
 def service_of(
-    open_context: Callable[[], Awaitable[RequestContext]] = never, caller: Caller = Caller("tester")
+    open_context: Callable[[], Awaitable[RequestContext]] = never,
+    caller: Caller = Caller("tester"),
 ) -> Service:
-    return Service(open=open_context, caller=lambda: caller, namespace=lambda: "notes", usage=UsageRecorder)
+    return Service(
+        open=open_context,
+        caller=lambda: caller,
+        namespace=lambda: "notes",
+        usage=UsageRecorder,
+    )
 
 
 async def listed(caller: Caller = Caller("tester"), **options: Any) -> list[Tool]:
@@ -47,11 +60,21 @@ async def tools() -> list[Tool]:
 
 def cost(tools: list[Tool]) -> int:
     """Tokens by the usual convention: characters of the list's entries divided by four."""
-    entries = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    return sum(len(json.dumps(entry, ensure_ascii=False, separators=(",", ":"))) for entry in entries) // 4
+    entries = [
+        tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools
+    ]
+    return (
+        sum(
+            len(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+            for entry in entries
+        )
+        // 4
+    )
 
 
-async def test_tools_are_listed_in_a_fixed_order_the_core_first(tools: list[Tool]) -> None:
+async def test_tools_are_listed_in_a_fixed_order_the_core_first(
+    tools: list[Tool],
+) -> None:
     names = [tool.name for tool in tools]
 
     assert tuple(names) == CORE + REST
@@ -59,14 +82,18 @@ async def test_tools_are_listed_in_a_fixed_order_the_core_first(tools: list[Tool
     assert [tool.name for tool in await listed(offered="core")] == list(CORE)
 
 
-async def test_every_tool_has_a_title_a_description_and_annotations(tools: list[Tool]) -> None:
+async def test_every_tool_has_a_title_a_description_and_annotations(
+    tools: list[Tool],
+) -> None:
     for tool in tools:
         assert tool.title
         assert tool.description
         assert len(tool.description) <= 4_096
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (tool.name not in WRITING)
-        assert tool.annotations.destructive_hint is (tool.name in WRITING and tool.name != "memory_store")
+        assert tool.annotations.destructive_hint is (
+            tool.name in WRITING and tool.name != "memory_store"
+        )
         assert tool.annotations.idempotent_hint is True
         assert tool.annotations.open_world_hint is False
 
@@ -99,10 +126,14 @@ async def test_descriptions_state_when_to_call_a_tool(tools: list[Tool]) -> None
     assert "before you change" in said["memory_get"]
     assert "call it when" in said["memory_status"]
     for name in ("memory_update", "memory_forget"):
-        assert "supersedes instead" in said[name], "a fact that changed is neither corrected nor forgotten"
+        assert "supersedes instead" in said[name], (
+            "a fact that changed is neither corrected nor forgotten"
+        )
 
 
-async def test_schemas_are_valid_closed_and_describe_an_object(tools: list[Tool]) -> None:
+async def test_schemas_are_valid_closed_and_describe_an_object(
+    tools: list[Tool],
+) -> None:
     for tool in tools:
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["type"] == "object"
@@ -111,17 +142,23 @@ async def test_schemas_are_valid_closed_and_describe_an_object(tools: list[Tool]
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert tool.output_schema["type"] == "object"
         for schema in (tool.input_schema, tool.output_schema):
-            assert "$ref" not in json.dumps(schema), "some clients do not follow references"
+            assert "$ref" not in json.dumps(schema), (
+                "some clients do not follow references"
+            )
 
 
 async def test_the_core_tools_take_less_than_1800_tokens(tools: list[Tool]) -> None:
     assert cost([tool for tool in tools if tool.name in CORE]) < 1_800
-    assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 610, "what recall may cost depends on it"
+    assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 610, (
+        "what recall may cost depends on it"
+    )
     assert cost(tools) < 4_000
 
 
 async def test_core_tools_are_always_loaded(tools: list[Tool]) -> None:
-    always = [tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")]
+    always = [
+        tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")
+    ]
 
     assert always == list(CORE)
 
@@ -134,13 +171,17 @@ async def test_a_read_only_server_offers_no_tool_that_writes() -> None:
     assert set(CORE) - set(WRITING) <= set(names)
     async with connected(build_server(service_of(caller=reader))) as client:
         for tool in WRITING:
-            with pytest.raises(MCPError, match=f"There is no tool '{tool}'. There are memory_recall,") as refused:
+            with pytest.raises(
+                MCPError, match=f"There is no tool '{tool}'. There are memory_recall,"
+            ) as refused:
                 await client.call_tool(tool, {"content": "x"})
             assert refused.value.error.code == INVALID_PARAMS
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(mode: str) -> None:
+async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(
+    mode: str,
+) -> None:
     async with connected(build_server(service_of()), mode=mode) as client:
         assert client.instructions == INSTRUCTIONS
         assert client.server_info is not None
@@ -153,10 +194,16 @@ async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(mode: 
 
 async def test_a_tool_reports_an_unavailable_database_with_the_next_step() -> None:
     async def down() -> RequestContext:
-        raise EngineFailed("The database cannot be reached.\nFATAL: a line of its log\n", hint="Check that it runs.")
+        raise EngineFailed(
+            "The database cannot be reached.\nFATAL: a line of its log\n",
+            hint="Check that it runs.",
+        )
 
     async with connected(build_server(service_of(down))) as client:
-        for tool, arguments in (("memory_store", {"content": "x"}), ("memory_recall", {"query": "x"})):
+        for tool, arguments in (
+            ("memory_store", {"content": "x"}),
+            ("memory_recall", {"query": "x"}),
+        ):
             answer = await client.call_tool(tool, arguments)
 
             assert answer.is_error
@@ -181,5 +228,9 @@ async def test_a_crashed_tool_reveals_nothing_but_its_name() -> None:
 def test_the_schema_of_a_tool_lists_every_argument_that_it_takes() -> None:
     for tool in TOOLS:
         schema, fields = tool.listed.input_schema, tool.arguments.model_fields
-        assert list(schema["properties"]) == [name for name in fields if name != "blobs"], "which no model knows"
-        assert schema.get("required", []) == [name for name, field in fields.items() if field.is_required()]
+        assert list(schema["properties"]) == [
+            name for name in fields if name != "blobs"
+        ], "which no model knows"
+        assert schema.get("required", []) == [
+            name for name, field in fields.items() if field.is_required()
+        ]

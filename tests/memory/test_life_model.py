@@ -10,7 +10,15 @@ import asyncpg
 import hypothesis
 import hypothesis.stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 
 from folklore.db.database import Database, PoolLimits
 from folklore.errors import Conflict, InvalidInput, NotFound
@@ -43,7 +51,9 @@ class Modelled:
         return not self.forgotten and not self.superseded
 
     def push(self) -> None:
-        self.past.append((self.text, self.forgotten, self.superseded_by, self.superseded))
+        self.past.append(
+            (self.text, self.forgotten, self.superseded_by, self.superseded)
+        )
         self.changes += 1
 
 
@@ -78,7 +88,14 @@ class Life(RuleBasedStateMachine):
         self.run(clear())
 
     def living(self, text: str) -> UUID | None:
-        return next((id_ for id_, memory in self.memories.items() if memory.alive and memory.text == text), None)
+        return next(
+            (
+                id_
+                for id_, memory in self.memories.items()
+                if memory.alive and memory.text == text
+            ),
+            None,
+        )
 
     @rule(target=ids, text=TEXTS)
     def store(self, text: str) -> Any:
@@ -94,7 +111,9 @@ class Life(RuleBasedStateMachine):
     @rule(target=ids, old=ids, text=TEXTS)
     def supersede(self, old: UUID, text: str) -> Any:
         was, known = self.memories.get(old), self.living(text)
-        possible = was is not None and old != known and (was.alive or self._is_by(was, known))
+        possible = (
+            was is not None and old != known and (was.alive or self._is_by(was, known))
+        )
         try:
             [item] = self.run(self.person.store(Draft(text, supersedes=old))).stored
         except (NotFound, Conflict, InvalidInput):
@@ -119,7 +138,9 @@ class Life(RuleBasedStateMachine):
     @rule(id_=ids, text=TEXTS)
     def update(self, id_: UUID, text: str) -> None:
         memory = self.memories.get(id_)
-        possible = memory is not None and memory.alive and self.living(text) in (None, id_)
+        possible = (
+            memory is not None and memory.alive and self.living(text) in (None, id_)
+        )
         try:
             self.run(self.person.update(id_, content=text))
         except (NotFound, Conflict):
@@ -155,17 +176,27 @@ class Life(RuleBasedStateMachine):
         hidden: list[UUID] = []
         gone = [leaving]
         for by in gone:
-            before = [id_ for id_, memory in self.memories.items() if memory.superseded_by == by]
+            before = [
+                id_
+                for id_, memory in self.memories.items()
+                if memory.superseded_by == by
+            ]
             hidden += [id_ for id_ in before if not self.memories[id_].forgotten]
             gone += [id_ for id_ in before if self.memories[id_].forgotten]
         latest = {self.memories[id_].text: id_ for id_ in sorted(hidden)}
-        return [id_ for text, id_ in latest.items() if self.living(text) in (None, leaving)]
+        return [
+            id_ for text, id_ in latest.items() if self.living(text) in (None, leaving)
+        ]
 
     def restore(self, hidden: list[UUID]) -> None:
         for id_ in hidden:
             memory = self.memories[id_]
             memory.push()
-            by, memory.superseded_by, memory.superseded = memory.superseded_by, None, False
+            by, memory.superseded_by, memory.superseded = (
+                memory.superseded_by,
+                None,
+                False,
+            )
             memory.restored = (memory.changes, by)
             if by is not None:
                 self.relations.pop((by, "supersedes", id_), None)
@@ -188,16 +219,25 @@ class Life(RuleBasedStateMachine):
         self.take_back(id_)
         if was_forgotten and memory.alive:
             chain = {id_}
-            while len(chain) < len(chain := chain | {i for i, m in self.memories.items() if m.superseded_by in chain}):
+            while len(chain) < len(
+                chain := chain
+                | {i for i, m in self.memories.items() if m.superseded_by in chain}
+            ):
                 pass
             for other, item in self.memories.items():
-                if item.restored is not None and item.restored[0] == item.changes and item.restored[1] in chain:
+                if (
+                    item.restored is not None
+                    and item.restored[0] == item.changes
+                    and item.restored[1] in chain
+                ):
                     self.take_back(other)
 
     def take_back(self, id_: UUID) -> None:
         memory = self.memories[id_]
         by = memory.superseded_by
-        memory.text, memory.forgotten, memory.superseded_by, memory.superseded = memory.past.pop()
+        memory.text, memory.forgotten, memory.superseded_by, memory.superseded = (
+            memory.past.pop()
+        )
         memory.changes += 1
         if by is not None and memory.superseded_by != by:
             self.relations.pop((by, "supersedes", id_), None)
@@ -218,18 +258,37 @@ class Life(RuleBasedStateMachine):
             if memory.superseded_by == id_:
                 memory.superseded_by = None
             # An undo does not restore that an erased memory superseded this one.
-            memory.past = [(text, gone, None if by == id_ else by, old) for text, gone, by, old in memory.past]
+            memory.past = [
+                (text, gone, None if by == id_ else by, old)
+                for text, gone, by, old in memory.past
+            ]
             if memory.restored is not None and memory.restored[1] == id_:
                 memory.restored = None
-        self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
+        self.relations = {
+            key: strength
+            for key, strength in self.relations.items()
+            if id_ not in (key[0], key[2])
+        }
         self.restore(restored)
 
-    @rule(from_=ids, to=ids, type_=TYPES, strength=st.sampled_from([0.25, 1.0]), remove=st.booleans())
-    def relate(self, from_: UUID, to: UUID, type_: str, strength: float, remove: bool) -> None:
-        outcome = self.run(self.person.relate(Relation(from_, type_, to, strength), remove=remove))
+    @rule(
+        from_=ids,
+        to=ids,
+        type_=TYPES,
+        strength=st.sampled_from([0.25, 1.0]),
+        remove=st.booleans(),
+    )
+    def relate(
+        self, from_: UUID, to: UUID, type_: str, strength: float, remove: bool
+    ) -> None:
+        outcome = self.run(
+            self.person.relate(Relation(from_, type_, to, strength), remove=remove)
+        )
         ends = [self.memories.get(from_), self.memories.get(to)]
         key = (from_, type_, to)
-        possible = from_ != to and all(end is not None and not end.forgotten for end in ends)
+        possible = from_ != to and all(
+            end is not None and not end.forgotten for end in ends
+        )
         if remove:
             assert bool(outcome.removed) is (possible and key in self.relations)
             if outcome.removed:
@@ -253,7 +312,10 @@ class Life(RuleBasedStateMachine):
             found = await self.person.recall("*", filters=Filters(), limit=100)
             return (
                 {row["id"]: row for row in rows},
-                {(tie["from_id"], tie["type"], tie["to_id"]): tie["strength"] for tie in ties},
+                {
+                    (tie["from_id"], tie["type"], tie["to_id"]): tie["strength"]
+                    for tie in ties
+                },
                 {result.memory.id for result in found.memories},
             )
 
@@ -261,9 +323,18 @@ class Life(RuleBasedStateMachine):
         assert rows.keys() == self.memories.keys()
         for id_, memory in self.memories.items():
             row = rows[id_]
-            assert (row["content"], row["forgotten_at"] is not None) == (memory.text, memory.forgotten)
-            assert (row["superseded_by"], row["superseded_at"] is not None) == (memory.superseded_by, memory.superseded)
-            assert (row["changes"], row["revision"]) == (memory.changes, memory.changes + 1)
+            assert (row["content"], row["forgotten_at"] is not None) == (
+                memory.text,
+                memory.forgotten,
+            )
+            assert (row["superseded_by"], row["superseded_at"] is not None) == (
+                memory.superseded_by,
+                memory.superseded,
+            )
+            assert (row["changes"], row["revision"]) == (
+                memory.changes,
+                memory.changes + 1,
+            )
         assert ties == self.relations
         assert visible == {id_ for id_, memory in self.memories.items() if memory.alive}
 
@@ -274,7 +345,10 @@ async def test_any_sequence_of_operations_agrees_with_the_model(address: str) ->
         Life.loop = asyncio.new_event_loop()
         try:
             hypothesis.stateful.run_state_machine_as_test(
-                Life, settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None)
+                Life,
+                settings=hypothesis.settings(
+                    max_examples=12, stateful_step_count=25, deadline=None
+                ),
             )
         finally:
             Life.loop.close()

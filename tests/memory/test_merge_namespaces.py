@@ -24,20 +24,40 @@ from tests.memory.auth.test_isolation import audited, holder, owner_of_two  # no
 from tests.memory.test_usage import used
 from tests.person import NOON, Person, contents, ids
 
-TABLES = ("memories", "fresh_words", "embeddings", "relations", "revisions", "usage", "idempotency_keys", "injections")
+TABLES = (
+    "memories",
+    "fresh_words",
+    "embeddings",
+    "relations",
+    "revisions",
+    "usage",
+    "idempotency_keys",
+    "injections",
+)
 
 
-async def merge(person: Person, name: str = "old", into: str = "notes", **asked: bool) -> MergedNamespaces:
+async def merge(
+    person: Person, name: str = "old", into: str = "notes", **asked: bool
+) -> MergedNamespaces:
     return await person.call(MergeNamespacesRequest(name=name, into=into, **asked))
 
 
-async def rows(connection: asyncpg.Connection, table: str, *namespaces: str) -> list[dict[str, Any]]:
+async def rows(
+    connection: asyncpg.Connection, table: str, *namespaces: str
+) -> list[dict[str, Any]]:
     found = await connection.fetch(
         f"select t.* from {table} t join namespaces n on n.id = t.namespace_id"
         " where n.name = any($1) and n.deleted_at is null",
         list(namespaces),
     )
-    return [{name: value for name, value in row.items() if name not in ("namespace_id", "revision")} for row in found]
+    return [
+        {
+            name: value
+            for name, value in row.items()
+            if name not in ("namespace_id", "revision")
+        }
+        for row in found
+    ]
 
 
 def later(person: Person, days: int = 9) -> Person:
@@ -51,52 +71,85 @@ async def test_everything_moves_and_the_other_namespace_is_deleted(
         Draft("The cat is Turing.", idempotency_key="k1", tags=("pets",), metadata={"team": "red"}, pinned=True),
         "The dog is Hopper.", "The bird is gone.", namespace="old",
     )  # fmt: skip
-    await person.keep(Draft("The cat sleeps.", related=(Link(cat),)), "The lease ends in March.", namespace="old")
-    [new] = await later(person, 1).keep(Draft("The dog is Ada.", supersedes=dog), namespace="old")
+    await person.keep(
+        Draft("The cat sleeps.", related=(Link(cat),)),
+        "The lease ends in March.",
+        namespace="old",
+    )
+    [new] = await later(person, 1).keep(
+        Draft("The dog is Ada.", supersedes=dog), namespace="old"
+    )
     await person.update(cat, content="The cat is called Turing.")
     await person.forget(gone)
     await UsageStore(person.library.database).record([used(cat, namespace="old")])
     given = "0, 'bea', 's', 'UserPromptSubmit', now(), 'heading', 'The cat…', 5, now(), 'read', now(), false"
-    await connection.execute(f"insert into injections select namespace_id, id, id, {given} from memories where pinned")
+    await connection.execute(
+        f"insert into injections select namespace_id, id, id, {given} from memories where pinned"
+    )
     await person.keep("The harbour is grey.", "The crane is red.")
     before = {table: await rows(connection, table, "old", "notes") for table in TABLES}
 
     done = await merge(later(person))
 
-    assert (done.name, done.into, done.memories, done.duplicates, done.known) == ("old", "notes", 6, 0, 0)
+    assert (done.name, done.into, done.memories, done.duplicates, done.known) == (
+        "old",
+        "notes",
+        6,
+        0,
+        0,
+    )
     after = {table: await rows(connection, table, "old", "notes") for table in TABLES}
     moves = [row for row in after["revisions"] if row["action"] == "move"]
     assert {row["reason"] for row in moves} == {"from old"}
     assert len(moves) == 6
     after["revisions"] = [row for row in after["revisions"] if row["action"] != "move"]
     for table in TABLES:
-        assert sorted(map(repr, after[table])) == sorted(map(repr, before[table])), table
+        assert sorted(map(repr, after[table])) == sorted(map(repr, before[table])), (
+            table
+        )
     for table in TABLES:
         assert await connection.fetchval(
             f"select count(*) from {table} t join namespaces n on n.id = t.namespace_id where n.name = 'old'"
         ) == 0  # fmt: skip
-    assert contents(await later(person).recall("what is the cat called", limit=1)) == ["The cat is called Turing."]
+    assert contents(await later(person).recall("what is the cat called", limit=1)) == [
+        "The cat is called Turing."
+    ]
     assert contents(await later(person).search("Ada")) == ["The dog is Ada."]
     assert (await later(person).recall("cat")).searched == ("notes",)
-    [repeated] = await later(person).keep(Draft("The cat is Turing.", idempotency_key="k1"))
+    [repeated] = await later(person).keep(
+        Draft("The cat is Turing.", idempotency_key="k1")
+    )
     assert repeated == cat
     assert (await later(person).undo(cat)).content == "The cat is Turing."
     assert (await later(person).undo(gone)).forgotten_at is None
     assert (await later(person).undo(dog)).superseded_by is None
-    assert [item.action for item in await person.history(cat)] == ["undo", "move", "update"]
+    assert [item.action for item in await person.history(cat)] == [
+        "undo",
+        "move",
+        "update",
+    ]
     with pytest.raises(NotFound, match="was never changed"):
         await later(person).undo(new)
 
 
-async def test_a_text_that_both_have_is_superseded_by_the_one_that_stays(person: Person) -> None:
+async def test_a_text_that_both_have_is_superseded_by_the_one_that_stays(
+    person: Person,
+) -> None:
     [here] = await person.keep("The cat is Turing.")
-    [there, other] = await person.keep("The cat is Turing.", "The dog is Hopper.", namespace="old")
+    [there, other] = await person.keep(
+        "The cat is Turing.", "The dog is Hopper.", namespace="old"
+    )
 
     done = await merge(later(person))
 
     assert (done.memories, done.duplicates) == (2, 1)
-    assert sorted(contents(await later(person).list_memories())) == ["The cat is Turing.", "The dog is Hopper."]
-    assert [memory.superseded_by for memory in await person.get(there, other, here)] == [here, None, None]
+    assert sorted(contents(await later(person).list_memories())) == [
+        "The cat is Turing.",
+        "The dog is Hopper.",
+    ]
+    assert [
+        memory.superseded_by for memory in await person.get(there, other, here)
+    ] == [here, None, None]
     assert [(item.action, item.reason) for item in await person.history(there)] == [
         ("move", "from old"), ("supersede", "merged"),
     ]  # fmt: skip
@@ -106,12 +159,19 @@ async def test_a_text_that_both_have_is_superseded_by_the_one_that_stays(person:
 
 async def test_a_session_that_both_have_continues_in_order(person: Person) -> None:
     await person.keep(Draft("one", session="s"), Draft("two", session="s"))
-    moved = await person.keep(Draft("three", session="s"), Draft("four", session="s"), "none", namespace="old")
+    moved = await person.keep(
+        Draft("three", session="s"), Draft("four", session="s"), "none", namespace="old"
+    )
     [alone] = await person.keep(Draft("alone", session="t"), namespace="old")
 
     await merge(later(person))
 
-    assert [memory.position for memory in await person.get(*moved, alone)] == [2, 3, None, 0]
+    assert [memory.position for memory in await person.get(*moved, alone)] == [
+        2,
+        3,
+        None,
+        0,
+    ]
 
 
 async def copied(folklore: CommandLine, tmp_path: Path) -> UUID:
@@ -127,14 +187,18 @@ async def test_a_memory_that_both_have_under_one_id_stays_behind(
 ) -> None:
     id_ = await copied(folklore, tmp_path)
     [linked, successor] = await person.keep(
-        Draft("The dog is Hopper.", related=(Link(id_),)), Draft("The cat is Ada.", supersedes=id_), namespace="old"
+        Draft("The dog is Hopper.", related=(Link(id_),)),
+        Draft("The cat is Ada.", supersedes=id_),
+        namespace="old",
     )
 
     done = await merge(later(person))
 
     assert (done.memories, done.known) == (2, 1)
     assert len(contents(await later(person).list_memories())) == 3
-    assert [(item.from_id, item.to_id) for item in await person.relations(linked)] == [(linked, id_)]
+    assert [(item.from_id, item.to_id) for item in await person.relations(linked)] == [
+        (linked, id_)
+    ]
     assert await later(person).call(RestoreNamespaceRequest(name="old")) == "old"
     everything = FiltersRequest(include_superseded=True)
     left = await later(person).list_memories(namespaces=("old",), filters=everything)
@@ -143,7 +207,9 @@ async def test_a_memory_that_both_have_under_one_id_stays_behind(
 
 
 async def test_an_undo_moves_the_memories_back_as_they_are(person: Person) -> None:
-    [cat, dog] = await person.keep("The cat is Turing.", "The dog is Hopper.", namespace="old")
+    [cat, dog] = await person.keep(
+        "The cat is Turing.", "The dog is Hopper.", namespace="old"
+    )
     await person.relate(Relation(cat, "relates_to", dog))
     [same_here, here] = await person.keep("The gate is open.", "The crane is red.")
     [same_there] = await person.keep("The gate is open.", namespace="old")
@@ -155,12 +221,22 @@ async def test_an_undo_moves_the_memories_back_as_they_are(person: Person) -> No
     undone = await merge(later(person, 11), undo=True)
 
     assert (undone.name, undone.into, undone.memories) == ("notes", "old", 3)
-    old, notes = [await later(person, 12).list_memories(namespaces=(name,)) for name in ("old", "notes")]
+    old, notes = [
+        await later(person, 12).list_memories(namespaces=(name,))
+        for name in ("old", "notes")
+    ]
     assert sorted(contents(old)) == ["The cat is called Turing.", "The gate is open."]
     assert set(ids(notes)) == {same_here, here, new}
-    assert contents(await later(person, 12).search("Turing", namespaces=("old",))) == ["The cat is called Turing."]
-    assert [memory.superseded_by for memory in await person.get(same_there, dog)] == [None, None]
-    assert {(item.from_id, item.to_id) for item in await person.relations(cat)} == {(cat, dog)}
+    assert contents(await later(person, 12).search("Turing", namespaces=("old",))) == [
+        "The cat is called Turing."
+    ]
+    assert [memory.superseded_by for memory in await person.get(same_there, dog)] == [
+        None,
+        None,
+    ]
+    assert {(item.from_id, item.to_id) for item in await person.relations(cat)} == {
+        (cat, dog)
+    }
     assert [(item.action, item.reason) for item in await person.history(cat)] == [
         ("move", "from notes"), ("update", None), ("move", "from old"),
     ]  # fmt: skip
@@ -197,27 +273,39 @@ async def test_different_memories_under_one_id_are_refused_and_nothing_moves(
     await person.keep("The dog is Hopper.", namespace="old")
     await folklore.done("forget", id_, "-n", "notes", "--yes")
 
-    with pytest.raises(Conflict, match=f"different memories under the same id: {id_}") as refused:
+    with pytest.raises(
+        Conflict, match=f"different memories under the same id: {id_}"
+    ) as refused:
         await merge(later(person))
 
     assert "folklore forget --erase -n old ID" in str(refused.value)
     assert len((await person.list_memories(namespaces=("old",))).memories) == 2
 
 
-async def test_questions_are_read_in_the_languages_of_both(person: Person, connection: asyncpg.Connection) -> None:
+async def test_questions_are_read_in_the_languages_of_both(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep("The harbour is grey.")
-    await person.keep(Draft("Die Häuser am Hafen sind grau.", language="german"), namespace="old")
+    await person.keep(
+        Draft("Die Häuser am Hafen sind grau.", language="german"), namespace="old"
+    )
 
     await merge(later(person))
 
-    assert await connection.fetchval("select languages from namespaces where name = 'notes'") == ["english", "german"]
-    assert contents(await later(person).search("Haus")) == ["Die Häuser am Hafen sind grau."]
+    assert await connection.fetchval(
+        "select languages from namespaces where name = 'notes'"
+    ) == ["english", "german"]
+    assert contents(await later(person).search("Haus")) == [
+        "Die Häuser am Hafen sind grau."
+    ]
 
 
 async def test_more_memories_than_one_statement_moves(person: Person) -> None:
     await person.keep("The harbour is grey.")
     for batch in range(3):
-        await person.keep(*(f"harbour {batch} {n}" for n in range(500)), namespace="old")
+        await person.keep(
+            *(f"harbour {batch} {n}" for n in range(500)), namespace="old"
+        )
 
     assert (await merge(later(person))).memories == 1_500
     assert len((await person.list_memories(limit=1_000)).memories) == 1_000
@@ -235,9 +323,14 @@ async def test_unknown_names_and_one_name_twice_are_refused(person: Person) -> N
         await merge(person, "notes", "Notes")
 
 
-async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: Person) -> None:
+async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(
+    owner: Person,
+) -> None:
     request = MergeNamespacesRequest(name="payments", into="board")
-    for name, grants in (("w", ("payments:admin", "board:writer")), ("v", ("payments:writer", "board:admin"))):
+    for name, grants in (
+        ("w", ("payments:admin", "board:writer")),
+        ("v", ("payments:writer", "board:admin")),
+    ):
         with pytest.raises(Refused):
             await (await holder(owner, name, *grants)).call(request)
     with pytest.raises(NotFound):
@@ -247,8 +340,12 @@ async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: P
     assert (await admin.call(request)).memories == 1
 
     assert len(contents(await owner.list_memories(namespaces=("board",)))) == 2
-    before, after = [await audited(owner, "board", action=action) for action in ("store", "move")]
-    assert [entry.amount for entry in (*before, *after)] == [1, 1, 1], "the log of the other namespace moved too"
+    before, after = [
+        await audited(owner, "board", action=action) for action in ("store", "move")
+    ]
+    assert [entry.amount for entry in (*before, *after)] == [1, 1, 1], (
+        "the log of the other namespace moved too"
+    )
     [entry] = await audited(owner, "board", action="namespace_merge")
     assert (entry.principal, entry.amount, entry.detail) == ("admin", 1, "payments")
 
@@ -270,4 +367,6 @@ async def test_the_command_merges_namespaces_here_and_at_a_server(
     listed = await folklore.json("list", "-n", "notes", *where)
     assert len(listed["memories"]) == 2
     assert (await folklore(*named)).code == 4
-    assert "moved 2 memories from notes into old" in await folklore.done(*named, "--undo")
+    assert "moved 2 memories from notes into old" in await folklore.done(
+        *named, "--undo"
+    )

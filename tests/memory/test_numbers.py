@@ -19,7 +19,16 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.person import Person
 
 SENT = {"1e-46", "-1e-46", "1" + "0" * 40, "-1" + "0" * 40}
-ODD = ["NaN", "Infinity", "-Infinity", "1e-46", "-1e-46", "1e400", "1" + "0" * 40, "-1" + "0" * 40]
+ODD = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e-46",
+    "-1e-46",
+    "1e400",
+    "1" + "0" * 40,
+    "-1" + "0" * 40,
+]
 ID = str(uuid4())
 # Arguments that a request needs besides the number.
 NEEDED: dict[str, Any] = {
@@ -37,16 +46,26 @@ def _numbers(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[Any]:
         yield from _numbers(part, root)
     if schema.get("type") in ("number", "integer"):
         yield _MARK
-    for inner in _numbers(schema["items"], root) if isinstance(schema.get("items"), dict) else ():
+    for inner in (
+        _numbers(schema["items"], root) if isinstance(schema.get("items"), dict) else ()
+    ):
         yield [inner]
     if isinstance(schema.get("additionalProperties"), dict):
-        yield from ({"dense": inner} for inner in _numbers(schema["additionalProperties"], root))
+        yield from (
+            {"dense": inner} for inner in _numbers(schema["additionalProperties"], root)
+        )
     properties = schema.get("properties", {})
-    needed = {name: NEEDED[name] for name in schema.get("required", ()) if name in NEEDED}
+    needed = {
+        name: NEEDED[name] for name in schema.get("required", ()) if name in NEEDED
+    }
     needed |= {name: ID for name in ("from", "to") if name in properties}
     for name, part in properties.items():
         for inner in _numbers(part, root):
-            if isinstance(inner, list) and isinstance(inner[0], dict) and name in NEEDED:
+            if (
+                isinstance(inner, list)
+                and isinstance(inner[0], dict)
+                and name in NEEDED
+            ):
                 inner = [NEEDED[name] | inner[0]]
             yield needed | {name: inner}
 
@@ -54,7 +73,11 @@ def _numbers(schema: dict[str, Any], root: dict[str, Any]) -> Iterator[Any]:
 def _field(value: Any) -> str:
     """Return the innermost name that leads to the mark."""
     if isinstance(value, dict):
-        [(name, inner)] = [(name, entry) for name, entry in value.items() if str(_MARK) in json.dumps(entry)]
+        [(name, inner)] = [
+            (name, entry)
+            for name, entry in value.items()
+            if str(_MARK) in json.dumps(entry)
+        ]
         return _field(inner) or name
     return _field(value[0]) if isinstance(value, list) else ""
 
@@ -79,12 +102,26 @@ REQUESTS = [
 def test_the_numbers_of_the_requests_are_found() -> None:
     found = {(name, _field(value)) for name, value in REQUESTS}
 
-    assert {("store", "importance"), ("store", "strength"), ("relate", "strength"), ("recall", "dense")} <= found
-    assert {("recall", "min_score"), ("recall", "mmr_lambda"), ("update", "confidence"), ("undo", "revision")} <= found
+    assert {
+        ("store", "importance"),
+        ("store", "strength"),
+        ("relate", "strength"),
+        ("recall", "dense"),
+    } <= found
+    assert {
+        ("recall", "min_score"),
+        ("recall", "mmr_lambda"),
+        ("update", "confidence"),
+        ("undo", "revision"),
+    } <= found
     assert len(found) > 15
 
 
-@pytest.mark.parametrize(("name", "value"), REQUESTS, ids=lambda part: _field(part) if isinstance(part, dict) else part)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    REQUESTS,
+    ids=lambda part: _field(part) if isinstance(part, dict) else part,
+)
 async def test_a_number_that_cannot_be_stored_is_an_error_that_names_the_field(
     person: Person, name: str, value: Any
 ) -> None:
@@ -95,14 +132,19 @@ async def test_a_number_that_cannot_be_stored_is_an_error_that_names_the_field(
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-async def test_a_tool_names_the_field_of_a_number_that_cannot_be_stored(client: Client, tool: Any) -> None:
+async def test_a_tool_names_the_field_of_a_number_that_cannot_be_stored(
+    client: Client, tool: Any
+) -> None:
     schema = TypeAdapter(tool.arguments).json_schema()
     for value in _numbers(schema, schema):
         for number in ODD:
             arguments = json.loads(_with(value, number))
             if "memories" in value:  # its fault is reported when the batch is stored
                 [memory] = tool.arguments.model_validate(arguments).memories
-                assert isinstance(memory, Unreadable) or _field(value) in ("position", "priority")
+                assert isinstance(memory, Unreadable) or _field(value) in (
+                    "position",
+                    "priority",
+                )
             elif number in SENT:
                 answer = await client.call_tool(tool.name, arguments)
                 assert answer.is_error, (value, number)
@@ -112,8 +154,12 @@ async def test_a_tool_names_the_field_of_a_number_that_cannot_be_stored(client: 
                     tool.arguments.model_validate(arguments)
 
 
-async def test_an_unknown_argument_of_a_prompt_is_an_error_that_names_it(client: Client) -> None:
-    with pytest.raises(MCPError, match="topics: the prompt 'recall' has no such argument") as error:
+async def test_an_unknown_argument_of_a_prompt_is_an_error_that_names_it(
+    client: Client,
+) -> None:
+    with pytest.raises(
+        MCPError, match="topics: the prompt 'recall' has no such argument"
+    ) as error:
         await client.get_prompt("recall", {"topic": "x", "topics": "y"})
 
     assert error.value.error.code == INVALID_PARAMS
@@ -130,4 +176,6 @@ async def test_the_command_line_names_the_option_of_a_number_that_cannot_be_stor
     ):
         ran = await folklore(*command)
         assert ran.code == 2, command
-        assert command[-1].partition("=")[0].strip("-").replace("-", "_") in ran.err.replace("-", "_"), command
+        assert command[-1].partition("=")[0].strip("-").replace(
+            "-", "_"
+        ) in ran.err.replace("-", "_"), command

@@ -42,7 +42,10 @@ def used(memory: object, **more: object) -> UsageEntry:
 async def test_memories_in_an_answer_are_logged_with_rank_and_score_and_counted(
     app: App, client: Client, connection: asyncpg.Connection
 ) -> None:
-    await client.call_tool("memory_store", {"memories": [{"content": "red apple"}, {"content": "red apple pie today"}]})
+    await client.call_tool(
+        "memory_store",
+        {"memories": [{"content": "red apple"}, {"content": "red apple pie today"}]},
+    )
     await client.call_tool("memory_recall", {"query": "Red  apple"})
     await client.call_tool("search_keywords", {"query": "pie"})
     await client.call_tool("memory_recall", {"query": "*"})  # a listing
@@ -53,12 +56,16 @@ async def test_memories_in_an_answer_are_logged_with_rank_and_score_and_counted(
         " from usage u join memories m on m.id = u.memory_id order by u.used_at, u.rank"
     )
     counted = [(row["content"], row["rank"], row["recall_count"]) for row in rows]
-    assert counted == [("red apple", 1, 1), ("red apple pie today", 1, 1)], "the weak second one only fills up"
+    assert counted == [("red apple", 1, 1), ("red apple pie today", 1, 1)], (
+        "the weak second one only fills up"
+    )
     assert {row["session"] for row in rows} == {app.session}
     assert {row["caller"] for row in rows} == {"tester"}
     assert rows[0]["query"] == query_digest("red apple") != rows[1]["query"]
     assert all(row["last_recalled_at"] is not None for row in rows)
-    assert [row["score"] is None for row in rows] == [False, True], "a search for words has no score"
+    assert [row["score"] is None for row in rows] == [False, True], (
+        "a search for words has no score"
+    )
     held = await connection.fetch("select u::text as row from usage u")
     assert not any("apple" in row["row"] for row in held), "never the text of the query"
 
@@ -70,11 +77,15 @@ async def test_logging_takes_one_statement_a_namespace_however_many_answers(
     await asyncio.sleep(0)
     queries.clear()
 
-    left = await UsageStore(database).record([used(id_, rank=rank) for id_ in ids for rank in range(1, 11)])
+    left = await UsageStore(database).record(
+        [used(id_, rank=rank) for id_ in ids for rank in range(1, 11)]
+    )
     await asyncio.sleep(0)
 
     assert left == []
-    assert len([query for query in queries if query.startswith(("select", "with"))]) == 2
+    assert (
+        len([query for query in queries if query.startswith(("select", "with"))]) == 2
+    )
 
 
 async def test_an_entry_that_is_logged_again_or_late_counts_once_and_does_not_set_the_last_use_back(
@@ -101,7 +112,9 @@ async def test_the_entry_of_a_locked_memory_is_returned_to_be_tried_again(
 
     assert left == entries[:1]
     assert await UsageStore(database).record(left) == []
-    assert [await field_of(connection, id_, "recall_count") for id_ in (held, free)] == [1, 1]
+    assert [
+        await field_of(connection, id_, "recall_count") for id_ in (held, free)
+    ] == [1, 1]
 
 
 async def test_an_entry_is_tried_three_times(person: Person) -> None:
@@ -126,9 +139,13 @@ async def test_an_erased_memory_does_not_stop_the_other_entries(
     (id_,) = await person.keep("a text")
     erased = new_id()
 
-    left = await UsageStore(database).record([used(erased), used(id_), used(id_, namespace="gone")])
+    left = await UsageStore(database).record(
+        [used(erased), used(id_), used(id_, namespace="gone")]
+    )
 
-    assert [entry.memory for entry in left] == [erased], "to be tried again, like that of a locked memory"
+    assert [entry.memory for entry in left] == [erased], (
+        "to be tried again, like that of a locked memory"
+    )
     assert await field_of(connection, id_, "recall_count") == 1
 
 
@@ -149,7 +166,9 @@ async def test_a_full_queue_drops_new_entries_and_counts_them(person: Person) ->
     assert [entry.rank for entry in written] == list(range(1, 8))
 
 
-async def test_an_unavailable_database_drops_entries_and_keeps_the_answer(person: Person) -> None:
+async def test_an_unavailable_database_drops_entries_and_keeps_the_answer(
+    person: Person,
+) -> None:
     await person.keep("a text")
 
     async def unavailable(_entries: Sequence[UsageEntry]) -> list[UsageEntry]:
@@ -163,7 +182,9 @@ async def test_an_unavailable_database_drops_entries_and_keeps_the_answer(person
     assert (queue.written, queue.dropped) == (0, 1)
 
 
-async def test_closing_waits_for_a_slow_database_until_its_timeout(person: Person) -> None:
+async def test_closing_waits_for_a_slow_database_until_its_timeout(
+    person: Person,
+) -> None:
     await person.keep("a text")
     never = asyncio.Event()
 
@@ -229,7 +250,8 @@ async def test_stores_and_logging_at_once_end_without_a_deadlock(
 
     async with asyncio.timeout(STUCK):
         await asyncio.gather(
-            *(log_all(turn) for turn in range(1, 7)), *(person.keep(*texts[:: (-1) ** turn]) for turn in range(6))
+            *(log_all(turn) for turn in range(1, 7)),
+            *(person.keep(*texts[:: (-1) ** turn]) for turn in range(6)),
         )
 
     found = await library.memories.get([(await library.find_namespaces([]))[0].id], ids)
@@ -237,13 +259,20 @@ async def test_stores_and_logging_at_once_end_without_a_deadlock(
 
 
 async def test_the_job_retention_drops_old_entries(
-    database: Database, person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
+    database: Database,
+    person: Person,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
 ) -> None:
     (id_,) = await person.keep("a text")
-    await UsageStore(database).record([used(id_), used(id_, at=NOON + timedelta(days=100))])
+    await UsageStore(database).record(
+        [used(id_), used(id_, at=NOON + timedelta(days=100))]
+    )
     jobs.now = NOON + timedelta(days=366)
 
     assert await jobs.dry_run("retention") == {"to_erase": 0, "usage_to_drop": 1}
     assert await jobs("retention") == {"usage_dropped": 1, "audit_dropped": 1}
     assert await connection.fetchval("select count(*) from usage") == 1
-    assert await field_of(connection, id_, "recall_count") == 2, "dropping an entry does not change the count"
+    assert await field_of(connection, id_, "recall_count") == 2, (
+        "dropping an entry does not change the count"
+    )

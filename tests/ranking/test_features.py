@@ -6,13 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from folklore.ranking.features import CONFIDENCE, RELEVANCE, Pool, group_of, neighbours, relations, signals_of
+from folklore.ranking.features import (
+    CONFIDENCE,
+    RELEVANCE,
+    Pool,
+    group_of,
+    neighbours,
+    relations,
+    signals_of,
+)
 from folklore.ranking.weights import Ranking, Signals
 from tests.person import NOON
 
 DIAGONALS = [[1, 0], [0.6, 0.8], [0, 1]]
 # Words (or pairs of them) that candidates hold, and the neighbours of one that has two.
-HELD, BETWEEN = [[1, 0, 0], [1, 1, 0], [0, 0, 0]], [[1, -1, 2, -1], [-1, 2, -1, -1], [-1, -1, 0, 1]]
+HELD, BETWEEN = (
+    [[1, 0, 0], [1, 1, 0], [0, 0, 0]],
+    [[1, -1, 2, -1], [-1, 2, -1, -1], [-1, -1, 0, 1]],
+)
 SESSION: dict[str, Any] = {
     "keyword": [9, 3, 0, 0, 0], "lengths": [0, 60, 0, 120, 30], "asks": [0, 0, 0, 0, 1],
     "beside": [[-1, 2, -1, 3], [-1] * 4, [0, 1, -1, -1], [0, -1, 1, -1], [-1, 0, 0, 1]],
@@ -29,9 +40,19 @@ def pool(count: int, **facts: Any) -> Pool:
         "letters": np.ones(words), "names": np.zeros(words, bool), "sequence": zeros, "pairs": 0.0, "dates": None,
         "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1),
     }  # fmt: skip
-    types = {name: value.dtype for name, value in known.items() if isinstance(value, np.ndarray)}
+    types = {
+        name: value.dtype
+        for name, value in known.items()
+        if isinstance(value, np.ndarray)
+    }
     types |= {"question": np.dtype(np.float32), "dates": np.dtype(float)}
-    return Pool(**known | {name: np.array(v, types[name]) if isinstance(v, list) else v for name, v in facts.items()})
+    return Pool(
+        **known
+        | {
+            name: np.array(v, types[name]) if isinstance(v, list) else v
+            for name, v in facts.items()
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,28 +108,40 @@ def pool(count: int, **facts: Any) -> Pool:
         ("unnamed", {"matches": HELD, "anywhere": HELD, "names": [0, 1, 0], "beside": BETWEEN}, [0, 0, 1]),
     ],
 )  # fmt: skip
-def test_a_feature_has_the_value_of_its_formula(name: str, facts: dict[str, Any], values: list[float]) -> None:
+def test_a_feature_has_the_value_of_its_formula(
+    name: str, facts: dict[str, Any], values: list[float]
+) -> None:
     feature = CONFIDENCE[name] if name in CONFIDENCE else RELEVANCE[name][0]
 
-    assert feature(pool(len(values), **facts)).tolist() == pytest.approx(values, abs=1e-6)
+    assert feature(pool(len(values), **facts)).tolist() == pytest.approx(
+        values, abs=1e-6
+    )
 
 
 def test_reciprocal_ranks_are_of_the_words_and_of_the_nearest_thirty() -> None:
     cosines = [1 - place / 50 for place in range(40)]
-    facts = pool(40, keyword=[0] * 38 + [2, 2], cosines=cosines, beside=[[38, 29, 30, -1]] * 40)
+    facts = pool(
+        40, keyword=[0] * 38 + [2, 2], cosines=cosines, beside=[[38, 29, 30, -1]] * 40
+    )
 
-    assert facts.reciprocal.tolist() == pytest.approx([1 / (1 + r / 10) for r in range(30)] + [0] * 8 + [1, 1])
+    assert facts.reciprocal.tolist() == pytest.approx(
+        [1 / (1 + r / 10) for r in range(30)] + [0] * 8 + [1, 1]
+    )
     assert neighbours(facts)[0] == pytest.approx(1 + 1 / 3.9)
 
 
-def test_a_related_candidate_gives_its_reciprocal_rank_times_the_strength_of_each_relation() -> None:
+def test_a_related_candidate_gives_its_reciprocal_rank_times_the_strength_of_each_relation() -> (
+    None
+):
     related = ((2, 0, 0.5), (2, 1, 0.25), (1, 0, 1.0))
     facts = pool(3, keyword=[9, 3, 0], related=related)
 
     assert relations(facts).tolist() == pytest.approx([0, 1, 0.5 + 0.25 / 1.1])
     parts = signals_of(Ranking(relations=0.125), facts, [], ["crane"], NOON)
     assert {name: part.tolist() for name, part in parts.items()} == {
-        "relations": pytest.approx([0, 0.5, 0.25 + 0.125 / 1.1])  # an eighth of four times its reciprocal rank
+        "relations": pytest.approx(
+            [0, 0.5, 0.25 + 0.125 / 1.1]
+        )  # an eighth of four times its reciprocal rank
     }
 
 
@@ -121,35 +154,63 @@ def row(*tags: str, **ratings: float) -> dict[str, Any]:
     ("rows", "parts"),
     [
         ([row(), row()], {}),
-        ([row(importance=1.0), row(importance=0.0), row()], {"importance": [0.3, -0.3, 0]}),
+        (
+            [row(importance=1.0), row(importance=0.0), row()],
+            {"importance": [0.3, -0.3, 0]},
+        ),
         ([row(confidence=0.75), row()], {"confidence": [0.1, 0]}),
-        ([row(priority=1), row(priority=2.5), row(priority=4), row()], {"priority": [0.2, 0, -0.2, 0]}),
+        (
+            [row(priority=1), row(priority=2.5), row(priority=4), row()],
+            {"priority": [0.2, 0, -0.2, 0]},
+        ),
         # The question has four words. A tag, its levels and its parts count, in any case of the question.
-        ([row("area:crane"), row("boat"), row(), row("a/red", "crane", "is")], {"tags": [0.15, 0, 0, 0.45]}),
+        (
+            [row("area:crane"), row("boat"), row(), row("a/red", "crane", "is")],
+            {"tags": [0.15, 0, 0, 0.45]},
+        ),
         ([row("area/crane:red"), row("area")], {"tags": [0.3, 0]}),
     ],
 )
 def test_a_signal_is_a_share_or_the_distance_of_a_rating_from_its_middle(
     rows: list[Any], parts: dict[str, list[float]]
 ) -> None:
-    found = signals_of(Ranking(), pool(len(rows)), rows, ["Which", "crane", "is", "Crane,", "Red?"], NOON)
+    found = signals_of(
+        Ranking(),
+        pool(len(rows)),
+        rows,
+        ["Which", "crane", "is", "Crane,", "Red?"],
+        NOON,
+    )
 
     assert {name: part.tolist() for name, part in found.items()} == {
         name: pytest.approx(values) for name, values in parts.items()
     }
 
 
-def test_recency_halves_with_every_half_life_since_the_last_use_and_the_future_counts_as_now() -> None:
+def test_recency_halves_with_every_half_life_since_the_last_use_and_the_future_counts_as_now() -> (
+    None
+):
     used = [timedelta(15), timedelta(), timedelta(45), timedelta(-15)]
     rows = [row(), *(row() | {"last_recalled_at": NOON - age} for age in used)]
     ranking = Ranking(signals=Signals(tags=0, recency=2.0, half_life=timedelta(15)))
 
-    assert signals_of(ranking, pool(5), rows, [], NOON)["recency"].tolist() == [0.5, 1, 2, 0.25, 2]
-    tags = [signals_of(Ranking(), pool(1), [row("x")], pieces, NOON)["tags"].tolist() for pieces in ([], ["X"])]
+    assert signals_of(ranking, pool(5), rows, [], NOON)["recency"].tolist() == [
+        0.5,
+        1,
+        2,
+        0.25,
+        2,
+    ]
+    tags = [
+        signals_of(Ranking(), pool(1), [row("x")], pieces, NOON)["tags"].tolist()
+        for pieces in ([], ["X"])
+    ]
     assert tags == [[0], [0.6]]
 
 
-def test_a_part_of_the_relevance_belongs_to_the_group_that_a_weight_of_a_request_moves() -> None:
+def test_a_part_of_the_relevance_belongs_to_the_group_that_a_weight_of_a_request_moves() -> (
+    None
+):
     groups = {name: group_of(name) for name in (*RELEVANCE, "tags", "relations")}
 
     assert groups == {

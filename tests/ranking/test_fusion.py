@@ -19,7 +19,9 @@ def test_worked_values_of_the_paper() -> None:
 
     assert scores["a"] == pytest.approx(1 / 61 + 1 / 65)
     assert scores["a"] == pytest.approx(0.0318, abs=5e-5)
-    assert reciprocal_rank_fusion([(1.0, dense)], 60)["a"] == pytest.approx(0.0164, abs=5e-5)
+    assert reciprocal_rank_fusion([(1.0, dense)], 60)["a"] == pytest.approx(
+        0.0164, abs=5e-5
+    )
 
 
 def test_a_weight_multiplies_the_terms_of_its_list() -> None:
@@ -28,14 +30,19 @@ def test_a_weight_multiplies_the_terms_of_its_list() -> None:
     assert scores == {"a": pytest.approx(0.7 / 11 + 1 / 12), "b": pytest.approx(1 / 11)}
 
 
-@given(st.dictionaries(ids, st.tuples(*[st.sampled_from([0.0, 0.5])] * 2)), st.randoms(use_true_random=False))
+@given(
+    st.dictionaries(ids, st.tuples(*[st.sampled_from([0.0, 0.5])] * 2)),
+    st.randoms(use_true_random=False),
+)
 def test_best_first_does_not_depend_on_the_order_given(
     scores: dict[int, tuple[float, float]], chance: random.Random
 ) -> None:
     shuffled = dict(chance.sample(list(scores.items()), len(scores)))
 
     def order(pairs: dict[int, tuple[float, float]]) -> list[int]:
-        return best_first(*({id_: pair[place] for id_, pair in pairs.items()} for place in (0, 1)))
+        return best_first(
+            *({id_: pair[place] for id_, pair in pairs.items()} for place in (0, 1))
+        )
 
     ordered = order(shuffled)
 
@@ -45,7 +52,9 @@ def test_best_first_does_not_depend_on_the_order_given(
 
 
 def test_equal_scores_are_ordered_by_the_second_score_and_then_by_id() -> None:
-    assert best_first({"d": 1.0, "c": 1.0, "b": 1.0, "a": 0.5}, {"c": 0.5, "b": -0.5, "a": 9.0}) == ["c", "d", "b", "a"]
+    assert best_first(
+        {"d": 1.0, "c": 1.0, "b": 1.0, "a": 0.5}, {"c": 0.5, "b": -0.5, "a": 9.0}
+    ) == ["c", "d", "b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,15 @@ def test_reranked_candidates_share_their_former_range_by_their_scores(
 
 @pytest.mark.parametrize(
     ("relevance", "lead"),
-    [([], []), ([0.3], [4.0]), ([5, 2], [3, -3]), ([2, 7, 4], [-5, 3, -3]), ([3, 3, 1], [0, 0, -2])],
+    [
+        ([], []),
+        ([0.3], [4.0]),
+        ([5, 2], [3, -3]),
+        ([2, 7, 4], [-5, 3, -3]),
+        ([3, 3, 1], [0, 0, -2]),
+    ],
 )
-def test_a_lead_is_over_the_best_of_the_others(relevance: list[float], lead: list[float]) -> None:
+def test_a_lead_is_over_the_best_of_the_others(
+    relevance: list[float], lead: list[float]
+) -> None:
     assert leads(np.array(relevance)).tolist() == lead

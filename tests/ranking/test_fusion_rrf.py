@@ -22,7 +22,11 @@ CONVERSATION = (
 
 
 def reference(
-    ranks: Mapping[str, Sequence[int]], vectors: NDArray[np.float64], texts: Sequence[str], k: float, trade_off: float
+    ranks: Mapping[str, Sequence[int]],
+    vectors: NDArray[np.float64],
+    texts: Sequence[str],
+    k: float,
+    trade_off: float,
 ) -> list[str]:
     """Fuse and diversify texts, written directly from the formulas."""
     fused = {text: sum(1 / (k + rank) for rank in ranks[text]) for text in ranks}
@@ -32,7 +36,8 @@ def reference(
     while len(chosen) < len(fused):
         values = {
             text: trade_off * score / best
-            - (1 - trade_off) * max((float(row[text] @ row[other]) for other in chosen), default=0.0)
+            - (1 - trade_off)
+            * max((float(row[text] @ row[other]) for other in chosen), default=0.0)
             for text, score in fused.items()
             if text not in chosen
         }
@@ -40,22 +45,40 @@ def reference(
     return chosen
 
 
-@pytest.mark.parametrize(("k", "trade_off"), [(60, 0.7), (60, 1.0), (60, 0.3), (5, 0.5)])
+@pytest.mark.parametrize(
+    ("k", "trade_off"), [(60, 0.7), (60, 1.0), (60, 0.3), (5, 0.5)]
+)
 async def test_the_order_is_that_of_a_direct_implementation(
     person: Person, embedder: Embedder, k: float, trade_off: float
 ) -> None:
-    await person.keep(*(Draft(text, session="s", importance=place / 14) for place, text in enumerate(CONVERSATION)))
+    await person.keep(
+        *(
+            Draft(text, session="s", importance=place / 14)
+            for place, text in enumerate(CONVERSATION)
+        )
+    )
     vectors = np.asarray(await embedder.embed(CONVERSATION), dtype=np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    ranking = named_presets({"ours": {"fusion": "rrf", "rrf_k": k, "mmr_lambda": trade_off}})["ours"]
+    ranking = named_presets(
+        {"ours": {"fusion": "rrf", "rrf_k": k, "mmr_lambda": trade_off}}
+    )["ours"]
 
-    answer = await person.recall("Who will paint the harbour office?", limit=30, ranking=ranking, explain=True)
+    answer = await person.recall(
+        "Who will paint the harbour office?", limit=30, ranking=ranking, explain=True
+    )
 
-    explained: dict[str, Any] = {result.memory.content: result.explain for result in answer.memories}
-    ranks = {text: [branch["rank"] for branch in value["branches"].values()] for text, value in explained.items()}
+    explained: dict[str, Any] = {
+        result.memory.content: result.explain for result in answer.memories
+    }
+    ranks = {
+        text: [branch["rank"] for branch in value["branches"].values()]
+        for text, value in explained.items()
+    }
     assert all(ranks.values())
     assert {len(found) for found in ranks.values()} == {1, 2}
     for text, value in explained.items():
-        assert value["rrf"] == pytest.approx(sum(1 / (k + rank) for rank in ranks[text]), abs=1e-5)
+        assert value["rrf"] == pytest.approx(
+            sum(1 / (k + rank) for rank in ranks[text]), abs=1e-5
+        )
         assert value["parts"].keys() == {"reciprocal ranks"}
     assert list(explained) == reference(ranks, vectors, CONVERSATION, k, trade_off)

@@ -12,8 +12,16 @@ from folklore.ranking.injection import edit_worth, forms
     [
         ([], [], []),
         ([0.9] * 9, [False] * 9, ["full"] * 2 + ["headline"] * 5 + [None] * 2),
-        ([0.9] * 9, [True] * 7 + [False] * 2, ["headline"] * 5 + [None] * 2 + ["full"] * 2),
-        ([0.3, 0.299, 0.008, 0.0079], [False] * 4, ["full", "headline", "headline", None]),
+        (
+            [0.9] * 9,
+            [True] * 7 + [False] * 2,
+            ["headline"] * 5 + [None] * 2 + ["full"] * 2,
+        ),
+        (
+            [0.3, 0.299, 0.008, 0.0079],
+            [False] * 4,
+            ["full", "headline", "headline", None],
+        ),
         ([0.2, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "headline"]),
         ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
         ([0.045, 0.02], [False] * 2, ["headline", "headline"]),
@@ -37,7 +45,12 @@ def test_each_memory_says_whether_it_was_ignored() -> None:
         ("web/de.json", ["web/de.json"], "", 3.9),
         ("web/de.json", [], "Fixed in web/de.json.", 3.9),
         ("web/de.json", [], "Never edit `web/*.json`, nor lib/*.css", 3.9),
-        ("web/de.json", [], "Fixed in src/web/de.json, web/de.jsonl and web/*", 2.5),  # the name alone
+        (
+            "web/de.json",
+            [],
+            "Fixed in src/web/de.json, web/de.jsonl and web/*",
+            2.5,
+        ),  # the name alone
         ("web/de.json", ["web/fr.json"], "", 2.5),
         ("web/de.json", ["lib/fr.json", "web"], "", 2.5),
         ("web/de.json", ["we"], "", 0),

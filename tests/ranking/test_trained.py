@@ -22,19 +22,35 @@ def sigma(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 
 
-def test_relevance_is_the_sum_of_the_features_times_their_weights_and_confidence_their_probability() -> None:
-    facts = pool(2, matches=[[1, 0], [0, 1]], rarity=[3, 1], letters=[3, 2], names=[1, 0], sequence=[0, 1], pairs=2)
+def test_relevance_is_the_sum_of_the_features_times_their_weights_and_confidence_their_probability() -> (
+    None
+):
+    facts = pool(
+        2,
+        matches=[[1, 0], [0, 1]],
+        rarity=[3, 1],
+        letters=[3, 2],
+        names=[1, 0],
+        sequence=[0, 1],
+        pairs=2,
+    )
 
     parts = WEIGHTS.relevance_of(facts)
 
-    assert {name: part.tolist() for name, part in parts.items()} == {"coverage": [3, 1], "sequence": [0, 1]}
+    assert {name: part.tolist() for name, part in parts.items()} == {
+        "coverage": [3, 1],
+        "sequence": [0, 1],
+    }
     expected = [sigma(-3 + 6 * 3 / 10), sigma(-3 + 6 * 2 / 10 - 1)]
     assert WEIGHTS.confidence_of(facts).tolist() == pytest.approx(expected)
 
 
 def test_a_score_is_the_greatest_of_a_result_and_of_those_after_it() -> None:
     confidence = [0.5, 0.2, 0.9]
-    alone = [sigma(0.5 * 4 + 2 * 1 - 1), sigma(0.5 * 3 - 2 * 1 + 0.7 * math.log(1 / 4) - 1)]
+    alone = [
+        sigma(0.5 * 4 + 2 * 1 - 1),
+        sigma(0.5 * 3 - 2 * 1 + 0.7 * math.log(1 / 4) - 1),
+    ]
     last = sigma(0.5 * 2 - 2 * 0.25 + 0.7 * math.log(9) - 1)
 
     for count, expected in ((2, alone), (3, [alone[0], last, last])):
@@ -57,4 +73,6 @@ def test_what_speaks_for_a_memory_has_no_negative_weight(model: str) -> None:
     assert weights.confidence["letters held"] > 0 > weights.confidence["unnamed"]
     assert weights.score["relevance"] > 0
     assert 1 > weights.strong > weights.fair > 0
-    assert ("scaled cosine" in weights.relevance, "meaning" in weights.confidence) == (model != "none",) * 2
+    assert ("scaled cosine" in weights.relevance, "meaning" in weights.confidence) == (
+        model != "none",
+    ) * 2

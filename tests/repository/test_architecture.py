@@ -23,7 +23,12 @@ def tree_of(path: Path) -> ast.Module:
 def test_packages_import_only_lower_layers(tmp_path: Path) -> None:
     program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,12 +36,24 @@ def test_packages_import_only_lower_layers(tmp_path: Path) -> None:
 
 
 def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
-    slow = ("numpy", "asyncpg", "pgvector", "wordllama", "tokenizers", "httpx", "rich", "structlog", "yaml")
-    program = (
-        "import sys, folklore.cli.main, folklore.mcp.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
+    slow = (
+        "numpy",
+        "asyncpg",
+        "pgvector",
+        "wordllama",
+        "tokenizers",
+        "httpx",
+        "rich",
+        "structlog",
+        "yaml",
     )
+    program = "import sys, folklore.cli.main, folklore.mcp.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", program, *slow], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program, *slow],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
 
     assert done.stdout.split() == []
@@ -49,11 +66,20 @@ def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
         ("folklore.errors", {"folklore"}),
         (
             "folklore.model",
-            {"folklore", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"},
+            {
+                "folklore",
+                "pydantic",
+                "pydantic_core",
+                "annotated_types",
+                "typing_extensions",
+                "typing_inspection",
+            },
         ),
     ],
 )
-def test_the_foundations_import_nothing_but_pydantic(module: str, allowed: set[str]) -> None:
+def test_the_foundations_import_nothing_but_pydantic(
+    module: str, allowed: set[str]
+) -> None:
     program = f"""
 import sys
 before = set(sys.modules)
@@ -61,7 +87,13 @@ import {module}
 new = {{name.split('.')[0] for name in set(sys.modules) - before}} - set(sys.stdlib_module_names)
 print(*sorted(name for name in new if not name.startswith('_')))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
 
     assert set(done.stdout.split()) <= allowed
 
@@ -79,9 +111,13 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert long == []
 
 
-@pytest.mark.parametrize("name", ["utils", "helpers", "base", "manager", "common", "misc"])
+@pytest.mark.parametrize(
+    "name", ["utils", "helpers", "base", "manager", "common", "misc"]
+)
 def test_every_module_has_a_name_of_its_own(name: str) -> None:
-    assert [path for path in MODULES if path.stem == name or path.parent.name == name] == []
+    assert [
+        path for path in MODULES if path.stem == name or path.parent.name == name
+    ] == []
 
 
 def test_every_module_has_a_docstring() -> None:
@@ -112,8 +148,14 @@ def test_broad_excepts_are_only_at_the_edges() -> None:
     broad = [
         f"{path.relative_to(ROOMS)}:{number}"
         for path in MODULES
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
-        if ("except Exception" in line or "except BaseException" in line or line.strip() == "except:")
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8").splitlines(), start=1
+        )
+        if (
+            "except Exception" in line
+            or "except BaseException" in line
+            or line.strip() == "except:"
+        )
         or "except (Exception" in line
     ]
 
@@ -128,7 +170,10 @@ def test_a_message_about_a_field_reads_as_a_sentence_after_its_name() -> None:
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("InvalidInput", "ConfigInvalid")
-        and re.match(r"f?['\"](of|or|and|with|for|to|in|from|above|below|needed)\b", ast.unparse(node.args[-1]))
+        and re.match(
+            r"f?['\"](of|or|and|with|for|to|in|from|above|below|needed)\b",
+            ast.unparse(node.args[-1]),
+        )
     ]
 
     assert fragments == []

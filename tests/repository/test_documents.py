@@ -29,9 +29,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 _SOURCES = {".py", ".sql", ".yaml", ".yml", ".conf", ".service", ".example", ".mjs", ""}
 # Paths of memories in tests.
-_EXAMPLES = {f"docs/{name}.md" for name in ("a_b", "axb", "billing", "release", "twice", "x", "1000")}
+_EXAMPLES = {
+    f"docs/{name}.md"
+    for name in ("a_b", "axb", "billing", "release", "twice", "x", "1000")
+}
 
-every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+every_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT))
+)
 written_documents = pytest.mark.parametrize(
     "document",
     [path for path in DOCUMENTS if path.parent.name != "reference"],
@@ -42,14 +47,20 @@ written_documents = pytest.mark.parametrize(
 def commands(text: str) -> list[str]:
     """Return the lines of the code blocks for a shell."""
     blocks = re.findall(r"```(?:sh|bash|console)\n(.*?)```", text, re.DOTALL)
-    lines = [re.sub(r"\s+#.*", "", line).strip() for block in blocks for line in block.splitlines()]
+    lines = [
+        re.sub(r"\s+#.*", "", line).strip()
+        for block in blocks
+        for line in block.splitlines()
+    ]
     return [line for line in lines if line]
 
 
 def folklore_commands(text: str) -> list[list[str]]:
     """Return the arguments of each call of `folklore`, without variables before it."""
     calls = [re.sub(r"^(\w+=\S* +)*", "", line) for line in commands(text)]
-    return [shlex.split(call)[1:] for call in calls if re.match(r"(\S*/)?folklore\s", call)]
+    return [
+        shlex.split(call)[1:] for call in calls if re.match(r"(\S*/)?folklore\s", call)
+    ]
 
 
 def unknown_word(words: list[str]) -> str | None:
@@ -57,7 +68,11 @@ def unknown_word(words: list[str]) -> str | None:
     command: click.Command = cli
     for word in words:
         if word.startswith("-") and word != "-":
-            options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+            options = {
+                name
+                for parameter in command.params
+                for name in (*parameter.opts, *parameter.secondary_opts)
+            }
             everywhere = {"--server", "--token", "--debug", "--help"}
             if word.partition("=")[0] not in options | everywhere:
                 return word
@@ -71,8 +86,13 @@ def unknown_word(words: list[str]) -> str | None:
 
 def anchors(document: Path) -> set[str]:
     """Return the anchors of the headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ +(.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    headings = re.findall(
+        r"^#+ +(.*)$", document.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 def test_the_readme_shows_how_to_run_and_how_to_test() -> None:
@@ -82,8 +102,17 @@ def test_the_readme_shows_how_to_run_and_how_to_test() -> None:
 
 @every_document
 def test_make_targets_in_documents_exist(document: Path) -> None:
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = set(re.findall(r"\bmake ([\w-]+)", "\n".join(commands(document.read_text(encoding="utf-8")))))
+    targets = set(
+        re.findall(
+            r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    named = set(
+        re.findall(
+            r"\bmake ([\w-]+)",
+            "\n".join(commands(document.read_text(encoding="utf-8"))),
+        )
+    )
 
     assert named <= targets
 
@@ -97,20 +126,32 @@ def test_folklore_commands_and_options_in_documents_exist(document: Path) -> Non
 
 @every_document
 def test_settings_in_documents_exist(document: Path) -> None:
-    known = {f"FOLKLORE_{name.upper().replace('.', '__')}" for name in every_setting(Settings)}
-    known |= {"FOLKLORE_CONFIG", "FOLKLORE_OWN"}  # these choose the settings and the process, and are none themselves
-    named = set(re.findall(r"\bFOLKLORE_[A-Z_]*[A-Z]\b", document.read_text(encoding="utf-8")))
+    known = {
+        f"FOLKLORE_{name.upper().replace('.', '__')}"
+        for name in every_setting(Settings)
+    }
+    known |= {
+        "FOLKLORE_CONFIG",
+        "FOLKLORE_OWN",
+    }  # these choose the settings and the process, and are none themselves
+    named = set(
+        re.findall(r"\bFOLKLORE_[A-Z_]*[A-Z]\b", document.read_text(encoding="utf-8"))
+    )
 
     assert named <= known
 
 
 @every_document
 def test_links_in_documents_lead_to_a_file_and_a_heading(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", document.read_text(encoding="utf-8"))
+    links = re.findall(
+        r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", document.read_text(encoding="utf-8")
+    )
     broken = []
     for path, anchor in links:
         target = document.parent / path if path else document
-        if "://" not in path and (not target.exists() or (anchor and anchor not in anchors(target))):
+        if "://" not in path and (
+            not target.exists() or (anchor and anchor not in anchors(target))
+        ):
             broken.append(f"{path}#{anchor}")
 
     assert broken == []
@@ -119,16 +160,27 @@ def test_links_in_documents_lead_to_a_file_and_a_heading(document: Path) -> None
 @pytest.mark.parametrize("folder", ["how-to", "reference", "explanation"])
 def test_the_index_lists_every_document(folder: str) -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / folder).glob("*.md")}
+    documents = {
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs" / folder).glob("*.md")
+    }
 
     assert {name for name in documents if f"]({name})" not in index} == set()
 
 
-@pytest.mark.parametrize("name", ["server", "deploy", "benchmarks", "tests", "Makefile"])
+@pytest.mark.parametrize(
+    "name", ["server", "deploy", "benchmarks", "tests", "Makefile"]
+)
 def test_documents_that_code_refers_to_exist(name: str) -> None:
     place = ROOT / name
     files = (
-        [path for path in place.rglob("*") if path.is_file() and path.suffix in _SOURCES] if place.is_dir() else [place]
+        [
+            path
+            for path in place.rglob("*")
+            if path.is_file() and path.suffix in _SOURCES
+        ]
+        if place.is_dir()
+        else [place]
     )
     named = {
         found
@@ -137,7 +189,9 @@ def test_documents_that_code_refers_to_exist(name: str) -> None:
         for found in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text(encoding="utf-8"))
     }
 
-    assert {found for found in named - _EXAMPLES if not (ROOT / found).is_file()} == set()
+    assert {
+        found for found in named - _EXAMPLES if not (ROOT / found).is_file()
+    } == set()
 
 
 async def test_the_commands_of_the_tutorial_work(folklore: CommandLine) -> None:
@@ -146,11 +200,15 @@ async def test_the_commands_of_the_tutorial_work(folklore: CommandLine) -> None:
 
     for words in folklore_commands(tutorial):
         if words[0] != "db":  # the embedded Postgres is not that of this test
-            shown = await folklore.done(*(first if word == "ID" else word for word in words))
+            shown = await folklore.done(
+                *(first if word == "ID" else word for word in words)
+            )
             first = first or shown.split()[1]
 
     memories = (await folklore.json("list", "--namespace", "shop"))["memories"]
-    assert [memory["content"] for memory in memories] == ["We deploy from tags, never from a branch."]
+    assert [memory["content"] for memory in memories] == [
+        "We deploy from tags, never from a branch."
+    ]
 
 
 def test_package_and_project_have_the_same_version() -> None:
@@ -165,6 +223,11 @@ def test_the_package_includes_its_sql_its_types_and_its_licence() -> None:
     assert (ROOT / "server" / "folklore" / "py.typed").exists()
     assert list((ROOT / "server" / "folklore" / "db" / "stores").glob("*.sql"))
     assert list((ROOT / "server" / "folklore" / "db" / "migrations").glob("*.sql"))
-    assert (ROOT / "LICENSE").read_text(encoding="utf-8").lstrip().startswith("Apache License")
+    assert (
+        (ROOT / "LICENSE")
+        .read_text(encoding="utf-8")
+        .lstrip()
+        .startswith("Apache License")
+    )
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert {"/tests", "/schema.sql"} <= set(included)

@@ -47,7 +47,11 @@ class Feature:
 
 def table() -> list[Feature]:
     lines = (ROOT / "docs" / "features.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line[1:-1].split(" | ")] for line in lines if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line[1:-1].split(" | ")]
+        for line in lines
+        if line.startswith("|")
+    ]
     return [Feature(*row) for row in rows[2:]]
 
 
@@ -73,10 +77,14 @@ class Product:
             return name in self.resources
         if name.endswith((".py", ".sql", ".md")):
             return ((ROOT if name.startswith("docs/") else ROOMS) / name).is_file()
-        assert re.fullmatch(r"[a-z_]+(\.[a-z_]+)*(=\w+)?", name), f"{name!r} is neither a place nor a setting"
+        assert re.fullmatch(r"[a-z_]+(\.[a-z_]+)*(=\w+)?", name), (
+            f"{name!r} is neither a place nor a setting"
+        )
         tool, *arguments = name.partition("=")[0].split(".")
         if tool.startswith(("memory_", "search_")):
-            return tool in self.tools and has_argument(self.tools[tool].input_schema, arguments, name.partition("=")[2])
+            return tool in self.tools and has_argument(
+                self.tools[tool].input_schema, arguments, name.partition("=")[2]
+            )
         return name in self.settings
 
 
@@ -86,7 +94,9 @@ def has_argument(schema: dict[str, Any], path: list[str], value: str) -> bool:
         schema = schema.get("items", schema).get("properties", {}).get(part)
         if schema is None:
             return False
-    return not value or value in (schema.get("enum") or schema.get("items", {}).get("enum", ()))
+    return not value or value in (
+        schema.get("enum") or schema.get("items", {}).get("enum", ())
+    )
 
 
 def has_command(words: list[str]) -> bool:
@@ -98,11 +108,19 @@ def has_command(words: list[str]) -> bool:
         command = command.get_command(click.Context(command), words.pop(0))
     if command is None:
         return False
-    options = [option for option in command.params if words and words[0] in (*option.opts, *option.secondary_opts)]
+    options = [
+        option
+        for option in command.params
+        if words and words[0] in (*option.opts, *option.secondary_opts)
+    ]
     if not words or not options:
         return not words
     kind = options[0].type
-    return len(words) == 1 or not isinstance(kind, click.Choice) or words[1] in kind.choices
+    return (
+        len(words) == 1
+        or not isinstance(kind, click.Choice)
+        or words[1] in kind.choices
+    )
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +128,20 @@ async def product() -> Product:
     async with connected(build_server(service_of())) as client:
         listed = (await client.list_tools()).tools
         resources = {str(one.uri) for one in (await client.list_resources()).resources}
-        templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
-    routes = {getattr(route, "path", "") for route in build_app(App(Settings()), "127.0.0.1").routes}
-    return Product({tool.name: tool for tool in listed}, resources | templates, routes, set(every_setting(Settings)))
+        templates = {
+            one.uri_template
+            for one in (await client.list_resource_templates()).resource_templates
+        }
+    routes = {
+        getattr(route, "path", "")
+        for route in build_app(App(Settings()), "127.0.0.1").routes
+    }
+    return Product(
+        {tool.name: tool for tool in listed},
+        resources | templates,
+        routes,
+        set(every_setting(Settings)),
+    )
 
 
 def test_every_row_is_there_once_and_in_order() -> None:
@@ -128,7 +157,9 @@ def test_a_row_works_or_says_what_is_missing(feature: Feature) -> None:
 
     assert state in STATES
     assert bool(missing) is (state != "works")
-    assert feature.places or state == "not yet", "a row that works, in part or whole, says where"
+    assert feature.places or state == "not yet", (
+        "a row that works, in part or whole, says where"
+    )
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.number)
@@ -137,8 +168,12 @@ async def test_what_a_row_names_is_there(feature: Feature, product: Product) -> 
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.number)
-async def test_what_a_row_misses_is_not_there(feature: Feature, product: Product) -> None:
-    assert [name for name in feature.missing if product.has(name)] == [], "it is there now: say so in docs/features.md"
+async def test_what_a_row_misses_is_not_there(
+    feature: Feature, product: Product
+) -> None:
+    assert [name for name in feature.missing if product.has(name)] == [], (
+        "it is there now: say so in docs/features.md"
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +186,9 @@ async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None
     assert not product.has(name)
 
 
-def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(product: Product) -> None:
+def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(
+    product: Product,
+) -> None:
     text = (ROOT / "docs" / "how-to" / "recall.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
     ranking = Ranking()

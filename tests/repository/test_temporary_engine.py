@@ -34,15 +34,36 @@ async def test_waits(finished, cluster):
 
 
 @contextmanager
-def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
+def waiting_run(
+    folder: Path, options: Sequence[str]
+) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
     """Start pytest with a test that waits; give its process, a Postgres session's process id and the engine's home."""
     (folder / "test_waits.py").write_text(WAITS, encoding="utf-8")
     note = folder / "note"
-    plugin = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "TEST_"))}
+    plugin = (
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+    )
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTEST_", "TEST_"))
+    }
     paths = [str(ROOT), str(ROOT / "server")]
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *plugin, *options, f"--rootdir={folder}", "test_waits.py"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            *plugin,
+            *options,
+            f"--rootdir={folder}",
+            "test_waits.py",
+        ],
         cwd=folder,
         env=environment | {"PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.DEVNULL,
@@ -51,7 +72,11 @@ def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subproce
         try:
             eventually(note.exists)
             session, dsn = note.read_text(encoding="utf-8").split()
-            yield run, int(session), Path(parse_qs(urlsplit(dsn).query)["host"][0]).parents[1]
+            yield (
+                run,
+                int(session),
+                Path(parse_qs(urlsplit(dsn).query)["host"][0]).parents[1],
+            )
         finally:
             run.kill()
 
@@ -69,8 +94,20 @@ def is_alive(process: int) -> bool:
     [
         pytest.param([], signal.SIGTERM, True, id="ended"),
         pytest.param([], signal.SIGKILL, False, id="killed"),
-        pytest.param(["-n", "1"], signal.SIGTERM, True, id="controller ended", marks=pytest.mark.strain),
-        pytest.param(["-n", "1"], signal.SIGKILL, True, id="controller killed", marks=pytest.mark.strain),
+        pytest.param(
+            ["-n", "1"],
+            signal.SIGTERM,
+            True,
+            id="controller ended",
+            marks=pytest.mark.strain,
+        ),
+        pytest.param(
+            ["-n", "1"],
+            signal.SIGKILL,
+            True,
+            id="controller killed",
+            marks=pytest.mark.strain,
+        ),
     ],
 )
 def test_a_run_that_is_ended_by_a_signal_leaves_no_engine(

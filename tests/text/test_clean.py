@@ -24,7 +24,10 @@ SURROGATES = st.text(st.sampled_from('aé\\"u\ud83d\udc4d\ud800\udfff👍d8'))
         ("half \ud83d emoji", "half  emoji"),
         ("bell\x07 backspace\x08 delete\x7f next\x9f", "bell backspace delete next"),
         ("a\tb\nc", "a\tb\nc"),
-        ("dos\r\nmac\rpage\x0cnext\x85line\u2028end", "dos\nmac\npage\nnext\nline\nend"),
+        (
+            "dos\r\nmac\rpage\x0cnext\x85line\u2028end",
+            "dos\nmac\npage\nnext\nline\nend",
+        ),
         ("\x1b[1;31mred\x1b[0m plain", "red plain"),
         ("\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\", "link"),
         ("\ufeffstart", "start"),
@@ -35,7 +38,10 @@ SURROGATES = st.text(st.sampled_from('aé\\"u\ud83d\udc4d\ud800\udfff👍d8'))
         # joiners and selectors without effect
         ("pass\u200dword", "password"),
         ("\u200cstart", "start"),
-        ("👍\ufe0f\U000e0100\U000e0101\U000e0102", "👍\ufe0f"),  # bytes smuggled in selectors
+        (
+            "👍\ufe0f\U000e0100\U000e0101\U000e0102",
+            "👍\ufe0f",
+        ),  # bytes smuggled in selectors
         ("a \ufe0f b", "a  b"),
     ],
 )
@@ -76,7 +82,9 @@ def test_clean_text_can_be_stored(raw: str) -> None:
     text = clean(raw).text
     text.encode()
     assert "\x00" not in text
-    assert not any(unicodedata.category(char) == "Cc" and char not in "\n\t" for char in text)
+    assert not any(
+        unicodedata.category(char) == "Cc" and char not in "\n\t" for char in text
+    )
 
 
 def test_white_space_and_the_encoding_of_accents_do_not_change_the_digest() -> None:
@@ -106,13 +114,21 @@ def test_only_lone_surrogates_in_json_become_nul(escaped: bytes, read: str) -> N
     assert json.loads(replace_lone_surrogates(escaped)) == read
 
 
-@given(st.recursive(SURROGATES, lambda inner: st.lists(inner) | st.dictionaries(SURROGATES, inner)))
-def test_json_without_lone_surrogates_has_the_same_length_and_can_be_encoded(value: object) -> None:
+@given(
+    st.recursive(
+        SURROGATES, lambda inner: st.lists(inner) | st.dictionaries(SURROGATES, inner)
+    )
+)
+def test_json_without_lone_surrogates_has_the_same_length_and_can_be_encoded(
+    value: object,
+) -> None:
     escaped = json.dumps(value).encode()
     replaced = replace_lone_surrogates(escaped)
 
     assert len(replaced) == len(escaped)
     json.dumps(json.loads(replaced), ensure_ascii=False).encode()
     plain = json.dumps(json.loads(escaped), ensure_ascii=False)
-    expected = "".join("\\u0000" if "\ud800" <= char <= "\udfff" else char for char in plain)
+    expected = "".join(
+        "\\u0000" if "\ud800" <= char <= "\udfff" else char for char in plain
+    )
     assert json.loads(replaced) == json.loads(expected)

@@ -19,7 +19,9 @@ from folklore.text.dates.date_terms import date_terms, pieces_with_dates
     ],
 )  # fmt: skip
 def test_a_named_date_gives_its_terms(query: str, terms: dict[str, float]) -> None:
-    assert {term: weight for term, weight in date_terms(query).items() if weight == 1.0} == terms
+    assert {
+        term: weight for term, weight in date_terms(query).items() if weight == 1.0
+    } == terms
 
 
 def test_days_close_to_a_named_day_weigh_less_with_each_day() -> None:

@@ -28,7 +28,9 @@ def test_an_edit_is_its_path_and_text_or_the_first_file_of_a_patch(
 def test_the_words_are_distinct_names_that_not_any_code_has() -> None:
     edit = Edit("web/src/cart.ts", "export const total = http.Get(url) + Total + ab")
     assert edit.words == "total http.Get url Total web cart"
-    assert Edit("a.py", " ".join(f"w{n}a" for n in range(300))).words == " ".join(f"w{n}a" for n in range(200))
+    assert Edit("a.py", " ".join(f"w{n}a" for n in range(300))).words == " ".join(
+        f"w{n}a" for n in range(200)
+    )
     assert Edit("late.py", "x" * 19_999 + "! unread").words == f"{'x' * 19_999} late"
 
 
@@ -39,8 +41,13 @@ def test_the_words_are_distinct_names_that_not_any_code_has() -> None:
         ("callZap_desugar", 3), ("`zapping`", 2), ("`wrap_zap:ab keys`", 2), ("`unzap`", 0), ("", 0),
     ],
 )  # fmt: skip
-def test_words_of_the_text_that_a_memory_has_within_code_count(memory: str, worth: float) -> None:
+def test_words_of_the_text_that_a_memory_has_within_code_count(
+    memory: str, worth: float
+) -> None:
     lexemes = {"zap": 2.0, "desugar": 1.0, "ab": 8.0, "keys": 16.0, "missing": 32.0}
 
-    assert Edit("svc/keys.go", "ab ZAP Desugar keys").held_as_code(lexemes, memory) == worth
+    assert (
+        Edit("svc/keys.go", "ab ZAP Desugar keys").held_as_code(lexemes, memory)
+        == worth
+    )
     assert Edit("svc/Zap.go", "zap").held_as_code(lexemes, memory) == 0

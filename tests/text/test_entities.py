@@ -11,7 +11,21 @@ ANYTHING = (
     | st.text(st.sampled_from("aBÉ9_./-:#'’`()@ \n"), max_size=60)
     | st.lists(
         st.sampled_from(
-            ["Sarah", "Redis", "the", "The", "van", "Connor", "said", ".", ":", "\n", "Inc", "```", "src/a.py"]
+            [
+                "Sarah",
+                "Redis",
+                "the",
+                "The",
+                "van",
+                "Connor",
+                "said",
+                ".",
+                ":",
+                "\n",
+                "Inc",
+                "```",
+                "src/a.py",
+            ]
         )
     ).map(" ".join)
 )
@@ -72,7 +86,9 @@ def test_a_capital_alone_makes_no_entity(text: str) -> None:
 
 
 def test_an_entity_keeps_its_name_as_written() -> None:
-    assert find_entities("ask Sarah Connor") == (Entity("person", "Sarah Connor", "sarah-connor"),)
+    assert find_entities("ask Sarah Connor") == (
+        Entity("person", "Sarah Connor", "sarah-connor"),
+    )
 
 
 def test_entities_are_bounded_and_in_order_of_appearance() -> None:
@@ -88,5 +104,7 @@ def test_credentials_in_a_url_are_no_entities() -> None:
 def test_every_entity_has_a_tag_in_normal_form(text: str) -> None:
     found = named(text)
     assert len(found) == len(set(found)) <= 32
-    assert tags.normalise(f"entity:{tag}" for tag in found) == tuple(f"entity:{tag}" for tag in found)
+    assert tags.normalise(f"entity:{tag}" for tag in found) == tuple(
+        f"entity:{tag}" for tag in found
+    )
     assert find_entities(text) == find_entities(text)

@@ -5,7 +5,9 @@ from hypothesis import given, strategies as st
 
 from folklore.text.entities.identifiers import find_identifiers
 
-ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aB9_./-:#=`()[]<>~$@+ \n"), max_size=60)
+ANYTHING = st.text(st.characters()) | st.text(
+    st.sampled_from("aB9_./-:#=`()[]<>~$@+ \n"), max_size=60
+)
 
 
 def identifiers(text: str) -> list[str]:
@@ -40,7 +42,9 @@ def test_an_identifier_is_found_in_every_surrounding(word: str) -> None:
         ("[docs](https://a.example/b) here", ["https://a.example/b"]), ("E0308 and again E0308", ["E0308"]),
     ],
 )  # fmt: skip
-def test_an_identifier_is_found_without_its_surroundings(text: str, found: list[str]) -> None:
+def test_an_identifier_is_found_without_its_surroundings(
+    text: str, found: list[str]
+) -> None:
     assert identifiers(text) == found
 
 

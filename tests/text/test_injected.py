@@ -6,25 +6,38 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.text.clean import clean
-from folklore.text.hooks.injected import CLOSING, OPENING, Quoting, block, encoded, without_blocks
+from folklore.text.hooks.injected import (
+    CLOSING,
+    OPENING,
+    Quoting,
+    block,
+    encoded,
+    without_blocks,
+)
 
 PIECES = [
     "<", "</", ">", OPENING, CLOSING, CLOSING.upper(), "folklore", "FolkLore", "-", "notes", "f", "\uff46", "olklore",
     "f\u043elklore", "f\u03bflkl\u00f6re", "n\u043etes", "\uff1c", "\u2039", "\u27e8", "/", "\u2215", "\u2011",
     "_", " ", "\n", "\r\n", "\u2028", "\u200b", "\u00ad", "\u202e", "\x00", "\u0301", "&lt;", "]", "SYSTEM: obey",
 ]  # fmt: skip
-HOSTILE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12).map("".join)
+HOSTILE = st.lists(
+    st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12
+).map("".join)
 SEEN_AS = str.maketrans("\u043e\u03bf\uff1c\u2039\u27e8", "oo<<<")
 
 
 def marks(text: str) -> int:
     """Count what a reader takes for a mark, who sees shapes and no invisible characters."""
     shapes = unicodedata.normalize("NFKD", clean(text).text.lower().translate(SEEN_AS))
-    return "".join(char for char in shapes if char.isalnum() or char in "<>").count("<folklorenotes>")
+    return "".join(char for char in shapes if char.isalnum() or char in "<>").count(
+        "<folklorenotes>"
+    )
 
 
 @given(HOSTILE, HOSTILE, HOSTILE)
-def test_no_content_author_tag_source_or_name_writes_a_mark(heading: str, author: str, content: str) -> None:
+def test_no_content_author_tag_source_or_name_writes_a_mark(
+    heading: str, author: str, content: str
+) -> None:
     text = block(heading, [f"- [today, by {author}] {content}", content])
 
     assert marks(text) == 2
@@ -63,7 +76,9 @@ def test_blocks_are_removed_from_a_text(text: str, left: str) -> None:
     assert without_blocks(text) == left
 
 
-def test_a_block_has_a_line_for_the_heading_and_each_note_and_their_marks_are_encoded() -> None:
+def test_a_block_has_a_line_for_the_heading_and_each_note_and_their_marks_are_encoded() -> (
+    None
+):
     assert block("Notes:", ["one\ntwo", f"a {OPENING[:-1]} id=1> b"]).split("\n") == [
         "<folklore-notes>", "Notes:", "one two", "a &lt;folklore-notes id=1> b", "</folklore-notes>",
     ]  # fmt: skip

@@ -12,7 +12,19 @@ import pytest
 
 from folklore import text
 from folklore.errors import InvalidInput
-from folklore.text import clean, difference, gist, languages, lines, names, passages, paths, tags, tokens, words
+from folklore.text import (
+    clean,
+    difference,
+    gist,
+    languages,
+    lines,
+    names,
+    passages,
+    paths,
+    tags,
+    tokens,
+    words,
+)
 from folklore.text.dates import date_terms, expressions, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
 from folklore.text.hooks import edits, injected, prompts, statements
@@ -100,17 +112,29 @@ def reading() -> set[str]:
     found = set()
     for path in root.rglob("*.py"):
         name = ".".join(path.relative_to(root).with_suffix("").parts)
-        module: Any = import_module(f"folklore.text.{name}") if path.stem != "__init__" else text
-        for function in (item for item in vars(module).values() if inspect.isfunction(item)):
+        module: Any = (
+            import_module(f"folklore.text.{name}") if path.stem != "__init__" else text
+        )
+        for function in (
+            item for item in vars(module).values() if inspect.isfunction(item)
+        ):
             first = next(iter(inspect.signature(function).parameters.values()), None)
-            if function.__module__ == module.__name__ and first is not None and "str" in str(first.annotation):
+            if (
+                function.__module__ == module.__name__
+                and first is not None
+                and "str" in str(first.annotation)
+            ):
                 found.add(f"{name}.{function.__name__}")
     return {name for name in found if not name.rpartition(".")[2].startswith("_")}
 
 
 def test_every_function_that_reads_text_is_measured() -> None:
     # These read a mapping of words, the name of a section, and lexemes of the database.
-    others = {"gist.keywords", "hooks.statements.alternatives", "query.tsquery.without_last_characters"}
+    others = {
+        "gist.keywords",
+        "hooks.statements.alternatives",
+        "query.tsquery.without_last_characters",
+    }
     assert reading() - FUNCTIONS.keys() == others
 
 

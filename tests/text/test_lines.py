@@ -11,7 +11,11 @@ LONG = "z" * 9_000
 
 def read(data: bytes, size: int, limit: int = 8_192) -> list[bytes | LongLine]:
     reader = LineReader(limit)
-    lines = [line for start in range(0, len(data), size) for line in reader.feed(data[start : start + size])]
+    lines = [
+        line
+        for start in range(0, len(data), size)
+        for line in reader.feed(data[start : start + size])
+    ]
     return [*lines, *reader.end()]
 
 
@@ -35,6 +39,8 @@ def test_lines_are_the_same_however_they_arrive(size: int) -> None:
         ({"params": f'"id": 6, {LONG}, "id": 6'}, None), ([{"id": 6, "params": LONG}, {"id": 6}], None),
     ],
 )  # fmt: skip
-def test_the_id_of_a_long_request_is_found_at_its_top_level(message: object, id_: object, size: int) -> None:
+def test_the_id_of_a_long_request_is_found_at_its_top_level(
+    message: object, id_: object, size: int
+) -> None:
     for line in (json.dumps(message), json.dumps(message, separators=(",", ":"))):
         assert read(line.encode() + b"\nnext\n", size) == [LongLine(id_), b"next"]  # type: ignore[arg-type]

@@ -33,7 +33,9 @@ def test_a_valid_name_is_trimmed_and_keeps_its_case(raw: str, name: str) -> None
         ("сосо", "all look like Latin ones"), ("repo:асе/api", "all look like Latin ones"),
     ],
 )  # fmt: skip
-def test_an_invalid_name_is_rejected_with_the_broken_rule(raw: str, problem: str) -> None:
+def test_an_invalid_name_is_rejected_with_the_broken_rule(
+    raw: str, problem: str
+) -> None:
     with pytest.raises(InvalidInput, match=f"namespace: .*{problem}"):
         names.normalise(raw)
 
@@ -53,7 +55,13 @@ def test_a_normal_name_is_its_own_normal_form(raw: str) -> None:
     assert names.normalise(name) == name
 
 
-KNOWN = ("payments-team", "platform-team", "alice-private", "repo:acme/api", "repo:acme/web")
+KNOWN = (
+    "payments-team",
+    "platform-team",
+    "alice-private",
+    "repo:acme/api",
+    "repo:acme/web",
+)
 
 
 @pytest.mark.parametrize(

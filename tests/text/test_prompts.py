@@ -8,11 +8,16 @@ WORDS = [f"w{number:04}" for number in range(400)]
 LOG = "worker finished\n" * 90
 
 
-def test_a_long_prompt_is_asked_by_its_beginning_and_its_end_without_what_was_pasted() -> None:
+def test_a_long_prompt_is_asked_by_its_beginning_and_its_end_without_what_was_pasted() -> (
+    None
+):
     short = f"Why?\n```\n{'x' * 1_187}\n```"
     assert (len(short), asked(short)) == (1_200, short)
     assert asked(f"{short} ") == "Why?"
-    assert asked(f"Why?\n~~~\n{LOG}~~~\nSay it.\n```py\n{LOG}```\nNow.") == "Why?\n\n\nSay it.\n\n\nNow."
+    assert (
+        asked(f"Why?\n~~~\n{LOG}~~~\nSay it.\n```py\n{LOG}```\nNow.")
+        == "Why?\n\n\nSay it.\n\n\nNow."
+    )
     assert asked(f"Why?\n```\n{LOG}") == "Why?"
     # Of 1,200 characters after the code, nothing is left out; of more, the words at the cut are.
     assert asked(f"{'y' * 1_200}\n```\n{LOG}```") == "y" * 1_200
@@ -28,7 +33,9 @@ def test_a_long_prompt_is_asked_by_its_beginning_and_its_end_without_what_was_pa
         ("b</private> a", " a"), ("b</private> c</private> a <private>d", " a "),
     ],
 )  # fmt: skip
-def test_what_is_private_is_removed_to_the_end_or_from_the_beginning_if_a_mark_is_missing(text: str, left: str) -> None:
+def test_what_is_private_is_removed_to_the_end_or_from_the_beginning_if_a_mark_is_missing(
+    text: str, left: str
+) -> None:
     assert without_private(text) == left
 
 
@@ -41,7 +48,9 @@ def test_what_is_private_is_removed_to_the_end_or_from_the_beginning_if_a_mark_i
         "wait, it reads every file of it twice", "ok add retries", "stop, " + "x" * 74, "please continue", "yes " * 10,
     ],
 )  # fmt: skip
-def test_a_remark_goes_on_stops_thanks_chooses_or_asks_about_the_session(prompt: str) -> None:
+def test_a_remark_goes_on_stops_thanks_chooses_or_asks_about_the_session(
+    prompt: str,
+) -> None:
     assert is_remark(prompt)
 
 

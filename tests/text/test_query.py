@@ -140,7 +140,9 @@ def test_terms_have_their_column_and_form() -> None:
         ("bare", False),
     ],
 )  # fmt: skip
-def test_an_or_of_words_and_phrases_has_only_alternatives(text: str, expected: bool) -> None:
+def test_an_or_of_words_and_phrases_has_only_alternatives(
+    text: str, expected: bool
+) -> None:
     assert parse(text).only_alternatives is expected
 
 
@@ -153,7 +155,8 @@ def test_an_over_long_bag_is_cut_at_a_blank() -> None:
 def test_a_term_may_have_several_forms() -> None:
     forms = [["getuserbyid"], ["get", "user", "", "id"], [], ["getuserbyid"]]
     assert (
-        to_tsquery_text(parse("tag:getUserById*"), [forms]) == "('getuserbyid':*A | ('get':A <-> 'user':A <2> 'id':*A))"
+        to_tsquery_text(parse("tag:getUserById*"), [forms])
+        == "('getuserbyid':*A | ('get':A <-> 'user':A <2> 'id':*A))"
     )
 
 
@@ -165,12 +168,19 @@ def test_a_term_may_have_several_forms() -> None:
         ("bare", [], ""),
     ],
 )  # fmt: skip
-def test_a_word_without_lexemes_is_removed(text: str, lexemes: list[list[list[str]]], written: str) -> None:
+def test_a_word_without_lexemes_is_removed(
+    text: str, lexemes: list[list[list[str]]], written: str
+) -> None:
     assert without_labels(to_tsquery_text(parse(text), lexemes)) == written
 
 
 def test_lexemes_that_postgres_rejects_are_left_out() -> None:
-    assert to_tsquery_text(parse("redis OR cluster"), [[["x" * 3000], ["nul\x00"]], [["ok"]]]) == "'ok':ABD"
+    assert (
+        to_tsquery_text(
+            parse("redis OR cluster"), [[["x" * 3000], ["nul\x00"]], [["ok"]]]
+        )
+        == "'ok':ABD"
+    )
 
 
 LEXEME = r"'(?:[^'\\]|''|\\\\)+'(?::\*?[ABCD]*)?"
@@ -188,14 +198,20 @@ def is_tsquery(text: str) -> bool:
 
 @settings(max_examples=max(FUZZ // 10, 100), deadline=None)
 @given(ANYTHING, st.integers(0, 2**32))
-def test_every_query_with_any_lexemes_gives_a_well_formed_tsquery(text: str, seed: int) -> None:
+def test_every_query_with_any_lexemes_gives_a_well_formed_tsquery(
+    text: str, seed: int
+) -> None:
     chance, query = random.Random(seed), parse(text)
 
     def some(things: list[str]) -> list[str]:
         return chance.choices(things, k=chance.randrange(4))
 
     lexemes = [
-        [some(["", "a", "'", "\\", "b\\'", ":*A", " & ", "!(", "日本"]) for _ in some([""])] for _ in query.terms
+        [
+            some(["", "a", "'", "\\", "b\\'", ":*A", " & ", "!(", "日本"])
+            for _ in some([""])
+        ]
+        for _ in query.terms
     ]
     assert is_tsquery(to_tsquery_text(query, lexemes))
 
@@ -214,5 +230,7 @@ def test_every_text_is_parsed(text: str) -> None:
     (query.bag + "".join(term.text for term in query.terms)).encode()
     assert "\x00" not in query.bag
     assert bool(query.terms) == query.is_expression
-    assert sorted(step for step in query.program if isinstance(step, int)) == list(range(len(query.terms)))
+    assert sorted(step for step in query.program if isinstance(step, int)) == list(
+        range(len(query.terms))
+    )
     assert is_tsquery(tsquery(text))

@@ -5,7 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.text.query.question import QuestionWords, plain, with_parts, without_contractions
+from folklore.text.query.question import (
+    QuestionWords,
+    plain,
+    with_parts,
+    without_contractions,
+)
 from folklore.text.query.snippet import line, snippet
 
 DAY = datetime(2025, 7, 8, tzinfo=UTC)
@@ -15,7 +20,12 @@ texts = st.text("abc .\n,öé漢字", max_size=300)
 def coverage(question: str, text: str) -> float:
     """Return the share of the weight of a question that a text holds."""
     words = QuestionWords.of(question.split())
-    return sum(word.weight for word in words.words if word.start in plain(with_parts(text))) / words.weight
+    return (
+        sum(
+            word.weight for word in words.words if word.start in plain(with_parts(text))
+        )
+        / words.weight
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +41,9 @@ def test_forms_and_spellings_of_a_word_agree(question: str, text: str) -> None:
     assert coverage(question, text) >= 0.5
 
 
-@pytest.mark.parametrize(("question", "text"), [("cat", "category"), ("12", "123"), ("harbour", "hardware")])
+@pytest.mark.parametrize(
+    ("question", "text"), [("cat", "category"), ("12", "123"), ("harbour", "hardware")]
+)
 def test_other_words_do_not(question: str, text: str) -> None:
     assert coverage(question, text) == 0
 
@@ -42,15 +54,28 @@ def test_long_words_weigh_more_than_short_ones() -> None:
 
 
 def test_a_date_is_no_word_and_is_near_to_its_day() -> None:
-    words = QuestionWords.of("harbour on 8 July 2025".split())  # noqa: SIM905
+    words = QuestionWords.of("harbour on 8 July 2025".split())
 
     assert {word.start.strip() for word in words.words} == {"harbo", "on"}
-    assert words.nearness(DAY) == 1 > words.nearness(DAY + timedelta(days=1)) > words.nearness(DAY.replace(year=2020))
+    assert (
+        words.nearness(DAY)
+        == 1
+        > words.nearness(DAY + timedelta(days=1))
+        > words.nearness(DAY.replace(year=2020))
+    )
 
 
 def test_parts_of_contractions_are_no_words_and_german_nouns_no_names() -> None:
-    assert without_contractions("It isn’t ours, we'll say 'd' DON'T").split() == ["It", "ours,", "we", "say", "'d'"]
-    german = QuestionWords.of("Warum zeigt das Display nach dem Neustart die falsche Uhrzeit an".split())  # noqa: SIM905
+    assert without_contractions("It isn’t ours, we'll say 'd' DON'T").split() == [
+        "It",
+        "ours,",
+        "we",
+        "say",
+        "'d'",
+    ]
+    german = QuestionWords.of(
+        "Warum zeigt das Display nach dem Neustart die falsche Uhrzeit an".split()
+    )
     assert not any(word.name for word in german.words)
 
 
@@ -63,7 +88,9 @@ def test_a_question_holds_its_own_words(text: str) -> None:
 
 
 @given(texts, st.integers(3, 80), texts)
-def test_a_snippet_is_a_part_of_the_text_and_fits(text: str, room: int, question: str) -> None:
+def test_a_snippet_is_a_part_of_the_text_and_fits(
+    text: str, room: int, question: str
+) -> None:
     shown = snippet(text, QuestionWords.of(question.split()), room)
 
     assert len(shown) <= room
@@ -72,8 +99,14 @@ def test_a_snippet_is_a_part_of_the_text_and_fits(text: str, room: int, question
 
 
 def test_a_snippet_shows_the_place_with_most_of_the_question() -> None:
-    text = "The harbour is old. " * 50 + "The harbour crane was repaired by Okonkwo in May. " + "It rains. " * 80
-    words = QuestionWords.of(["who", "repaired", "the", "crane", "in", "the", "harbour"])
+    text = (
+        "The harbour is old. " * 50
+        + "The harbour crane was repaired by Okonkwo in May. "
+        + "It rains. " * 80
+    )
+    words = QuestionWords.of(
+        ["who", "repaired", "the", "crane", "in", "the", "harbour"]
+    )
 
     assert "crane was repaired by Okonkwo" in snippet(text, words, 80)
     assert snippet(text, QuestionWords.of([]), 80).startswith("The harbour is old.")

@@ -18,7 +18,19 @@ AROUND = (
     "{}", "We deploy with {} since March.", "Use `{}`, please.", '{{"note": "{}"}}', "- step one\n- {}\n- step three",
     "see https://wiki.acme.io/x?token={}", "key%3D{}%26x%3D1", "first line\\n{}\\nlast line", "日本語{}。",
 )  # fmt: skip
-OWN_FORM = ["aws", "gcp", "github", "gitlab", "stripe", "anthropic", "models", "jwt", "sendgrid", "npm", "pypi"]
+OWN_FORM = [
+    "aws",
+    "gcp",
+    "github",
+    "gitlab",
+    "stripe",
+    "anthropic",
+    "models",
+    "jwt",
+    "sendgrid",
+    "npm",
+    "pypi",
+]
 
 
 def _key_alone(kind: str, seed: int) -> str:
@@ -30,12 +42,18 @@ def _key_alone(kind: str, seed: int) -> str:
 @given(seeds)
 def test_a_key_of_every_kind_is_found_in_prose_and_by_itself(seed: int) -> None:
     for kind, key in keys_of(seed):
-        for text in (key, f"Remember that {key} is what CI uses.", f"Two lines:\n{key}\nand more."):
+        for text in (
+            key,
+            f"Remember that {key} is what CI uses.",
+            f"Two lines:\n{key}\nand more.",
+        ):
             assert find(text), f"{kind} in {text!r}"
 
 
 @given(seeds, st.sampled_from(OWN_FORM), st.sampled_from(AROUND))
-def test_a_key_with_a_form_of_its_own_is_found_in_any_surroundings(seed: int, kind: str, around: str) -> None:
+def test_a_key_with_a_form_of_its_own_is_found_in_any_surroundings(
+    seed: int, kind: str, around: str
+) -> None:
     key = _key_alone(kind, seed)
 
     text, kinds = redact(around.format(key))
@@ -44,8 +62,14 @@ def test_a_key_with_a_form_of_its_own_is_found_in_any_surroundings(seed: int, ki
     assert key not in text
 
 
-@given(seeds, st.sampled_from(OWN_FORM), st.sampled_from(["\n", "\n    ", " \\\n", '"\n  "', '" + "', "\\n", "\n> "]))
-def test_a_key_that_is_broken_over_lines_is_found(seed: int, kind: str, between: str) -> None:
+@given(
+    seeds,
+    st.sampled_from(OWN_FORM),
+    st.sampled_from(["\n", "\n    ", " \\\n", '"\n  "', '" + "', "\\n", "\n> "]),
+)
+def test_a_key_that_is_broken_over_lines_is_found(
+    seed: int, kind: str, between: str
+) -> None:
     key = _key_alone(kind, seed)
     middle = len(key) // 2
 
@@ -68,18 +92,25 @@ def test_redacting_leaves_no_part_of_a_secret_and_is_idempotent(seed: int) -> No
 def test_a_percent_encoded_password_in_a_url_is_found(seed: int, odd: str) -> None:
     password = odd + _key_alone("password", seed)[-8:]
 
-    text, _ = redact(f"postgresql://svc%40acme:{quote(password, safe='')}@db.acme.io/app is the DSN")
+    text, _ = redact(
+        f"postgresql://svc%40acme:{quote(password, safe='')}@db.acme.io/app is the DSN"
+    )
 
     assert quote(password, safe="") not in text
     assert "db.acme.io/app is the DSN" in text
 
 
-@pytest.mark.parametrize("purpose", ["for the staging database", "on the old build host", "of Anna's laptop"])
+@pytest.mark.parametrize(
+    "purpose", ["for the staging database", "on the old build host", "of Anna's laptop"]
+)
 @pytest.mark.parametrize("password", ["hunterlj80ybcx67z", "summer2024x", "wind!mill"])
 def test_a_password_is_found_after_its_purpose(purpose: str, password: str) -> None:
     text, kinds = redact(f"The password {purpose}: {password}, changed in May.")
 
-    assert (text, kinds) == (f"The password {purpose}: [redacted: password], changed in May.", ("password",))
+    assert (text, kinds) == (
+        f"The password {purpose}: [redacted: password], changed in May.",
+        ("password",),
+    )
 
 
 def _base64(text: str | bytes) -> str:
@@ -88,7 +119,11 @@ def _base64(text: str | bytes) -> str:
 
 BCRYPT = "$2b" + "$12$" + "Ab3xZ" * 10 + "q./"
 WORDS = "vacant glimpse orchard velvet kangaroo mimic tornado rhythm bulb cereal donkey echo"
-PASSWORD, WORD, TOKEN = "k3Xq9" + "pLm2z", "blue" + "whale", "k3Xq9" + "pLm2z" + "W7vR4tY8bN1"
+PASSWORD, WORD, TOKEN = (
+    "k3Xq9" + "pLm2z",
+    "blue" + "whale",
+    "k3Xq9" + "pLm2z" + "W7vR4tY8bN1",
+)
 LOGIN = _base64(f"bot:{PASSWORD}")
 MANIFEST = "kind: Secret\n{}:\n  conn: {}\n"
 # Kinds, and texts with the secret between ‹ and ›.
@@ -114,29 +149,51 @@ def test_a_secret_is_known_by_its_context(kind: str, marked: str) -> None:
     text = marked.replace("‹", "").replace("›", "")
 
     begin, end = marked.index("‹"), marked.index("›") - 1
-    assert (kind, begin, end) in [(secret.kind, secret.start, secret.end) for secret in find(text)]
+    assert (kind, begin, end) in [
+        (secret.kind, secret.start, secret.end) for secret in find(text)
+    ]
 
 
 # A row has a kind and a text: the edges of each rule, and flags, variables, prices, types, results of tests, hashes of
 # documentation and public keys with the kind "none". ¦ divides what scanners look for.
-ROWS = (ROOT / "tests" / "secrets_at_edges.txt").read_text(encoding="utf-8").replace("¦", "").splitlines()
+ROWS = (
+    (ROOT / "tests" / "secrets_at_edges.txt")
+    .read_text(encoding="utf-8")
+    .replace("¦", "")
+    .splitlines()
+)
 
 
 @pytest.mark.parametrize(("kind", "marked"), [row.split("\t") for row in ROWS])
-def test_a_secret_is_told_from_other_values_at_the_edges_of_each_rule(kind: str, marked: str) -> None:
-    for name, value in {"⏎": "\n", "⇥": "\t", "{PASSWORD}": PASSWORD, "{WORD}": WORD, "{TOKEN}": TOKEN}.items():
+def test_a_secret_is_told_from_other_values_at_the_edges_of_each_rule(
+    kind: str, marked: str
+) -> None:
+    for name, value in {
+        "⏎": "\n",
+        "⇥": "\t",
+        "{PASSWORD}": PASSWORD,
+        "{WORD}": WORD,
+        "{TOKEN}": TOKEN,
+    }.items():
         marked = marked.replace(name, value)
     text = marked.replace("‹", "").replace("›", "")
 
-    expected = [] if kind == "none" else [(kind, marked.index("‹"), marked.index("›") - 1)]
+    expected = (
+        [] if kind == "none" else [(kind, marked.index("‹"), marked.index("›") - 1)]
+    )
     assert [tuple(secret) for secret in find(text)] == expected
 
 
 def test_a_password_of_ten_random_letters_and_digits_is_found_in_prose() -> None:
     chance = random.Random(5)
-    passwords = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=10)) for _ in range(500)]
+    passwords = [
+        "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=10))
+        for _ in range(500)
+    ]
 
-    assert sum(bool(find(f"The password is {password}.")) for password in passwords) > 480
+    assert (
+        sum(bool(find(f"The password is {password}.")) for password in passwords) > 480
+    )
 
 
 def test_ordinary_technical_prose_has_no_secret() -> None:
@@ -149,9 +206,16 @@ def test_several_sentences_together_have_no_secret(lines: list[str]) -> None:
     assert find("\n\n".join(lines)) == ()
 
 
-@given(st.lists(st.sampled_from("0123456789abcdef"), min_size=32, max_size=64).map("".join))
+@given(
+    st.lists(st.sampled_from("0123456789abcdef"), min_size=32, max_size=64).map("".join)
+)
 def test_plain_hexadecimal_is_no_secret(digits: str) -> None:
-    for text in (f"commit {digits}", f"sha256:{digits}", f"the digest is {digits}", f'"id": "{digits}"'):
+    for text in (
+        f"commit {digits}",
+        f"sha256:{digits}",
+        f"the digest is {digits}",
+        f'"id": "{digits}"',
+    ):
         assert find(text) == ()
 
 

@@ -57,7 +57,9 @@ def test_a_request_a_symptom_or_what_holds_for_now_is_none() -> None:
         ("Write that down.", []), ("Books have 7 % VAT. Please remember this.", ["Books have 7 % VAT."]),
     ],
 )  # fmt: skip
-def test_few_short_sentences_outside_of_code_and_quotations_are_statements(text: str, stated: list[str]) -> None:
+def test_few_short_sentences_outside_of_code_and_quotations_are_statements(
+    text: str, stated: list[str]
+) -> None:
     assert list(statements(text)) == stated
 
 
@@ -65,7 +67,9 @@ def test_a_section_is_one_expression_with_the_sections_that_it_names() -> None:
     assert alternatives("CHOICE").startswith(r"#?\d{1,2}|[a-z]|first|second|")
     assert "|none|(?:erste|" in alternatives("CHOICE")
     assert alternatives("CHOICE").endswith("|entrambi")
-    assert alternatives("RULE").startswith(rf"^(?:{alternatives('ALWAYS')})\b|(?:{alternatives('BEFORE')})\b")
+    assert alternatives("RULE").startswith(
+        rf"^(?:{alternatives('ALWAYS')})\b|(?:{alternatives('BEFORE')})\b"
+    )
 
 
 def test_an_assistant_states_decisions_and_causes_and_no_rules() -> None:

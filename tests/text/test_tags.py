@@ -6,7 +6,9 @@ from hypothesis import given, strategies as st
 from folklore.errors import InvalidInput
 from folklore.text import tags
 
-ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aB:/ \t-'’İßΣé\u0301\u200b\x00"))
+ANYTHING = st.text(st.characters()) | st.text(
+    st.sampled_from("aB:/ \t-'’İßΣé\u0301\u200b\x00")
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,9 @@ def test_an_empty_tag_is_rejected_with_its_number(raw: str) -> None:
 
 @pytest.mark.parametrize("raw", ["x" * 101, "x" * 1_000_000])
 def test_an_over_long_tag_is_rejected_with_the_limit(raw: str) -> None:
-    with pytest.raises(InvalidInput, match=r"tags: tag 1 has .* at most 100") as refusal:
+    with pytest.raises(
+        InvalidInput, match=r"tags: tag 1 has .* at most 100"
+    ) as refusal:
         tags.normalise([raw])
     assert "xxx" not in str(refusal.value)
 

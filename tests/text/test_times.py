@@ -170,7 +170,11 @@ def test_a_number_of_past_units_ends_now(text: str, since: str) -> None:
 
 def test_a_number_of_future_units_begins_now() -> None:
     assert read("next 3 days") == between("2025-06-11T14:35:20", "2025-06-14T14:35:20")
-    assert read("in two days") == read("two days from now") == between("2025-06-13", "2025-06-14")
+    assert (
+        read("in two days")
+        == read("two days from now")
+        == between("2025-06-13", "2025-06-14")
+    )
 
 
 @pytest.mark.parametrize("text", ["all time", "ANYTIME", "ever"])
@@ -188,7 +192,10 @@ UNKNOWN: list[str] = [
 
 def test_an_unknown_expression_is_rejected_with_a_list_of_known_ones() -> None:
     for text in UNKNOWN:
-        with pytest.raises(InvalidInput, match=r"time: .* not understood.*Understood are: today, yesterday"):
+        with pytest.raises(
+            InvalidInput,
+            match=r"time: .* not understood.*Understood are: today, yesterday",
+        ):
             read(text)
 
 
@@ -201,7 +208,10 @@ def test_an_unknown_expression_is_rejected_with_a_list_of_known_ones() -> None:
     ],
 )  # fmt: skip
 def test_a_date_outside_the_calendar_is_rejected(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"no such date in the calendar, which has .* 0001-01-02 to 9999-12-30"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"no such date in the calendar, which has .* 0001-01-02 to 9999-12-30",
+    ):
         read(text)
     assert read("0001-01-02 to 9999-12-30") == between("0001-01-02", "9999-12-31")
 
@@ -213,11 +223,17 @@ def test_a_range_that_ends_before_it_begins_is_rejected() -> None:
 
 def test_a_day_of_23_or_25_hours_is_whole() -> None:
     spring, autumn = read("2025-03-30"), read("2025-10-26")
-    assert spring == TimeRange(datetime(2025, 3, 29, 23, tzinfo=UTC), datetime(2025, 3, 30, 22, tzinfo=UTC))
-    assert autumn == TimeRange(datetime(2025, 10, 25, 22, tzinfo=UTC), datetime(2025, 10, 26, 23, tzinfo=UTC))
+    assert spring == TimeRange(
+        datetime(2025, 3, 29, 23, tzinfo=UTC), datetime(2025, 3, 30, 22, tzinfo=UTC)
+    )
+    assert autumn == TimeRange(
+        datetime(2025, 10, 25, 22, tzinfo=UTC), datetime(2025, 10, 26, 23, tzinfo=UTC)
+    )
 
 
-def test_hours_are_exact_and_days_follow_the_wall_clock_over_a_change_of_clocks() -> None:
+def test_hours_are_exact_and_days_follow_the_wall_clock_over_a_change_of_clocks() -> (
+    None
+):
     now = datetime(2025, 3, 30, 12, 0, tzinfo=BERLIN)
     assert read("last 24 hours", now).since == at("2025-03-29T11:00")
     assert read("last 1 day", now).since == at("2025-03-29T12:00")
@@ -232,13 +248,17 @@ def test_the_two_repeated_hours_are_different() -> None:
     assert read("this hour", second) == TimeRange(
         datetime(2025, 10, 26, 1, tzinfo=UTC), datetime(2025, 10, 26, 2, tzinfo=UTC)
     )
-    assert read("last 90 minutes", second).since == datetime(2025, 10, 26, 0, tzinfo=UTC)
+    assert read("last 90 minutes", second).since == datetime(
+        2025, 10, 26, 0, tzinfo=UTC
+    )
 
 
 def test_a_day_without_midnight_begins_when_the_clocks_jump() -> None:
     cairo = ZoneInfo("Africa/Cairo")  # 25 April 2025, 00:00 became 01:00
     day = read("2025-04-25", datetime(2025, 6, 1, tzinfo=cairo))
-    assert day == TimeRange(datetime(2025, 4, 24, 22, tzinfo=UTC), datetime(2025, 4, 25, 21, tzinfo=UTC))
+    assert day == TimeRange(
+        datetime(2025, 4, 24, 22, tzinfo=UTC), datetime(2025, 4, 25, 21, tzinfo=UTC)
+    )
 
 
 def test_leap_days_and_month_ends_become_the_last_day_of_the_month() -> None:
@@ -246,14 +266,18 @@ def test_leap_days_and_month_ends_become_the_last_day_of_the_month() -> None:
     assert read("last year", leap) == between("2023-01-01", "2024-01-01")
     assert read("last 1 year", leap).since == at("2023-02-28T08:00")
     assert read("last 4 years", leap).since == at("2020-02-29T08:00")
-    assert read("last 1 month", datetime(2025, 3, 31, 8, 0, tzinfo=BERLIN)).since == at("2025-02-28T08:00")
+    assert read("last 1 month", datetime(2025, 3, 31, 8, 0, tzinfo=BERLIN)).since == at(
+        "2025-02-28T08:00"
+    )
 
 
 def test_today_depends_on_the_time_zone() -> None:
     now = datetime(2025, 6, 11, 23, 30, tzinfo=UTC)
     tokyo = parse_time("today", now=now, zone=ZoneInfo("Asia/Tokyo"))
     assert tokyo.since == datetime(2025, 6, 11, 15, tzinfo=UTC)
-    assert parse_time("today", now=now, zone=UTC).since == datetime(2025, 6, 11, tzinfo=UTC)
+    assert parse_time("today", now=now, zone=UTC).since == datetime(
+        2025, 6, 11, tzinfo=UTC
+    )
 
 
 # fmt: off
@@ -265,15 +289,27 @@ WORDS = [
     "february 29", "0001-01-01",
 ]
 # fmt: on
-ZONES = [BERLIN, UTC, ZoneInfo("America/Havana"), ZoneInfo("Asia/Kathmandu"), ZoneInfo("Pacific/Apia")]
-MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)) | st.just(NOW)  # noqa: DTZ001
+ZONES = [
+    BERLIN,
+    UTC,
+    ZoneInfo("America/Havana"),
+    ZoneInfo("Asia/Kathmandu"),
+    ZoneInfo("Pacific/Apia"),
+]
+MOMENTS = st.just(NOW) | st.datetimes(
+    datetime(1, 1, 1),  # noqa: DTZ001
+    datetime(9999, 12, 31),  # noqa: DTZ001
+    timezones=st.just(UTC),
+)
 MIXTURES = st.lists(st.sampled_from(WORDS), max_size=7)
 EXPRESSIONS = st.text(st.characters()) | MIXTURES.map(" ".join) | MIXTURES.map("".join)
 
 
 @settings(max_examples=max(FUZZ // 5, 200), deadline=None)
 @given(EXPRESSIONS, MOMENTS, st.sampled_from(ZONES))
-def test_every_expression_is_parsed_or_rejected(text: str, now: datetime, zone: tzinfo) -> None:
+def test_every_expression_is_parsed_or_rejected(
+    text: str, now: datetime, zone: tzinfo
+) -> None:
     try:
         found = parse_time(text, now=now, zone=zone)
     except InvalidInput:

@@ -6,7 +6,9 @@ from hypothesis import given, strategies as st
 from folklore.text.tokens import estimate, fit
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("four", 1), ("fives", 2)])
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("a", 1), ("four", 1), ("fives", 2)]
+)
 def test_a_token_is_four_characters(text: str, tokens: int) -> None:
     assert estimate(text) == tokens
 
@@ -22,7 +24,9 @@ def test_a_token_is_four_characters(text: str, tokens: int) -> None:
         ("words", 0, ""),
     ],
 )
-def test_a_text_is_cut_to_its_budget_at_the_end_of_a_word(text: str, budget: int, fitted: str) -> None:
+def test_a_text_is_cut_to_its_budget_at_the_end_of_a_word(
+    text: str, budget: int, fitted: str
+) -> None:
     assert fit(text, budget) == fitted
 
 
@@ -30,4 +34,8 @@ def test_a_text_is_cut_to_its_budget_at_the_end_of_a_word(text: str, budget: int
 def test_a_fitted_text_never_exceeds_its_budget(text: str, budget: int) -> None:
     fitted = fit(text, budget)
     assert estimate(fitted) <= max(budget, 0)
-    assert fitted == text or fitted == "" or (fitted.endswith("…") and text.startswith(fitted[:-1]))
+    assert (
+        fitted == text
+        or fitted == ""
+        or (fitted.endswith("…") and text.startswith(fitted[:-1]))
+    )

@@ -51,7 +51,9 @@ def test_words_are_their_own_normal_form(text: str) -> None:
         ("Read value?.length here.", False), ("It was a lamp.", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_question_mark_at_the_end_of_a_sentence_makes_a_question(text: str, expected: bool) -> None:
+def test_a_question_mark_at_the_end_of_a_sentence_makes_a_question(
+    text: str, expected: bool
+) -> None:
     assert is_question(text) is expected
 
 
@@ -68,7 +70,17 @@ def test_a_quoted_text_is_found_without_its_marks(quoted: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [TEXT, "", '"', '""', 'Say "a" or "b"', '"a" and "b"', "memory: " + TEXT, "> quoted\nand not", "-5 is a number"],
+    [
+        TEXT,
+        "",
+        '"',
+        '""',
+        'Say "a" or "b"',
+        '"a" and "b"',
+        "memory: " + TEXT,
+        "> quoted\nand not",
+        "-5 is a number",
+    ],
 )
 def test_a_text_without_outer_marks_has_no_other_form(text: str) -> None:
     assert list(unquoted(text)) == []

@@ -73,11 +73,19 @@ class Archive:
                 manifest = _adapter(Manifest).validate_json(_small(file, _MANIFEST))
         except OSError as error:
             hint = "`folklore backups list` shows the backups."
-            raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).", hint=hint) from error
+            raise InvalidInput(
+                "FILE", f"{path} cannot be read ({error.strerror}).", hint=hint
+            ) from error
         except _BROKEN:
-            raise InvalidInput("FILE", f"{path} is no complete backup of Folklore.") from None
+            raise InvalidInput(
+                "FILE", f"{path} is no complete backup of Folklore."
+            ) from None
         if manifest.folklore_backup > _FORMAT:
-            raise InvalidInput("FILE", f"{path} was written by a newer Folklore.", hint="Upgrade this installation.")
+            raise InvalidInput(
+                "FILE",
+                f"{path} was written by a newer Folklore.",
+                hint="Upgrade this installation.",
+            )
         return cls(path, manifest)
 
     @property
@@ -126,7 +134,10 @@ class Archive:
         if not self.manifest.encrypted:
             return described
         with self._member(_ANSWERS, key) as source:
-            return replace(described, answers=_adapter(_Answers).validate_json(source.read(_LARGEST_MEMBER)))
+            return replace(
+                described,
+                answers=_adapter(_Answers).validate_json(source.read(_LARGEST_MEMBER)),
+            )
 
     @contextmanager
     def _member(self, name: str, key: Key | None) -> Iterator[BinaryIO]:
@@ -137,8 +148,15 @@ class Archive:
                         yield cast("BinaryIO", source)
                     return
                 if key is None:
-                    raise InvalidInput("backup.key", f"is needed for {self.path}, which is encrypted.", hint=_SET_KEY)
-                with file.open(name + _ENCRYPTED) as source, key.decrypting(cast("BinaryIO", source)) as plain:
+                    raise InvalidInput(
+                        "backup.key",
+                        f"is needed for {self.path}, which is encrypted.",
+                        hint=_SET_KEY,
+                    )
+                with (
+                    file.open(name + _ENCRYPTED) as source,
+                    key.decrypting(cast("BinaryIO", source)) as plain,
+                ):
                     yield plain
         except (zipfile.BadZipFile, KeyError, EOFError) as error:
             raise InvalidInput("FILE", f"{self.path} is damaged ({error}).") from error
@@ -151,7 +169,9 @@ class Archive:
     def _marked(self) -> tuple[datetime | None, str | None]:
         """The time in the mark, and the digest, which a mark of an earlier version lacks."""
         try:
-            time, _, content = self._mark.read_text(encoding="ascii").strip().partition(" ")
+            time, _, content = (
+                self._mark.read_text(encoding="ascii").strip().partition(" ")
+            )
             return datetime.fromisoformat(time), content or None
         except (OSError, ValueError):
             return None, None
@@ -174,14 +194,22 @@ async def write_archive(
         if key is not None:
             with _new_member(file, _ANSWERS, key) as member:
                 member.write(_adapter(_Answers).dump_json(described.contents.answers))
-            described = replace(described, contents=replace(described.contents, answers={}), encrypted=True)
+            described = replace(
+                described,
+                contents=replace(described.contents, answers={}),
+                encrypted=True,
+            )
         file.writestr(_MANIFEST, _adapter(Manifest).dump_json(described, indent=1))
     return Archive(path, described)
 
 
 @contextmanager
-def _new_member(file: zipfile.ZipFile, name: str, key: Key | None) -> Iterator[BinaryIO]:
-    with file.open(name if key is None else name + _ENCRYPTED, "w", force_zip64=True) as member:
+def _new_member(
+    file: zipfile.ZipFile, name: str, key: Key | None
+) -> Iterator[BinaryIO]:
+    with file.open(
+        name if key is None else name + _ENCRYPTED, "w", force_zip64=True
+    ) as member:
         if key is None:
             yield cast("BinaryIO", member)
         else:
@@ -195,7 +223,9 @@ def archives(folder: Path) -> list[Archive]:
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(InvalidInput):
             backups.append(Archive.read(path))
-    return sorted(backups, key=lambda archive: archive.manifest.created_at, reverse=True)
+    return sorted(
+        backups, key=lambda archive: archive.manifest.created_at, reverse=True
+    )
 
 
 @contextmanager
@@ -208,7 +238,9 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part, descriptor = _new_part(path)
     except OSError as error:
-        raise InvalidInput("FILE", f"{path} cannot be written ({error.strerror}).") from error
+        raise InvalidInput(
+            "FILE", f"{path} cannot be written ({error.strerror})."
+        ) from error
     try:
         with os.fdopen(descriptor, "w+b") as out:
             yield out
@@ -252,12 +284,19 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 def _require_none(path: Path) -> None:
     if path.exists():
-        raise InvalidInput("FILE", f"{path} exists, and is not replaced.", hint="Name a new file, or delete that one.")
+        raise InvalidInput(
+            "FILE",
+            f"{path} exists, and is not replaced.",
+            hint="Name a new file, or delete that one.",
+        )
 
 
 def _small(file: zipfile.ZipFile, name: str) -> bytes:
     """Read a member of bounded size, whatever the archive says. Raises BadZipFile, KeyError."""
-    if file.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    if file.getinfo(name).compress_type not in (
+        zipfile.ZIP_STORED,
+        zipfile.ZIP_DEFLATED,
+    ):
         raise zipfile.BadZipFile(name)  # others are unpacked without a bound
     with file.open(name) as member:
         return member.read(_LARGEST_MEMBER)

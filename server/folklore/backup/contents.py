@@ -30,16 +30,31 @@ class Contents:
     @property
     def memories(self) -> int:
         """The number of memories, forgotten and superseded ones too."""
-        return sum(table.rows for name, table in self.tables.items() if name.endswith(".memories"))
+        return sum(
+            table.rows
+            for name, table in self.tables.items()
+            if name.endswith(".memories")
+        )
 
     def differences(self, other: Contents, *, answers: bool = True) -> list[str]:
         """Return in words what differs in another database, nothing if it is the same; `answers` may be left out."""
-        results = [] if self.migrations == other.migrations else ["the applied migrations"]
+        results = (
+            [] if self.migrations == other.migrations else ["the applied migrations"]
+        )
         for name in sorted({*self.tables, *other.tables}):
-            if difference := _difference(name, self.tables.get(name), other.tables.get(name)):
+            if difference := _difference(
+                name, self.tables.get(name), other.tables.get(name)
+            ):
                 results.append(difference)
-        changed = sum(answers and other.answers.get(question) != ids for question, ids in self.answers.items())
-        return [*results, f"{changed} of {len(self.answers)} answers"] if changed else results
+        changed = sum(
+            answers and other.answers.get(question) != ids
+            for question, ids in self.answers.items()
+        )
+        return (
+            [*results, f"{changed} of {len(self.answers)} answers"]
+            if changed
+            else results
+        )
 
 
 def _difference(name: str, mine: Table | None, its: Table | None) -> str:
@@ -53,13 +68,23 @@ def _difference(name: str, mine: Table | None, its: Table | None) -> str:
 async def read_contents(moment: Moment, *, whole_rows: bool = False) -> Contents:
     """Read the contents of a database; the digests of `whole_rows` are those of the first backups."""
     async with moment.session() as session:
-        migrations = tuple(row["name"] for row in await session.rows("server/migrations"))
+        migrations = tuple(
+            row["name"] for row in await session.rows("server/migrations")
+        )
         tables = {}
         for table in await session.rows("backup/tables"):
             # The names come quoted from the catalogue.
             columns = "r.*" if whole_rows else table["columns"]
-            sql = template("backup/content").replace("{table}", table["name"]).replace("{columns}", columns)
+            sql = (
+                template("backup/content")
+                .replace("{table}", table["name"])
+                .replace("{columns}", columns)
+            )
             row = await session.connection.fetchrow(sql)
             tables[table["name"]] = Table(row["rows"], row["digest"])
-        answers = await session.rows("backup/answers", questions=_QUESTIONS, words=_WORDS)
-    return Contents(migrations, tables, {row["question"]: tuple(row["ids"]) for row in answers})
+        answers = await session.rows(
+            "backup/answers", questions=_QUESTIONS, words=_WORDS
+        )
+    return Contents(
+        migrations, tables, {row["question"]: tuple(row["ids"]) for row in answers}
+    )

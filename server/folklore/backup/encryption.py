@@ -27,16 +27,22 @@ class Key:
                 next(line for line in lines if line.startswith(_SECRET))
             )
         except OSError as error:
-            raise InvalidInput(_FIELD, f"{path} cannot be read ({error.strerror}).", hint=_NEW_KEY) from None
+            raise InvalidInput(
+                _FIELD, f"{path} cannot be read ({error.strerror}).", hint=_NEW_KEY
+            ) from None
         except (StopIteration, ValueError, self._age.IdentityError):
-            raise InvalidInput(_FIELD, f"{path} holds no line {_SECRET}….", hint=_NEW_KEY) from None
+            raise InvalidInput(
+                _FIELD, f"{path} holds no line {_SECRET}….", hint=_NEW_KEY
+            ) from None
 
     @contextmanager
     def encrypting(self, out: BinaryIO) -> Iterator[BinaryIO]:
         """Yield a file whose bytes are written to `out`, encrypted."""
         source, target = _pipe()
         recipient = self._identity.to_public()
-        with _thread(lambda: self._age.encrypt_io(source, out, [recipient]), source) as work:
+        with _thread(
+            lambda: self._age.encrypt_io(source, out, [recipient]), source
+        ) as work:
             try:
                 with target:
                     yield target
@@ -47,7 +53,9 @@ class Key:
     def decrypting(self, source: BinaryIO) -> Iterator[BinaryIO]:
         """Yield a file with the decrypted bytes of `source`. Raises InvalidInput for another key, or changed bytes."""
         plain, target = _pipe()
-        with _thread(lambda: self._age.decrypt_io(source, target, [self._identity]), target) as work:
+        with _thread(
+            lambda: self._age.decrypt_io(source, target, [self._identity]), target
+        ) as work:
             try:
                 with plain:
                     yield plain
@@ -55,9 +63,15 @@ class Key:
                 error = work.exception()
                 if isinstance(error, self._age.DecryptError):
                     hint = "Set the right one."
-                    raise InvalidInput(_FIELD, f"{self._path} is not the key of this backup.", hint=hint)
+                    raise InvalidInput(
+                        _FIELD,
+                        f"{self._path} is not the key of this backup.",
+                        hint=hint,
+                    )
                 if error is not None and not isinstance(error, BrokenPipeError):
-                    raise InvalidInput("FILE", f"is damaged ({error}).", hint="Take another backup.") from error
+                    raise InvalidInput(
+                        "FILE", f"is damaged ({error}).", hint="Take another backup."
+                    ) from error
 
 
 def new_key(path: Path) -> str:
@@ -66,7 +80,9 @@ def new_key(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise InvalidInput("FILE", f"{path} cannot be created ({error.strerror}).") from None
+        raise InvalidInput(
+            "FILE", f"{path} cannot be created ({error.strerror})."
+        ) from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(f"# public key: {identity.to_public()}\n{identity}\n")
     return str(identity.to_public())
@@ -93,5 +109,9 @@ def _age() -> Any:
     try:
         import pyrage  # optional
     except ImportError:
-        raise InvalidInput(_FIELD, "needs the package pyrage.", hint=f"Run: {pip_install('encryption')}") from None
+        raise InvalidInput(
+            _FIELD,
+            "needs the package pyrage.",
+            hint=f"Run: {pip_install('encryption')}",
+        ) from None
     return pyrage

@@ -6,7 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from folklore import __version__
-from folklore.backup.archive import RESTORE_POINT, SUFFIX, Archive, Manifest, archives, remove_parts, write_archive
+from folklore.backup.archive import (
+    RESTORE_POINT,
+    SUFFIX,
+    Archive,
+    Manifest,
+    archives,
+    remove_parts,
+    write_archive,
+)
 from folklore.backup.contents import Contents, read_contents
 from folklore.backup.encryption import Key
 from folklore.backup.programs import find_programs
@@ -74,7 +82,10 @@ async def back_up(store: Store, path: Path | None = None) -> Archive:
 
         with phase("Dumping the database"):
             return await write_archive(
-                target, lambda out: programs.dump(store.dsn, snapshot, out), described, store.key
+                target,
+                lambda out: programs.dump(store.dsn, snapshot, out),
+                described,
+                store.key,
             )
 
 
@@ -95,8 +106,13 @@ async def restore(store: Store, archive: Archive) -> Restored:
 
     On any failure the database is as before. Raises SchemaAhead, Conflict, Refused.
     """
-    if newer := set(archive.manifest.contents.migrations) - {migration.name for migration in migrations()}:
-        raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
+    if newer := set(archive.manifest.contents.migrations) - {
+        migration.name for migration in migrations()
+    }:
+        raise SchemaAhead(
+            f"A newer Folklore wrote this backup ({max(newer)}).",
+            hint="Upgrade this installation.",
+        )
     async with Databases.managed(store.dsn) as databases:
         points = await _settle_former(store, databases)
         in_place = False
@@ -125,7 +141,10 @@ async def restore(store: Store, archive: Archive) -> Restored:
 
 def latest_verified(folder: Path) -> Archive | None:
     """Return the newest backup of a folder that was verified."""
-    return next((archive for archive in archives(folder) if archive.verified_at is not None), None)
+    return next(
+        (archive for archive in archives(folder) if archive.verified_at is not None),
+        None,
+    )
 
 
 def prune(folder: Path, keep: int) -> list[Path]:
@@ -137,7 +156,11 @@ def prune(folder: Path, keep: int) -> list[Path]:
     verified, everything = latest_verified(folder), archives(folder)
     exempt = {verified.path} if verified else set()
     for restore_points in (False, True):
-        exempt |= set([one.path for one in everything if one.is_restore_point == restore_points][:keep])
+        exempt |= set(
+            [one.path for one in everything if one.is_restore_point == restore_points][
+                :keep
+            ]
+        )
     surplus = [archive for archive in everything if archive.path not in exempt]
     for archive in surplus:
         archive.delete()
@@ -158,7 +181,10 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive) ->
         async with moment.reading():
             actual = await read_contents(moment)
             # Another major version may stem words otherwise, so that questions find other memories.
-            same_major, expected = major == archive.manifest.major, archive.contents(store.key)
+            same_major, expected = (
+                major == archive.manifest.major,
+                archive.contents(store.key),
+            )
             differences = expected.differences(actual, answers=same_major)
             if differences and archive.manifest.folklore_backup == 1:
                 whole_rows = await read_contents(moment, whole_rows=True)
@@ -176,7 +202,10 @@ async def _settle_former(store: Store, databases: Databases) -> list[Path]:
     files = []
     for name in await databases.left_formers():
         with phase(f"Backing up {name}, which a killed restore replaced"):
-            former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(RESTORE_POINT))
+            former = await back_up(
+                replace(store, dsn=databases.address_of(name)),
+                store.new_path(RESTORE_POINT),
+            )
         files.append(former.path)
         await databases.drop(name)
     return files
@@ -187,7 +216,11 @@ async def _keep_later_writes(former: Store, contents: Contents) -> list[Path]:
     moment = Moment(former.dsn)
     async with moment.reading():
         unchanged = not contents.differences(await read_contents(moment))
-    return [] if unchanged else [(await back_up(former, former.new_path(RESTORE_POINT))).path]
+    return (
+        []
+        if unchanged
+        else [(await back_up(former, former.new_path(RESTORE_POINT))).path]
+    )
 
 
 async def _refuse_cluster(moment: Moment) -> None:
@@ -195,7 +228,10 @@ async def _refuse_cluster(moment: Moment) -> None:
     async with moment.session() as session:
         row = await session.row("backup/is_cluster")
     if row is not None and row["is_cluster"]:
-        raise Refused("Citus has its own backups, of all nodes.", hint="See its documentation, or `folklore export`.")
+        raise Refused(
+            "Citus has its own backups, of all nodes.",
+            hint="See its documentation, or `folklore export`.",
+        )
 
 
 def _require_space(folder: Path, needed: int, purpose: str) -> None:

@@ -28,8 +28,15 @@ class Programs:
 
     async def dump(self, dsn: str, snapshot: str, out: BinaryIO) -> None:
         """Write a database as it is in a snapshot, in pg_dump's custom format."""
-        arguments = ["--format=custom", "--no-password", "--lock-wait-timeout=60s", f"--snapshot={snapshot}"]
-        async with self._running("pg_dump", arguments, dsn, stdout=asyncio.subprocess.PIPE) as process:
+        arguments = [
+            "--format=custom",
+            "--no-password",
+            "--lock-wait-timeout=60s",
+            f"--snapshot={snapshot}",
+        ]
+        async with self._running(
+            "pg_dump", arguments, dsn, stdout=asyncio.subprocess.PIPE
+        ) as process:
             assert process.stdout is not None
             while chunk := await process.stdout.read(_CHUNK):
                 await asyncio.to_thread(out.write, chunk)
@@ -37,36 +44,65 @@ class Programs:
     async def restore(self, dsn: str, source: BinaryIO) -> None:
         """Read a dump into an empty database."""
         arguments = ["--no-owner", "--exit-on-error", "--no-password"]
-        async with self._running("pg_restore", arguments, dsn, stdin=asyncio.subprocess.PIPE) as process:
+        async with self._running(
+            "pg_restore", arguments, dsn, stdin=asyncio.subprocess.PIPE
+        ) as process:
             assert process.stdin is not None
-            with suppress(BrokenPipeError, ConnectionResetError):  # its exit code has the reason
+            with suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # its exit code has the reason
                 while chunk := await asyncio.to_thread(source.read, _CHUNK):
                     process.stdin.write(chunk)
                     await process.stdin.drain()
             process.stdin.close()
 
-    async def copy(self, dsn: str, snapshot: str | None, newer: Programs, target: str, *, create: bool = True) -> None:
+    async def copy(
+        self,
+        dsn: str,
+        snapshot: str | None,
+        newer: Programs,
+        target: str,
+        *,
+        create: bool = True,
+    ) -> None:
         """Copy a database, as it is in a snapshot or now, to another server, with its owners, settings and privileges.
 
         The server's programs read it, those of the other server write it. `create` makes a database of the same name
         there, and `target` names any other.
         """
         create_option = ["--create"] if create else []
-        dump = ["--format=custom", "--compress=0", "--no-password", "--lock-wait-timeout=60s"]
+        dump = [
+            "--format=custom",
+            "--compress=0",
+            "--no-password",
+            "--lock-wait-timeout=60s",
+        ]
         dump += [f"--snapshot={snapshot}"] if snapshot else []
         source, sink = os.pipe()
         await _all_succeed(
             self._run("pg_dump", [*dump, *create_option], dsn, stdout=sink),
-            newer._run("pg_restore", ["--exit-on-error", "--no-password", *create_option], target, stdin=source),
+            newer._run(
+                "pg_restore",
+                ["--exit-on-error", "--no-password", *create_option],
+                target,
+                stdin=source,
+            ),
         )
 
     async def copy_roles(self, dsn: str, newer: Programs, target: str) -> None:
         """Copy the roles of a server with their passwords and memberships. Those that exist already are changed."""
         source, sink = os.pipe()
         await _all_succeed(
-            self._run("pg_dumpall", ["--roles-only", "--no-password"], dsn, stdout=sink),
+            self._run(
+                "pg_dumpall", ["--roles-only", "--no-password"], dsn, stdout=sink
+            ),
             # Without ON_ERROR_STOP: to create a role that exists is an error, and its properties follow.
-            newer._run("psql", ["--no-psqlrc", "--quiet", "--no-password"], target, stdin=source),
+            newer._run(
+                "psql",
+                ["--no-psqlrc", "--quiet", "--no-password"],
+                target,
+                stdin=source,
+            ),
         )
 
     async def vacuum(self, dsn: str) -> None:
@@ -74,14 +110,26 @@ class Programs:
         await self._run("vacuumdb", ["--analyze", "--quiet", "--no-password"], dsn)
 
     async def _run(
-        self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
+        self,
+        name: str,
+        arguments: list[str],
+        dsn: str,
+        *,
+        stdin: int | None = None,
+        stdout: int | None = None,
     ) -> None:
         async with self._running(name, arguments, dsn, stdin=stdin, stdout=stdout):
             pass
 
     @asynccontextmanager
     async def _running(
-        self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
+        self,
+        name: str,
+        arguments: list[str],
+        dsn: str,
+        *,
+        stdin: int | None = None,
+        stdout: int | None = None,
     ) -> AsyncIterator[asyncio.subprocess.Process]:
         """Run a program for the length of the block, and wait for its success. It ends with the block.
 
@@ -109,7 +157,9 @@ class Programs:
             output = (await reading).decode("utf-8", "replace").strip()
             if await process.wait() != 0:
                 lines = "\n".join(output.splitlines()[:_SHOWN_LINES])
-                raise FolkloreError(f"{name} failed: {lines or f'exit code {process.returncode}'}")
+                raise FolkloreError(
+                    f"{name} failed: {lines or f'exit code {process.returncode}'}"
+                )
         finally:
             reading.cancel()
             if process.returncode is None:
@@ -120,7 +170,9 @@ class Programs:
 async def _all_succeed(*running: Coroutine[None, None, None]) -> None:
     """Wait for connected programs. Raises an error with the messages of all that failed: one ends the other."""
     outcomes = await asyncio.gather(*running, return_exceptions=True)
-    if failures := [str(outcome) for outcome in outcomes if isinstance(outcome, BaseException)]:
+    if failures := [
+        str(outcome) for outcome in outcomes if isinstance(outcome, BaseException)
+    ]:
         raise FolkloreError("\n".join(failures))
 
 
@@ -142,7 +194,13 @@ def find_programs(major: int) -> Programs:
 def _major_of(program: str) -> int | None:
     """Return the major version of a program: `pg_dump (PostgreSQL) 17.2` is 17."""
     try:
-        process = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+        process = subprocess.run(  # noqa: S603
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
         return int(process.stdout.split()[2].split(".")[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
@@ -158,5 +216,7 @@ def _without_password(dsn: str) -> tuple[str, Mapping[str, str]]:
     if colon:
         password = unquote(secret)
     query = urlencode(options, quote_via=quote)
-    address = f"{parts.scheme}://{user}{at}{hosts}{parts.path}{'?' if query else ''}{query}"
+    address = (
+        f"{parts.scheme}://{user}{at}{hosts}{parts.path}{'?' if query else ''}{query}"
+    )
     return address, {} if password is None else {"PGPASSWORD": password}

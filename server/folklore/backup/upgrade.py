@@ -29,7 +29,11 @@ def upgrade_engine(engine: Engine) -> Path | None:
     began = monotonic()
     old_data = engine.upgrade(_copy)
     if old_data is not None:
-        log.warning("engine_upgraded", seconds=round(monotonic() - began, 1), old_data=str(old_data))
+        log.warning(
+            "engine_upgraded",
+            seconds=round(monotonic() - began, 1),
+            old_data=str(old_data),
+        )
     return old_data
 
 
@@ -40,7 +44,9 @@ def _copy(older: Copied, newer: Copied) -> None:
         raise
     except FolkloreError as error:
         hint = f"{_STAYS} Correct this and run `folklore db upgrade`, or use the version of Folklore that wrote it."
-        raise EngineFailed(f"The data could not be upgraded: {error.message}", hint=hint) from error
+        raise EngineFailed(
+            f"The data could not be upgraded: {error.message}", hint=hint
+        ) from error
 
 
 async def _copy_all(older: Copied, newer: Copied) -> None:
@@ -48,12 +54,18 @@ async def _copy_all(older: Copied, newer: Copied) -> None:
     old, new = await server_info(older.dsn), await server_info(newer.dsn)
     if old.offered is None:
         hint = f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`."
-        raise EngineFailed(f"{old.version} in {older.programs.folder} has no pgvector.", hint=hint)
-    log.warning("engine_upgrade_began", old=old.version, new=new.version, bytes=old.bytes)
+        raise EngineFailed(
+            f"{old.version} in {older.programs.folder} has no pgvector.", hint=hint
+        )
+    log.warning(
+        "engine_upgrade_began", old=old.version, new=new.version, bytes=old.bytes
+    )
     cluster = await databases.read_cluster(older.dsn)
     maintenance = databases.address_of(newer.dsn, databases.MAINTENANCE)
     await _programs(older).copy_roles(older.dsn, _programs(newer), maintenance)
-    with phase(f"Upgrading the database from {old.version} to {new.version}") as advance:
+    with phase(
+        f"Upgrading the database from {old.version} to {new.version}"
+    ) as advance:
         for done, name in enumerate(cluster.databases):
             advance(done, len(cluster.databases))
             await _copy_database(older, newer, name)
@@ -69,14 +81,23 @@ async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
 
     Raises Conflict if a row or an answer of a copy with Folklore's tables differs.
     """
-    source, target = databases.address_of(older.dsn, name), databases.address_of(newer.dsn, name)
+    source, target = (
+        databases.address_of(older.dsn, name),
+        databases.address_of(newer.dsn, name),
+    )
     exists = name == databases.MAINTENANCE
     if exists and not await databases.has_tables(source):
         return
     if not exists:
         await databases.drop_database(newer.dsn, name)
     into = target if exists else databases.address_of(newer.dsn, databases.MAINTENANCE)
-    copy = partial(_programs(older).copy, source, newer=_programs(newer), target=into, create=not exists)
+    copy = partial(
+        _programs(older).copy,
+        source,
+        newer=_programs(newer),
+        target=into,
+        create=not exists,
+    )
     if await databases.has_schema(source):
         moment, copied = Moment(source), Moment(target)
         async with moment.reading() as snapshot:
@@ -84,9 +105,13 @@ async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
             await copy(snapshot)
         async with copied.reading():
             # Another major version may stem words otherwise, so that questions find other memories.
-            differences = contents.differences(await read_contents(copied), answers=False)
+            differences = contents.differences(
+                await read_contents(copied), answers=False
+            )
         if differences:
-            raise Conflict(f"The copy of the database {name} differs: {'; '.join(differences)}.")
+            raise Conflict(
+                f"The copy of the database {name} differs: {'; '.join(differences)}."
+            )
     else:
         await copy(None)
     await _programs(newer).vacuum(target)

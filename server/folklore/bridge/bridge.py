@@ -29,22 +29,37 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CALL_ID = "folklore/callId"
 _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 _FIRST = frozenset({"initialize", "server/discover"})
-_LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
+_LISTS = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+)
 _READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
 # Tools that may be called twice: they only read, or take idempotency keys.
 REPEATABLE = frozenset(
-    {"memory_get", "memory_list", "memory_recall", "memory_status", "memory_store", "search_keywords"}
+    {
+        "memory_get",
+        "memory_list",
+        "memory_recall",
+        "memory_status",
+        "memory_store",
+        "search_keywords",
+    }
 )
 _AWAY_SECONDS = 5.0
 # The parameter that the protocol wants repeated in a header, by method.
-_NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAME_PARAMETERS = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+}
 _PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 
 
 class Code(Protocol):
     """Knowledge of this machine alone about the code that tool calls and their results concern."""
 
-    async def asked(self, params: Message, call: Callable[[Message], Awaitable[Message]]) -> Message:
+    async def asked(
+        self, params: Message, call: Callable[[Message], Awaitable[Message]]
+    ) -> Message:
         """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""
 
     async def answered(self, result: Message) -> Message:
@@ -59,7 +74,11 @@ class Bridge:
     """
 
     def __init__(
-        self, remote: Remote | None, write: Callable[[Message], None], own: OwnAnswer, code: Code | None = None
+        self,
+        remote: Remote | None,
+        write: Callable[[Message], None],
+        own: OwnAnswer,
+        code: Code | None = None,
     ) -> None:
         self._remote = remote
         self._code = code
@@ -82,13 +101,17 @@ class Bridge:
             self._write(_error(line.id, _INVALID_REQUEST, line.message))
             return
         try:
-            message = json.loads(replace_lone_surrogates(line).decode("utf-8", "replace"))
+            message = json.loads(
+                replace_lone_surrogates(line).decode("utf-8", "replace")
+            )
         except (ValueError, RecursionError) as error:
             log.warning("unreadable_line %s", type(error).__name__)
             self._write(_error(None, _PARSE_ERROR, "The line cannot be read as JSON."))
             return
         if not isinstance(message, dict) or message.keys().isdisjoint({"id", "method"}):
-            self._write(_error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message."))
+            self._write(
+                _error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message.")
+            )
         elif message.keys() >= {"id", "method"}:
             self._begin(message)
         elif message.get("method") == "notifications/cancelled":
@@ -101,11 +124,19 @@ class Bridge:
     def _begin(self, request: Message) -> None:
         id_ = request["id"]
         if not isinstance(id_, str | int) or not isinstance(request["method"], str):
-            self._write(_error(None, _INVALID_REQUEST, "id must be a text or a whole number, and method a text."))
+            self._write(
+                _error(
+                    None,
+                    _INVALID_REQUEST,
+                    "id must be a text or a whole number, and method a text.",
+                )
+            )
             return
         task = asyncio.create_task(self._serve(request), name="folklore-request")
         self._calls[id_] = task
-        task.add_done_callback(lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None)
+        task.add_done_callback(
+            lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None
+        )
 
     async def close(self) -> None:
         """Cancel the calls that run, and close the connections."""
@@ -124,7 +155,10 @@ class Bridge:
             answer = _failed(request, str(error))
         except Exception:
             log.exception("bridge_crashed")
-            answer = _failed(request, "The bridge to the Folklore server failed; its log on stderr holds the reason.")
+            answer = _failed(
+                request,
+                "The bridge to the Folklore server failed; its log on stderr holds the reason.",
+            )
         self._write({**answer, "id": request["id"]})
 
     async def _answer(self, request: Message) -> Message:
@@ -139,7 +173,9 @@ class Bridge:
             answer = await self._called(await self._tied(request), version)
         result = answer.get("result")
         if isinstance(result, dict):
-            if method == "initialize" and isinstance(result.get("protocolVersion"), str):
+            if method == "initialize" and isinstance(
+                result.get("protocolVersion"), str
+            ):
                 self._negotiated = result["protocolVersion"]
             # The server has no working copy of the repository: what only this machine knows is added to each result.
             if method == "tools/call" and self._code is not None:
@@ -154,7 +190,10 @@ class Bridge:
             self._headers(request, version),
             self._write,
             repeatable=request["method"] in _READS
-            or (request["method"] == "tools/call" and _params(request).get("name") in REPEATABLE),
+            or (
+                request["method"] == "tools/call"
+                and _params(request).get("name") in REPEATABLE
+            ),
         )
 
     async def _tied(self, request: Message) -> Message:
@@ -163,7 +202,10 @@ class Bridge:
             return request
 
         async def call(params: Message) -> Message:
-            meta = {**(_params(request).get("_meta") or {}), **params["_meta"]}  # the protocol's version, too
+            meta = {
+                **(_params(request).get("_meta") or {}),
+                **params["_meta"],
+            }  # the protocol's version, too
             read = {**request, "params": {**params, "_meta": meta}}
             result = (await self._called(read, _version_of(request))).get("result")
             return result if isinstance(result, dict) else {}
@@ -176,19 +218,29 @@ class Bridge:
         if self._remote is not None and not self._remote.was_away(_AWAY_SECONDS):
             try:
                 headers = self._headers(request, version)
-                return await self._remote.call(request, headers, self._write, repeatable=True, patience=IMPATIENT)
+                return await self._remote.call(
+                    request, headers, self._write, repeatable=True, patience=IMPATIENT
+                )
             except FolkloreError as error:
-                log.warning("answered_from_the_package %s: %s", request["method"], error)
+                log.warning(
+                    "answered_from_the_package %s: %s", request["method"], error
+                )
         return await self._answered_here(request, version)
 
     async def _answered_here(self, request: Message, version: str | None) -> Message:
-        former = [] if version or self._initialize is None or request is self._initialize else [self._initialize]
+        former = (
+            []
+            if version or self._initialize is None or request is self._initialize
+            else [self._initialize]
+        )
         return await self._own([*former, request])
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:
         """Return the headers that repeat parts of a message, as the protocol demands."""
         headers = {"mcp-method": _header(request["method"])}
-        if (version := version or self._negotiated) is not None and request["method"] != "initialize":
+        if (version := version or self._negotiated) is not None and request[
+            "method"
+        ] != "initialize":
             headers["mcp-protocol-version"] = _header(version)
         name = _params(request).get(_NAME_PARAMETERS.get(request["method"], ""))
         if isinstance(name, str):

@@ -35,7 +35,10 @@ _IDLE = 20.0
 # The server sends at least a ping every 15 seconds once a call has begun.
 _READ = 40.0
 _DRAINED = 1.0
-_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+_HEADERS = {
+    "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+}
 
 
 class NoAnswer(Exception):
@@ -57,7 +60,9 @@ class Response:
 class Connections:
     """Connections to one server, kept open for the next request; `local` is the user's, whatever the address."""
 
-    def __init__(self, url: str, home: Path | None = None, local: LocalServer | None = None) -> None:
+    def __init__(
+        self, url: str, home: Path | None = None, local: LocalServer | None = None
+    ) -> None:
         self._server = urlsplit(url)
         self._local = local
         self._tls = tls_context(url, home) if self._server.scheme == "https" else None
@@ -78,7 +83,10 @@ class Connections:
             while True:
                 connection, since = self._idle.pop()
                 # Readable without a request means that the server has closed it.
-                if abs(time.time() - since) < _IDLE and not select.select([connection.sock], [], [], 0)[0]:
+                if (
+                    abs(time.time() - since) < _IDLE
+                    and not select.select([connection.sock], [], [], 0)[0]
+                ):
                     self._used.add(connection)
                     return connection
                 connection.close()
@@ -96,17 +104,27 @@ class Connections:
 
     @contextmanager
     def exchange(
-        self, connection: HTTPConnection, method: str, path: str, body: Content, headers: Mapping[str, str]
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        body: Content,
+        headers: Mapping[str, str],
     ) -> Iterator[HTTPResponse]:
         """Send a request for a path below the address; give the response to the block. Raises NoAnswer."""
         path, reusable = f"{self._server.path}{path}", False
         try:
             if self._proxy is not None and self._tls is None:
-                path, headers = f"http://{self._server.netloc}{path}", {**headers, **_authorization(self._proxy)}
+                path, headers = (
+                    f"http://{self._server.netloc}{path}",
+                    {**headers, **_authorization(self._proxy)},
+                )
             connection.request(method, path, body, dict(headers))
             with closing(connection.getresponse()) as response:
                 yield response
-                reusable = response.isclosed() and not response.will_close  # closed: read to its end
+                reusable = (
+                    response.isclosed() and not response.will_close
+                )  # closed: read to its end
         except (OSError, HTTPException) as error:
             raise NoAnswer(_reason(error), sent=True) from error
         finally:
@@ -116,7 +134,12 @@ class Connections:
         """Return, as a future, whether the server answers on a new connection."""
 
         def alive() -> bool:
-            with suppress(NoAnswer), self.exchange(self._new(seconds), "GET", "/healthz", None, {}) as response:
+            with (
+                suppress(NoAnswer),
+                self.exchange(
+                    self._new(seconds), "GET", "/healthz", None, {}
+                ) as response,
+            ):
                 return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
             return False
 
@@ -126,17 +149,27 @@ class Connections:
         where = self._proxy or self._server
         host, port = where.hostname or "", where.port
         if self._tls is not None:
-            connection: HTTPConnection = HTTPSConnection(host, port, timeout=seconds, context=self._tls)
+            connection: HTTPConnection = HTTPSConnection(
+                host, port, timeout=seconds, context=self._tls
+            )
         else:
             connection = HTTPConnection(host, port, timeout=seconds)
         if self._proxy is not None and self._tls is not None:
-            connection.set_tunnel(self._server.hostname or "", self._server.port, _authorization(self._proxy))
+            connection.set_tunnel(
+                self._server.hostname or "",
+                self._server.port,
+                _authorization(self._proxy),
+            )
         try:
             if self._local is not None:
                 connection.sock = self._local.connect(seconds)
             else:
                 connection.connect()  # without Nagle's delay
-        except (OSError, HTTPException, ValueError) as error:  # the last for a host that cannot be a name
+        except (
+            OSError,
+            HTTPException,
+            ValueError,
+        ) as error:  # the last for a host that cannot be a name
             connection.close()
             raise NoAnswer(_reason(error), sent=False) from error
         connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
@@ -159,7 +192,9 @@ class Post:
         connect_seconds: float,
     ) -> None:
         self._connections = connections
-        self._body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        self._body = json.dumps(
+            message, ensure_ascii=False, separators=(",", ":")
+        ).encode("utf-8", "replace")
         self._headers = _HEADERS | dict(headers)
         self._notify = notify
         self._connect_seconds = connect_seconds
@@ -186,7 +221,9 @@ class Post:
             failure = error
         finally:
             with suppress(RuntimeError):  # the loop has ended
-                self._settle(self.answered.set_exception, failure)  # has no effect after an answer
+                self._settle(
+                    self.answered.set_exception, failure
+                )  # has no effect after an answer
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
@@ -195,7 +232,9 @@ class Post:
             return
         connection.sock.settimeout(_READ)
         self.sent = True
-        with self._connections.exchange(connection, "POST", "/mcp", self._body, self._headers) as response:
+        with self._connections.exchange(
+            connection, "POST", "/mcp", self._body, self._headers
+        ) as response:
             if response.getheader("content-type", "").startswith("text/event-stream"):
                 self._read_events(connection, response)
             else:
@@ -210,12 +249,18 @@ class Post:
             if "method" in message:
                 self._loop.call_soon_threadsafe(self._notify, message)
             else:
-                self._settle(self.answered.set_result, Response(response.status, message))
-                if connection.sock is not None:  # else the response owns it: it is the last of its connection
+                self._settle(
+                    self.answered.set_result, Response(response.status, message)
+                )
+                if (
+                    connection.sock is not None
+                ):  # else the response owns it: it is the last of its connection
                     connection.sock.settimeout(_DRAINED)
 
     def _settle(self, set_: Callable[[Any], None], value: Response | NoAnswer) -> None:
-        self._loop.call_soon_threadsafe(lambda: None if self.answered.done() else set_(value))
+        self._loop.call_soon_threadsafe(
+            lambda: None if self.answered.done() else set_(value)
+        )
 
 
 def _events(response: HTTPResponse) -> Iterator[Message]:
@@ -260,5 +305,7 @@ def _reason(error: Exception) -> str:
     """Return an error of the network in a few words of one line."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = (
+        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    )
     return (text.splitlines() or [""])[0][:200].rstrip(".") or type(error).__name__

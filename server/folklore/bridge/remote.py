@@ -54,12 +54,24 @@ class Remote:
     """
 
     def __init__(
-        self, url: str, access: Callable[[], Access], home: Path | None = None, local: LocalServer | None = None
+        self,
+        url: str,
+        access: Callable[[], Access],
+        home: Path | None = None,
+        local: LocalServer | None = None,
     ) -> None:
         self.url = url
         self._local = local
-        self._name = f"The Folklore server {url}" if local is None else f"Your Folklore server (its log: {local.log})"
-        self._check = "Check the network and the server." if local is None else "Try `folklore server restart`."
+        self._name = (
+            f"The Folklore server {url}"
+            if local is None
+            else f"Your Folklore server (its log: {local.log})"
+        )
+        self._check = (
+            "Check the network and the server."
+            if local is None
+            else "Try `folklore server restart`."
+        )
         self._read_access = access
         self._access: asyncio.Future[Access] | None = None
         self._connections = Connections(url, home, local)
@@ -71,12 +83,19 @@ class Remote:
 
     def prepare(self) -> None:
         """Begin to read token and headers for the first request."""
-        if self._access is None or (self._access.done() and self._access.exception() is not None):
-            self._access = asyncio.get_running_loop().run_in_executor(None, self._read_access)
+        if self._access is None or (
+            self._access.done() and self._access.exception() is not None
+        ):
+            self._access = asyncio.get_running_loop().run_in_executor(
+                None, self._read_access
+            )
 
     def was_away(self, seconds: float) -> bool:
         """Return whether the last call, in the last seconds, did not reach the server."""
-        return self._away_since is not None and time.monotonic() - self._away_since < seconds
+        return (
+            self._away_since is not None
+            and time.monotonic() - self._away_since < seconds
+        )
 
     async def call(
         self,
@@ -97,7 +116,9 @@ class Remote:
         access = await self._ready(began, patience)
         while True:
             try:
-                answer = await self._exchange(message, headers, access, notify, began, patience)
+                answer = await self._exchange(
+                    message, headers, access, notify, began, patience
+                )
             except NoAnswer as lost:
                 if self._local is not None and lost.silent:
                     with suppress(OSError):
@@ -112,7 +133,9 @@ class Remote:
                 self._away_since = time.monotonic()
                 raise self._unavailable(lost, repeatable=repeatable) from lost
             except Unauthenticated:
-                self._access = None  # it may have been replaced since this process started
+                self._access = (
+                    None  # it may have been replaced since this process started
+                )
                 fresh = await self._ready(time.monotonic(), patience)
                 if fresh.token == access.token:
                     raise
@@ -126,7 +149,9 @@ class Remote:
         self.prepare()
         assert self._access is not None
         try:
-            async with asyncio.timeout(max(0.0, began + patience.connected - time.monotonic())):
+            async with asyncio.timeout(
+                max(0.0, began + patience.connected - time.monotonic())
+            ):
                 return await asyncio.shield(self._access)
         except TimeoutError:
             raise Unavailable(
@@ -144,17 +169,28 @@ class Remote:
         patience: Patience,
     ) -> Message:
         """Send a request once. Raises NoAnswer without an answer, and the error of a refusal."""
-        authorization = {"authorization": f"Bearer {access.token}"} if access.token else {}
+        authorization = (
+            {"authorization": f"Bearer {access.token}"} if access.token else {}
+        )
         post = Post(
             self._connections,
             message,
-            {"user-agent": f"folklore-bridge/{__version__}", **access.headers, **authorization, **headers},
+            {
+                "user-agent": f"folklore-bridge/{__version__}",
+                **access.headers,
+                **authorization,
+                **headers,
+            },
             notify,
             connect_seconds=max(0.2, began + patience.connected - time.monotonic()),
         )
         try:
             deadline = began + patience.silent
-            while not (await asyncio.wait({post.answered}, timeout=max(0.0, deadline - time.monotonic())))[0]:
+            while not (
+                await asyncio.wait(
+                    {post.answered}, timeout=max(0.0, deadline - time.monotonic())
+                )
+            )[0]:
                 if not await self._is_alive(patience.alive):
                     raise NoAnswer("it does not answer", sent=post.sent, silent=True)
                 deadline = time.monotonic() + patience.silent
@@ -174,16 +210,28 @@ class Remote:
     def _unavailable(self, loss: NoAnswer, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""
         if not loss.sent:
-            message = f"{self._name} cannot be reached ({loss}); nothing was read or written."
-            return Unavailable(message, hint=f"Go on without it: each call tries again. {self._check}")
+            message = (
+                f"{self._name} cannot be reached ({loss}); nothing was read or written."
+            )
+            return Unavailable(
+                message, hint=f"Go on without it: each call tries again. {self._check}"
+            )
         message = f"{self._name} was lost during this call ({loss}); it may have been carried out."
-        then = "Repeating it is safe." if repeatable else "Look with memory_get or memory_list before you repeat it."
+        then = (
+            "Repeating it is safe."
+            if repeatable
+            else "Look with memory_get or memory_list before you repeat it."
+        )
         return Unavailable(message, hint=then)
 
     def _refusal(self, response: Response) -> FolkloreError:
         """Return the error of a response that is no message of the protocol."""
-        reported = response.value.get("error") if isinstance(response.value, dict) else None
-        if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
+        reported = (
+            response.value.get("error") if isinstance(response.value, dict) else None
+        )
+        if not isinstance(reported, dict) or not isinstance(
+            reported.get("message"), str
+        ):
             return Unavailable(
                 f"{self.url}/mcp answered {response.status}, and not as a Folklore server does.",
                 hint="Check the address, and what is between here and there.",

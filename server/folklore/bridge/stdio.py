@@ -37,7 +37,10 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
     """Pass each line of standard input to `take`, until it ends or the process that started this one is gone."""
     loop = asyncio.get_running_loop()
     # A thread reads every kind of standard input on every system.
-    reading = in_thread(lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)), "folklore-stdin")
+    reading = in_thread(
+        lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)),
+        "folklore-stdin",
+    )
     parent = os.getppid()  # of a fork, its client looks after that
     while not reading.done():
         await asyncio.wait({reading}, timeout=_LOOK_SECONDS)
@@ -47,7 +50,9 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
 
 def _read(take: Callable[[bytes | LongLine], object]) -> None:
     reader = LineReader()
-    with suppress(OSError, RuntimeError):  # the latter: the loop is closed, since the parent is gone
+    with suppress(
+        OSError, RuntimeError
+    ):  # the latter: the loop is closed, since the parent is gone
         while chunk := os.read(0, _CHUNK):
             for line in reader.feed(chunk):
                 take(line)

@@ -24,7 +24,15 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
-from folklore.memory.requests import ExportRequest, ImportRequest, Request, Result, Returns, read_result, request_json
+from folklore.memory.requests import (
+    ExportRequest,
+    ImportRequest,
+    Request,
+    Result,
+    Returns,
+    read_result,
+    request_json,
+)
 from folklore.memory.service.code import mark, prepare
 from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
 from folklore.phases import Advance, phase
@@ -41,7 +49,9 @@ Body = Callable[[Advance], Iterator[bytes]]
 
 LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 _SECONDS = 60.0
-_PROGRESS = b'{"progress":'  # begins a line before the answer of an operation that lasts
+_PROGRESS = (
+    b'{"progress":'  # begins a line before the answer of an operation that lasts
+)
 _LINES = 200  # of an import that are sent at once
 _BYTES = 65_536  # of the lines of an export that are read at once
 
@@ -72,11 +82,24 @@ class HttpClient:
     With `anonymous`, without a token.
     """
 
-    def __init__(self, settings: Settings, local: LocalServer | None = None, *, anonymous: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        local: LocalServer | None = None,
+        *,
+        anonymous: bool = False,
+    ) -> None:
         self._local = local
         self._server = LOCAL_URL if local else normalised(str(settings.server))
-        self._headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
-        if local is None and not anonymous and (token := token_for(settings)) is not None:
+        self._headers = {
+            "user-agent": f"folklore/{__version__}",
+            "content-type": "application/json",
+        }
+        if (
+            local is None
+            and not anonymous
+            and (token := token_for(settings)) is not None
+        ):
             self._headers["authorization"] = f"Bearer {token}"
         self._headers |= request_headers(settings)
         self._copy = working_copy(settings)
@@ -90,11 +113,20 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        prepared_request = cast("Request", await prepare(self._copy, request, self.call))
-        reply = await self.send("POST", f"/api/{prepared_request.operation}", request_json(prepared_request))
-        return cast("Result", await mark(self._copy, read_result(prepared_request, _result(reply))))
+        prepared_request = cast(
+            "Request", await prepare(self._copy, request, self.call)
+        )
+        reply = await self.send(
+            "POST", f"/api/{prepared_request.operation}", request_json(prepared_request)
+        )
+        return cast(
+            "Result",
+            await mark(self._copy, read_result(prepared_request, _result(reply))),
+        )
 
-    async def import_lines(self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]) -> None:
+    async def import_lines(
+        self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]
+    ) -> None:
         """Send lines for an import, and read its report; `steps` returns the steps done, and all.
 
         Raises the error that the server reports, or Unavailable.
@@ -105,34 +137,54 @@ class HttpClient:
             yield first.encode() + b"\n"
             for chunk in chunks_of(lines, _LINES):
                 report.lines += len(chunk)
-                report.bytes += sum(len(line.raw) for line in chunk if isinstance(line.raw, bytes))
+                report.bytes += sum(
+                    len(line.raw) for line in chunk if isinstance(line.raw, bytes)
+                )
                 advance(*steps())
                 yield encoded(chunk)
 
         report.replace(_result(await self.send("POST", "/api/import", body)))
 
-    async def send(self, method: str, path: str, body: str | Body | None = None) -> Reply:
+    async def send(
+        self, method: str, path: str, body: str | Body | None = None
+    ) -> Reply:
         """Return the answer to a request; a body that is a function is made in a thread. Raises Unavailable."""
 
         def work() -> Reply:
             began, connection = monotonic(), self._connect()
             socket = connection.sock
-            certificate = socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
-            content = body(advance) if callable(body) else None if body is None else body.encode()
-            with self._connections.exchange(connection, method, path, content, self._headers) as response:
+            certificate = (
+                socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
+            )
+            content = (
+                body(advance)
+                if callable(body)
+                else None
+                if body is None
+                else body.encode()
+            )
+            with self._connections.exchange(
+                connection, method, path, content, self._headers
+            ) as response:
                 answer = b"".join(_answer(response, advance))
                 if response.status == HTTPStatus.OK and not answer.strip():
                     raise NoAnswer("it ended during the call", sent=True)
                 return Reply(response.status, answer, monotonic() - began, certificate)
 
-        with phase("Waiting for your server" if self._local else f"Waiting for {self._server}") as advance:
+        with phase(
+            "Waiting for your server" if self._local else f"Waiting for {self._server}"
+        ) as advance:
             return await self._done(work)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises the error that the server reports, or Unavailable."""
         content = request_json(request).encode()
         sending = self._connections.exchange(
-            await self._done(self._connect), "POST", "/api/export", content, self._headers
+            await self._done(self._connect),
+            "POST",
+            "/api/export",
+            content,
+            self._headers,
         )
         response: HTTPResponse = await self._done(sending.__enter__)
         try:
@@ -159,12 +211,25 @@ class HttpClient:
 
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error
-        kind = NotCarriedOut if isinstance(error, NoAnswer) and not error.sent else Unavailable
+        kind = (
+            NotCarriedOut
+            if isinstance(error, NoAnswer) and not error.sent
+            else Unavailable
+        )
         if self._local is not None:
             disk.require_space(Path(self._local.home))
-            unsure = "" if kind is NotCarriedOut else " What it was doing may have been carried out."
-            hint = f"Its log is {self._local.log}. `folklore server restart` replaces it."
-            return kind(f"Your server was lost, or did not answer in time ({error}).{unsure}", hint=hint)
+            unsure = (
+                ""
+                if kind is NotCarriedOut
+                else " What it was doing may have been carried out."
+            )
+            hint = (
+                f"Its log is {self._local.log}. `folklore server restart` replaces it."
+            )
+            return kind(
+                f"Your server was lost, or did not answer in time ({error}).{unsure}",
+                hint=hint,
+            )
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NotCarriedOut(
                 f"The certificate of {self._server} is not trusted here ({cause.verify_message}).",
@@ -185,10 +250,18 @@ def token_for(settings: Settings) -> str | None:
     Raises ConfigInvalid for a text that is no token, and as read_token does.
     """
     if settings.token is None:
-        return None if settings.server is None else read_token(settings.server, home=settings.home)
+        return (
+            None
+            if settings.server is None
+            else read_token(settings.server, home=settings.home)
+        )
     token = settings.token.get_secret_value()
-    if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
-        raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+    if not (
+        token.isascii() and token.isprintable()
+    ):  # such as "fk_…", copied with the ellipsis
+        raise ConfigInvalid(
+            "token", "is not a token.", hint="`folklore tokens create` shows one, once."
+        )
     return token
 
 
@@ -200,8 +273,12 @@ def request_headers(settings: Settings) -> dict[str, str]:
     directory = working_directory(os.environ)
     stated = {"namespace": settings.namespace or project_namespace(directory)}
     if settings.server is None:
-        stated |= {"author": settings.author} | ({} if settings.namespace else {"directory": str(directory)})
-    quoted = {f"folklore-{name}": quote(value, safe="") for name, value in stated.items()}
+        stated |= {"author": settings.author} | (
+            {} if settings.namespace else {"directory": str(directory)}
+        )
+    quoted = {
+        f"folklore-{name}": quote(value, safe="") for name, value in stated.items()
+    }
     return {**quoted, "folklore-time-zone": str(local_zone(settings))}
 
 
@@ -226,7 +303,11 @@ def _error(reply: Reply) -> FolkloreError:
     status, value = reply.status, reply.json()
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
-        kind = NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
+        kind = (
+            NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
+        )
         hint = "Is it a Folklore server of this version?"
         return kind(f"The server answered {status} with an unreadable body.", hint=hint)
-    return error_from_code(str(reported.get("code")), reported["message"], reported.get("hint"))
+    return error_from_code(
+        str(reported.get("code")), reported["message"], reported.get("hint")
+    )

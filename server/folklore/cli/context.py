@@ -31,9 +31,15 @@ CONNECT_SECONDS = 10.0
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
     """Load the settings of a command, once, and configure logging: from warnings, unless --log-level says otherwise."""
     options: dict[str, Any] = ctx.find_root().obj
-    if flags or options.get("settings") is None:  # a command asks for them several times
+    if (
+        flags or options.get("settings") is None
+    ):  # a command asks for them several times
         settings = load_settings(options["config"], **options["flags"], **flags)
-        level = "warning" if quiet and options["flags"]["log_level"] is None else settings.log_level
+        level = (
+            "warning"
+            if quiet and options["flags"]["log_level"] is None
+            else settings.log_level
+        )
         log.configure_on_use(level, settings.log_format)
         if flags:
             return settings
@@ -55,7 +61,9 @@ def call(ctx: click.Context, request: Returns[Result]) -> Result:
         return with_operations(ctx, lambda operations: operations.call(request))
 
 
-def with_operations(ctx: click.Context, work: Callable[[Client], Awaitable[Value]]) -> Value:
+def with_operations(
+    ctx: click.Context, work: Callable[[Client], Awaitable[Value]]
+) -> Value:
     """Run several operations at the user's server, or at the one that --server names; without either, here."""
     settings = settings_of(ctx)
 
@@ -67,7 +75,9 @@ def with_operations(ctx: click.Context, work: Callable[[Client], Awaitable[Value
 
 
 @asynccontextmanager
-async def operations_of(ctx: click.Context, settings: Settings) -> AsyncIterator[Client]:
+async def operations_of(
+    ctx: click.Context, settings: Settings
+) -> AsyncIterator[Client]:
     """Open the operations of a command, as with_operations says."""
     local = local_server(ctx, settings)
     if local is not None or settings.server is not None:
@@ -89,13 +99,19 @@ def local_settings(ctx: click.Context) -> Settings:
 
 def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
     """Return the running server of this user; None with --server, with FOLKLORE_OWN, and if it cannot be started."""
-    if settings.server is not None or os.environ.get("FOLKLORE_OWN") or not hasattr(socket, "AF_UNIX"):
+    if (
+        settings.server is not None
+        or os.environ.get("FOLKLORE_OWN")
+        or not hasattr(socket, "AF_UNIX")
+    ):
         return None
     server = found_server(ctx, settings)
     try:
         server.connect(CONNECT_SECONDS).close()
     except OSError as error:
-        log.get_logger(__name__).warning("no_local_server", socket=server.path, reason=error.strerror or str(error))
+        log.get_logger(__name__).warning(
+            "no_local_server", socket=server.path, reason=error.strerror or str(error)
+        )
         return None
     return server
 

@@ -24,7 +24,14 @@ from folklore.cli.main import outcome
 from folklore.local import forked
 
 _MODULES = (
-    *("bridge.bridge", "bridge.stdio", "cli.daily.injected", "cli.daily.read", "cli.daily.stale", "cli.daily.status"),
+    *(
+        "bridge.bridge",
+        "bridge.stdio",
+        "cli.daily.injected",
+        "cli.daily.read",
+        "cli.daily.stale",
+        "cli.daily.status",
+    ),
     *("cli.daily.undo", "cli.daily.write", "memory.service.bridged_code"),
 )
 # In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
@@ -44,7 +51,9 @@ def start(path: Path) -> None:
     for module in _MODULES:
         import_module(f"folklore.{module}")
     path.unlink(missing_ok=True)
-    end_of_server, _open = os.pipe()  # its other end stays open for the life of this process
+    end_of_server, _open = (
+        os.pipe()
+    )  # its other end stays open for the life of this process
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         path.chmod(0o600)
@@ -82,8 +91,14 @@ def _serve(listening: socket.socket, end_of_server: int) -> None:
 def _rights_of(process: int) -> object:
     """Return all that decides what a process may do and see. Raises OSError."""
     folder = Path("/proc", str(process))
-    status = [line for line in (folder / "status").read_text().splitlines() if line.startswith(_RIGHTS)]
-    places = [place.stat() for place in (folder / "root", *sorted((folder / "ns").iterdir()))]
+    status = [
+        line
+        for line in (folder / "status").read_text().splitlines()
+        if line.startswith(_RIGHTS)
+    ]
+    places = [
+        place.stat() for place in (folder / "root", *sorted((folder / "ns").iterdir()))
+    ]
     label = b""
     with suppress(OSError):  # without a security module
         label = (folder / "attr/current").read_bytes()
@@ -94,7 +109,9 @@ def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
     """Carry out the command of a client with the same rights; nothing is done before the client knows this process."""
     code, page = 1, list[Any]()
     try:
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        credentials = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+        )
         forked.client_process = struct.unpack("3i", credentials)[0]
         if _rights_of(forked.client_process) == rights:
             connection.settimeout(_SECONDS)
@@ -115,7 +132,9 @@ def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
 
 def _become_client(connection: socket.socket) -> list[str]:
     """Take over the streams, directory and environment of a client, and return its arguments. Raises OSError."""
-    head, (*streams, directory), _, _ = socket.recv_fds(connection, forked.HEAD_BYTES, 4)
+    head, (*streams, directory), _, _ = socket.recv_fds(
+        connection, forked.HEAD_BYTES, 4
+    )
     with connection.makefile("rb") as content:
         message = json.loads(content.read(int(head)))
     os.fchdir(directory)
@@ -128,8 +147,17 @@ def _become_client(connection: socket.socket) -> list[str]:
     os.environ.update(message["environment"])
     time.tzset()
     sys.stdin, sys.stdout, sys.stderr = (
-        open(number, mode, 1 if number == 2 or os.isatty(number) else -1, "utf-8", errors, closefd=False)  # noqa: SIM115
-        for number, (mode, errors) in enumerate((("r", "strict"), ("w", "replace"), ("w", "replace")))
+        open(  # noqa: SIM115
+            number,
+            mode,
+            1 if number == 2 or os.isatty(number) else -1,
+            "utf-8",
+            errors,
+            closefd=False,
+        )
+        for number, (mode, errors) in enumerate(
+            (("r", "strict"), ("w", "replace"), ("w", "replace"))
+        )
     )
     logging.getLogger().handlers.clear()
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -28,7 +28,9 @@ _KEPT_SECONDS = 12 * 60 * 60
 
 
 def with_ids(
-    ctx: click.Context, texts: Sequence[str], work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]]
+    ctx: click.Context,
+    texts: Sequence[str],
+    work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]],
 ) -> Value:
     """Run operations on the memories that these texts name. Raises InvalidInput, NotFound."""
     parsed = [_parsed(ctx, text) for text in texts]
@@ -40,7 +42,9 @@ def with_ids(
 
 
 def call_with_ids(
-    ctx: click.Context, texts: Sequence[str], request: Callable[[tuple[UUID, ...]], Returns[Result]]
+    ctx: click.Context,
+    texts: Sequence[str],
+    request: Callable[[tuple[UUID, ...]], Returns[Result]],
 ) -> Result:
     """Run one operation on the memories that these texts name. Raises InvalidInput, NotFound."""
     return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)))
@@ -52,7 +56,9 @@ def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
     whole = tuple(item for item in parsed if isinstance(item, UUID))
     if len(whole) == len(parsed):  # which needs no database
         return whole
-    return with_operations(ctx, lambda operations: whole_ids(operations, parsed, hint=_HELP))
+    return with_operations(
+        ctx, lambda operations: whole_ids(operations, parsed, hint=_HELP)
+    )
 
 
 def _parsed(ctx: click.Context, text: str) -> UUID | str:
@@ -61,15 +67,23 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
         listed = last_list(ctx)
         if int(text) <= len(listed):
             return listed[int(text) - 1]
-        size = f"has {len(listed)} entries" if listed else "is empty, or was printed hours ago"
-        raise InvalidInput("ID", f"{text} is a number in the last list, which {size}.", hint=_HELP)
+        size = (
+            f"has {len(listed)} entries"
+            if listed
+            else "is empty, or was printed hours ago"
+        )
+        raise InvalidInput(
+            "ID", f"{text} is a number in the last list, which {size}.", hint=_HELP
+        )
     return id_or_ending(text, "ID", _HELP)
 
 
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
     """Keep a printed list of this terminal, for the numbers in the next commands; a home without room keeps none."""
     path = _path(ctx)
-    lists = _lists(path) | {_terminal(): {"at": time.time(), "ids": [str(id_) for id_ in ids]}}
+    lists = _lists(path) | {
+        _terminal(): {"at": time.time(), "ids": [str(id_) for id_ in ids]}
+    }
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}")
@@ -88,7 +102,11 @@ def _lists(path: Path) -> dict[str, Any]:
     """Return the lists by terminal, without those of long ago."""
     with suppress(OSError, ValueError):
         read = json.loads(path.read_text(encoding="utf-8"))
-        return {name: entry for name, entry in read.items() if _is_recent(entry)} if isinstance(read, dict) else {}
+        return (
+            {name: entry for name, entry in read.items() if _is_recent(entry)}
+            if isinstance(read, dict)
+            else {}
+        )
     return {}
 
 

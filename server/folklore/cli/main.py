@@ -26,14 +26,20 @@ else:  # a command that fails early needs none
 # at once. In its module, a command whose name is one of Python's has an underscore after it.
 _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Daily": {
-        "status": ("daily.status", "The memory of this project; also without a command."),
+        "status": (
+            "daily.status",
+            "The memory of this project; also without a command.",
+        ),
         "open": ("daily.open", "Open the console in the browser."),
         "store": ("daily.write", "Store a memory."),
         "recall": ("daily.read", "Find memories by meaning and by word, best first."),
         "search": ("daily.read", "Find memories by exact words."),
         "list": ("daily.read", "List memories in order of time."),
         "show": ("daily.read", "Show memories whole, by id."),
-        "stale": ("daily.stale", "List memories whose files changed since; confirm them."),
+        "stale": (
+            "daily.stale",
+            "List memories whose files changed since; confirm them.",
+        ),
         "log": ("daily.status", "Show who stored, changed and forgot what, by day."),
         "injected": ("daily.injected", "Show what hooks gave to your assistants."),
         "pause": ("daily.injected", "Silence hooks for a while."),
@@ -44,7 +50,10 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "edit": ("daily.write", "Change a memory in your editor."),
         "forget": ("daily.write", "Forget memories; `undo` restores them for a while."),
-        "undo": ("daily.undo", "Take back the last change of a memory, or your last one."),
+        "undo": (
+            "daily.undo",
+            "Take back the last change of a memory, or your last one.",
+        ),
         "redo": ("daily.undo", "Repeat what the last undo took back."),
         "merge": ("daily.write", "Merge memories into one."),
         "pin": ("daily.write", "Keep memories from expiring, and first."),
@@ -52,34 +61,63 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Team": {
         "invite": ("team.onboarding", "Invite a person: print a line to send."),
-        "join": ("team.onboarding", "Join a team's server by the line of an invitation."),
-        "namespaces": ("team.admin", "Namespaces: list, create, rename, merge, delete, restore."),
+        "join": (
+            "team.onboarding",
+            "Join a team's server by the line of an invitation.",
+        ),
+        "namespaces": (
+            "team.admin",
+            "Namespaces: list, create, rename, merge, delete, restore.",
+        ),
         "tags": ("team.admin", "Tags of a namespace: rename."),
         "tokens": ("team.admin", "Tokens for people and agents: create, list, revoke."),
         "audit": ("team.admin", "Show writes and denied accesses."),
         "stats": ("team.admin", "Count what is stored."),
         "export": ("team.transfer", "Write memories as JSON Lines."),
-        "import": ("team.importing", "Read memories from exports, pages, notes and conversations."),
+        "import": (
+            "team.importing",
+            "Read memories from exports, pages, notes and conversations.",
+        ),
     },
     "Operate": {
         "install": ("operate.install", "Install Folklore into assistants."),
-        "uninstall": ("operate.install", "Remove Folklore from assistants; memories stay."),
+        "uninstall": (
+            "operate.install",
+            "Remove Folklore from assistants; memories stay.",
+        ),
         "serve": ("operate.serve", "Serve MCP over stdio, or over HTTP with --http."),
-        "server": ("operate.server", "The server of your sessions and commands: status, log, restart, stop."),
-        "backup": ("operate.backup", "Back up the whole database to a file, and verify it."),
+        "server": (
+            "operate.server",
+            "The server of your sessions and commands: status, log, restart, stop.",
+        ),
+        "backup": (
+            "operate.backup",
+            "Back up the whole database to a file, and verify it.",
+        ),
         "restore": ("operate.backup", "Replace the whole database by a backup."),
         "backups": ("operate.backup", "Backups: list, prune."),
         "hook": ("operate.hook", "Answer hooks of assistants, which call it."),
         "jobs": ("operate.jobs", "Background jobs: run, status."),
-        "embeddings": ("operate.embeddings", "The embedding model: status, backfill, switch, rollback, drop, fetch."),
+        "embeddings": (
+            "operate.embeddings",
+            "The embedding model: status, backfill, switch, rollback, drop, fetch.",
+        ),
         "db": ("operate.db", "The database: start, stop, status, migrate, role."),
-        "doctor": ("operate.doctor", "Check that everything works, and show the next step if not."),
+        "doctor": (
+            "operate.doctor",
+            "Check that everything works, and show the next step if not.",
+        ),
         "config": ("operate.config", "The settings in use."),
-        "completion": ("operate.config", "Print what completes commands in bash, zsh or fish."),
+        "completion": (
+            "operate.config",
+            "Print what completes commands in bash, zsh or fish.",
+        ),
     },
 }
 _OBJECTS = 50_000
-_COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
+_COMMANDS = {
+    name: command for group in _GROUPS.values() for name, command in group.items()
+}
 
 
 class _Lazy(click.Group):
@@ -92,7 +130,9 @@ class _Lazy(click.Group):
         location = _COMMANDS.get(cmd_name)
         if location is None:
             return None
-        if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
+        if (
+            cmd_name != "serve"
+        ):  # a command ends before it makes garbage worth a search among its modules
             gc.set_threshold(_OBJECTS)
         module = import_module(f"folklore.cli.{location[0]}")
         command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
@@ -108,12 +148,18 @@ class _Lazy(click.Group):
             return 0
         return result
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         for group, commands in _GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
+                formatter.write_dl(
+                    [(name, summary) for name, (_, summary) in commands.items()]
+                )
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
         """Complete names without the import of every command."""
         items = [
             CompletionItem(name, help=summary)
@@ -128,7 +174,10 @@ class _Lazy(click.Group):
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-"):
             near = get_close_matches(name, _COMMANDS)
-            ctx.fail(f"No such command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else ""))
+            ctx.fail(
+                f"No such command {name!r}."
+                + (f" Did you mean {' or '.join(near)}?" if near else "")
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -137,21 +186,45 @@ class _Lazy(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (YAML).")
-@click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
 @click.option(
-    "--server", help="Use the Folklore server at this address (https://host:port); allowed anywhere in the command."
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings file (YAML).",
 )
-@click.option("--token", help="The token for the server; FOLKLORE_TOKEN keeps it out of the list of processes.")
 @click.option(
-    "--home", type=click.Path(path_type=Path, file_okay=False), help="Directory of the engine's data, logs and models."
+    "--database-url", help="Use this Postgres instead of the embedded engine."
 )
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
-@click.option("--utc", is_flag=True, help='Show times in UTC and never as "3 days ago"; allowed anywhere.')
-@click.option("--debug", is_flag=True, help="Show tracebacks; allowed anywhere in the command.")
+@click.option(
+    "--server",
+    help="Use the Folklore server at this address (https://host:port); allowed anywhere in the command.",
+)
+@click.option(
+    "--token",
+    help="The token for the server; FOLKLORE_TOKEN keeps it out of the list of processes.",
+)
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory of the engine's data, logs and models.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="What to log on stderr.",
+)
+@click.option(
+    "--utc",
+    is_flag=True,
+    help='Show times in UTC and never as "3 days ago"; allowed anywhere.',
+)
+@click.option(
+    "--debug", is_flag=True, help="Show tracebacks; allowed anywhere in the command."
+)
 @click.version_option(__version__, prog_name="folklore")
 @click.pass_context
-def cli(ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **flags: Any) -> None:
+def cli(
+    ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **flags: Any
+) -> None:
     """Long-term memory for AI coding assistants, shared by a whole team.
 
     Without a command: the status of the memory of this project.
@@ -166,7 +239,9 @@ def cli(ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **fl
 def main() -> None:
     """Run the command line. The exit codes are those of the errors; 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # memories hold any character, whatever the terminal's locale says
+        if hasattr(
+            stream, "reconfigure"
+        ):  # memories hold any character, whatever the terminal's locale says
             stream.reconfigure(encoding="utf-8", errors="replace")
     # Looking for plugins of pydantic reads the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -199,21 +274,42 @@ def outcome(arguments: list[str]) -> int:
 
 def _misuse(error: click.ClickException, as_json: bool) -> int:
     if as_json:
-        return _report("invalid_input", error.format_message(), as_json=True, exit_code=2)
+        return _report(
+            "invalid_input", error.format_message(), as_json=True, exit_code=2
+        )
     error.show(file=sys.stderr)
     return 2
 
 
 def _failure(error: Exception, as_json: bool) -> int:
-    if isinstance(error, pydantic.ValidationError):  # of a request that a command makes of its arguments
+    if isinstance(
+        error, pydantic.ValidationError
+    ):  # of a request that a command makes of its arguments
         error = InvalidInput(*field_errors(error)[0])
     if isinstance(error, FolkloreError):
-        return _report(error.code, error.message, error.hint, as_json=as_json, exit_code=error.exit_code)
-    if isinstance(error, OSError):  # a disk that is full, a file without read permission
+        return _report(
+            error.code,
+            error.message,
+            error.hint,
+            as_json=as_json,
+            exit_code=error.exit_code,
+        )
+    if isinstance(
+        error, OSError
+    ):  # a disk that is full, a file without read permission
         _discard_output()
-        return _report("failed", f"{error.filename or 'output'}: {error.strerror or error}.", as_json=as_json)
+        return _report(
+            "failed",
+            f"{error.filename or 'output'}: {error.strerror or error}.",
+            as_json=as_json,
+        )
     words = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-    return _report("internal", f"internal error ({words});", "run with --debug to see its place.", as_json=as_json)
+    return _report(
+        "internal",
+        f"internal error ({words});",
+        "run with --debug to see its place.",
+        as_json=as_json,
+    )
 
 
 def _global_first(options: list[str]) -> list[str]:
@@ -222,7 +318,10 @@ def _global_first(options: list[str]) -> list[str]:
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):
-            first += [word, *[value for value in [next(words, None)] if value is not None]]
+            first += [
+                word,
+                *[value for value in [next(words, None)] if value is not None],
+            ]
         elif word == "--utc" or word.startswith(("--server=", "--token=")):
             first.append(word)
         elif word != "--debug":
@@ -235,7 +334,14 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, exit_code: int = 1) -> int:
+def _report(
+    code: str,
+    message: str,
+    hint: str | None = None,
+    *,
+    as_json: bool,
+    exit_code: int = 1,
+) -> int:
     if as_json:
         error = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         click.echo(json.dumps({"error": error}, ensure_ascii=False), err=True)

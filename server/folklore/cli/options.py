@@ -15,7 +15,14 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.requests import CHANGEABLE, NO_END, TOKEN_PERIOD, Changes, FiltersRequest, RankingRequest
+from folklore.memory.requests import (
+    CHANGEABLE,
+    NO_END,
+    TOKEN_PERIOD,
+    Changes,
+    FiltersRequest,
+    RankingRequest,
+)
 from folklore.memory.serializers import Format
 from folklore.model import FIELDS, Field
 
@@ -51,29 +58,54 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
     def keep(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
         ctx.find_root().obj["json"] = value
 
-    option = click.option("--json", is_flag=True, expose_value=False, callback=keep, help="Print one JSON document.")
+    option = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=keep,
+        help="Print one JSON document.",
+    )
     return option(click.pass_context(command))
 
 
-def repeatable(flag: str, name: str, metavar: str, about: str, **attributes: Any) -> Option:
+def repeatable(
+    flag: str, name: str, metavar: str, about: str, **attributes: Any
+) -> Option:
     """Return an option that may be given several times."""
-    return click.option(flag, name, multiple=True, metavar=metavar, help=f"{about}; repeatable.", **attributes)
+    return click.option(
+        flag,
+        name,
+        multiple=True,
+        metavar=metavar,
+        help=f"{about}; repeatable.",
+        **attributes,
+    )
 
 
-def one_of(flag: str, values: Sequence[str], default: str, about: str | None = None) -> Option:
+def one_of(
+    flag: str, values: Sequence[str], default: str, about: str | None = None
+) -> Option:
     """Return an option with a default among its values."""
-    return click.option(flag, type=click.Choice(values), default=default, show_default=True, help=about)
+    return click.option(
+        flag, type=click.Choice(values), default=default, show_default=True, help=about
+    )
 
 
 def period_option(flag: str, default: str, about: str) -> Option:
     """Return an option for a length of time."""
-    return click.option(flag, default=default, show_default=True, metavar="PERIOD", help=about)
+    return click.option(
+        flag, default=default, show_default=True, metavar="PERIOD", help=about
+    )
 
 
 def expiry_options(command: Any) -> Any:
     """Add `--expires` and `--no-expiry`: the end of a new token."""
-    never = click.option("--no-expiry", "expires", flag_value=NO_END, help="The token has no end.")
-    period = period_option("--expires", TOKEN_PERIOD, "End of the token, from now: 12h, 90d, 8w, 1y.")
+    never = click.option(
+        "--no-expiry", "expires", flag_value=NO_END, help="The token has no end."
+    )
+    period = period_option(
+        "--expires", TOKEN_PERIOD, "End of the token, from now: 12h, 90d, 8w, 1y."
+    )
     return period(never(command))
 
 
@@ -83,7 +115,9 @@ ask_option = click.option(
     "--yes",
     "ask",
     is_flag=True,
-    callback=lambda ctx, _option, yes: not yes and bool(sys.stdin.isatty() or ctx.params.get("erase")),
+    callback=lambda ctx, _option, yes: (
+        not yes and bool(sys.stdin.isatty() or ctx.params.get("erase"))
+    ),
     help="Do not ask.",
 )
 
@@ -102,7 +136,9 @@ def several_namespaces(default: str) -> Option:
 
 
 namespaces_option = several_namespaces("all")
-project_first_option = several_namespaces("the project's, others only where clearly better; '*' for all")
+project_first_option = several_namespaces(
+    "the project's, others only where clearly better; '*' for all"
+)
 # Once, for an id that several namespaces hold. The command gets the one to search (an empty name is refused later), or
 # None for all.
 namespace_option = click.option(
@@ -118,13 +154,25 @@ namespace_option = click.option(
 def _field_option(name: str, field: Field) -> Option:
     assert field.option is not None
     if field.type == "flag":
-        return click.option(f"{field.option}/--no-{field.option[2:]}", name, default=None, help=field.about)
+        return click.option(
+            f"{field.option}/--no-{field.option[2:]}",
+            name,
+            default=None,
+            help=field.about,
+        )
     if field.type in ("tags", "paths"):
-        return click.option(field.option, name, multiple=True, help=f"{field.about}; repeatable".lstrip("; "))
+        return click.option(
+            field.option,
+            name,
+            multiple=True,
+            help=f"{field.about}; repeatable".lstrip("; "),
+        )
     return click.option(field.option, name, help=field.about or None)
 
 
-def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Command], Command]:
+def _collected(
+    into: str, options: Sequence[tuple[str, Option]]
+) -> Callable[[Command], Command]:
     """Return a decorator that adds options and passes their values as one dictionary, without unset ones."""
     names = [name for name, _ in options]
 
@@ -132,7 +180,11 @@ def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Co
         @functools.wraps(command)
         def collected(*arguments: Any, **values: Any) -> Any:
             options = {name: values.pop(name) for name in names}
-            values[into] = {name: value for name, value in options.items() if value not in (None, ())}
+            values[into] = {
+                name: value
+                for name, value in options.items()
+                if value not in (None, ())
+            }
             return command(*arguments, **values)
 
         for _, option in reversed(options):
@@ -148,37 +200,76 @@ def _option(name: str, flag: str, **attributes: Any) -> tuple[str, Option]:
 
 def _pairs_option(flag: str, about: str) -> tuple[str, Option]:
     """Return the option that gives, as NAME=VALUE, what has no option of its own."""
-    return _option(f"{flag[2:]}_values", flag, type=_pair, multiple=True, metavar="NAME=VALUE", help=about)
+    return _option(
+        f"{flag[2:]}_values",
+        flag,
+        type=_pair,
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=about,
+    )
 
 
-_OTHER_FIELDS = [name for name in CHANGEABLE if name != "content" and FIELDS[name].stated and not FIELDS[name].option]
+_OTHER_FIELDS = [
+    name
+    for name in CHANGEABLE
+    if name != "content" and FIELDS[name].stated and not FIELDS[name].option
+]
 _FIELDS = [
-    *((name, _field_option(name, field)) for name, field in FIELDS.items() if field.option is not None),
+    *(
+        (name, _field_option(name, field))
+        for name, field in FIELDS.items()
+        if field.option is not None
+    ),
     _pairs_option("--field", f"Another field: {', '.join(_OTHER_FIELDS)}."),
 ]
 
-_TIME_HELP = 'Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.'
+_TIME_HELP = (
+    'Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.'
+)
 _COMMON_FILTERS = [
-    _option("kinds", "--kind", multiple=True, metavar="KIND", help="Only this kind; repeatable."),
-    _option("tags", "--tag", multiple=True, metavar="TAG", help="Only with this tag; repeatable."),
+    _option(
+        "kinds",
+        "--kind",
+        multiple=True,
+        metavar="KIND",
+        help="Only this kind; repeatable.",
+    ),
+    _option(
+        "tags",
+        "--tag",
+        multiple=True,
+        metavar="TAG",
+        help="Only with this tag; repeatable.",
+    ),
     _option("author", "--author", metavar="NAME", help="Only by this author."),
     _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
 ]
-_OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)]
-_FILTER_HELP = (
-    f"Another condition: {', '.join(_OTHER_FILTERS)}; metadata.KEY=VALUE for one key. Repeatable, also for more values."
-)
+_OTHER_FILTERS = [
+    name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)
+]
+_FILTER_HELP = f"Another condition: {', '.join(_OTHER_FILTERS)}; metadata.KEY=VALUE for one key. Repeatable, also for more values."
 _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [
-    _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, rrf, or yours."),
+    _option(
+        "preset",
+        "--preset",
+        metavar="NAME",
+        help="balanced, keyword, semantic, roaming, rrf, or yours.",
+    ),
     _option(
         "vector",
         "--embedding",
         type=click.File(),
         help="A JSON file with the question's model and vector; - for stdin.",
     ),
-    _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
+    _option(
+        "min_score",
+        "--min-score",
+        type=click.FloatRange(0, 1),
+        help="Leave out lower confidence.",
+    ),
     _pairs_option(
         "--ranking",
         "Another number: mmr_lambda, reflections (include, exclude, only, boost), expand (relations, entities),"
@@ -191,10 +282,16 @@ field_options = _collected("fields", _FIELDS)
 filter_options = _collected("filters", _FILTERS)
 ranking_options = _collected("ranking", _RANKING)
 max_tokens_option = click.option(
-    "--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens."
+    "--max-tokens",
+    type=click.IntRange(50, 100_000),
+    help="Keep the answer within this many tokens.",
 )
 format_option = click.option(
-    "--format", "form", type=click.Choice(get_args(Format)), default="concise", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(get_args(Format)),
+    default="concise",
+    show_default=True,
 )
 
 
@@ -204,11 +301,15 @@ def filters_from(options: Values) -> FiltersRequest:
     pairs: Pairs = values.pop("filter_values", ())
     others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
     for name, value in _gathered("--filter", others, FiltersRequest).items():
-        values[name] = [*values.get(name, ()), *value] if isinstance(value, list) else value
+        values[name] = (
+            [*values.get(name, ()), *value] if isinstance(value, list) else value
+        )
         if name == "metadata":
             values[name] = _json(name, value)
     if alternatives := _metadata_values(pairs):
-        values["metadata"] = values.get("metadata", {}) | {key: {"in": texts} for key, texts in alternatives.items()}
+        values["metadata"] = values.get("metadata", {}) | {
+            key: {"in": texts} for key, texts in alternatives.items()
+        }
     return _checked("--filter", FiltersRequest, values)
 
 
@@ -220,7 +321,11 @@ def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
             texts = values.setdefault(name.removeprefix(_METADATA), [])
             texts.append(text)
             with suppress(ValueError):
-                texts += [read for read in [json.loads(text)] if isinstance(read, bool | int | float)]
+                texts += [
+                    read
+                    for read in [json.loads(text)]
+                    if isinstance(read, bool | int | float)
+                ]
     return values
 
 
@@ -229,11 +334,15 @@ def ranking_from(options: Values) -> RankingRequest:
     values = dict(options)
     pairs = values.pop("ranking_values", ())
     fields = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
-    values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in fields], RankingRequest)
+    values |= _gathered(
+        "--ranking", [pair for pair in pairs if pair[0] in fields], RankingRequest
+    )
     if vector := values.pop("vector", None):
         read = _json("--embedding", vector.read())
         if not isinstance(read, dict) or read.keys() != {"model", "vector"}:
-            raise InvalidInput("--embedding", "must be a file with a JSON object of model and vector.")
+            raise InvalidInput(
+                "--embedding", "must be a file with a JSON object of model and vector."
+            )
         values |= {"embedding": read["vector"], "embedding_model": read["model"]}
     values["weights"] = {name: value for name, value in pairs if name not in fields}
     return _checked("--ranking", RankingRequest, values)
@@ -244,7 +353,11 @@ def fields_from(options: Values) -> Values:
     values = {name: value for name, value in options.items() if name != "field_values"}
     others = _gathered("--field", options.get("field_values", ()), Changes)
     if "content" in others:
-        raise InvalidInput("--field", "'content' is the text itself.", hint="Give it as TEXT: folklore store TEXT.")
+        raise InvalidInput(
+            "--field",
+            "'content' is the text itself.",
+            hint="Give it as TEXT: folklore store TEXT.",
+        )
     for name, value in others.items():
         values[name] = _json(name, value) if FIELDS[name].type == "json" else value
     return {name: getattr(changes_from(values), name) for name in values}
@@ -265,8 +378,12 @@ def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, 
     for name, value in pairs:
         if name not in request.model_fields:
             fields = ", ".join(request.model_fields)
-            raise InvalidInput(option, f"{name[:60]!r} does not exist.", hint=f"Use one of {fields}.")
-        if isinstance(request.model_fields[name].get_default(call_default_factory=True), tuple):
+            raise InvalidInput(
+                option, f"{name[:60]!r} does not exist.", hint=f"Use one of {fields}."
+            )
+        if isinstance(
+            request.model_fields[name].get_default(call_default_factory=True), tuple
+        ):
             values.setdefault(name, []).append(value)
         elif name in values:
             raise InvalidInput(option, f"{name} is given twice.", hint="Give it once.")
@@ -280,7 +397,9 @@ def _json(name: str, text: str) -> object:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
-        raise InvalidInput(name, 'must be a JSON object, such as {"ticket": 12}.') from None
+        raise InvalidInput(
+            name, 'must be a JSON object, such as {"ticket": 12}.'
+        ) from None
     return value
 
 
@@ -290,4 +409,6 @@ def _checked(option: str, request: Callable[..., Value], values: Values) -> Valu
         return request(**values)
     except ValidationError as error:
         message = ": ".join(field_errors(error)[0])
-        raise InvalidInput(option, message, hint="Leave it out, or correct the value.") from None
+        raise InvalidInput(
+            option, message, hint="Leave it out, or correct the value."
+        ) from None

@@ -31,7 +31,8 @@ else:
     highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
     # 80 ms, and only for tables
     box, console, measure, table, rich_text = map(
-        Lazy, [f"rich.{name}" for name in ["box", "console", "measure", "table", "text"]]
+        Lazy,
+        [f"rich.{name}" for name in ["box", "console", "measure", "table", "text"]],
     )
 
 _LINES_SHOWN = 8
@@ -70,7 +71,9 @@ def print_either(value: object, text: str | Callable[[], None]) -> None:
         print_line(text)
 
 
-def print_answer(answer: Answer, form: Format, *, zone: tzinfo, question: str | None = None) -> None:
+def print_answer(
+    answer: Answer, form: Format, *, zone: tzinfo, question: str | None = None
+) -> None:
     """Print the answer of recall, search or list.
 
     The results of a question are grouped by their namespaces, if these are several, with numbers in order of rank; on a
@@ -79,14 +82,22 @@ def print_answer(answer: Answer, form: Format, *, zone: tzinfo, question: str | 
     if wants_json():
         print_json(serializers.answer(answer, form))
         return
-    words = highlight.highlight_pattern(question) if question is not None and screen.has_styles() else None
+    words = (
+        highlight.highlight_pattern(question)
+        if question is not None and screen.has_styles()
+        else None
+    )
     groups = _groups(answer, by_namespace=form != "ids" and question is not None)
     for namespace, results in groups.items():
         if len(groups) > 1:
-            suffix = " · elsewhere" if all(result.elsewhere for _, result in results) else ""
+            suffix = (
+                " · elsewhere" if all(result.elsewhere for _, result in results) else ""
+            )
             print_line(namespace + suffix, fg="cyan", bold=True)
         for place, result in results:
-            _print_result(place, result, form, zone, words, under_heading=len(groups) > 1)
+            _print_result(
+                place, result, form, zone, words, under_heading=len(groups) > 1
+            )
     _print_remarks(answer)
 
 
@@ -94,21 +105,32 @@ def _print_remarks(answer: Answer) -> None:
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
     if answer.note:  # several questions are named as they were given
-        print_line(_QUESTION.sub(lambda of: "QUERY" if of[1] == "0" else f"--also {of[1]}", answer.note))
+        print_line(
+            _QUESTION.sub(
+                lambda of: "QUERY" if of[1] == "0" else f"--also {of[1]}", answer.note
+            )
+        )
     if answer.cursor:
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
-def _groups(answer: Answer, *, by_namespace: bool) -> dict[str, list[tuple[int, Recalled]]]:
+def _groups(
+    answer: Answer, *, by_namespace: bool
+) -> dict[str, list[tuple[int, Recalled]]]:
     """Return the results with their places, by namespace or all under one name."""
     groups: dict[str, list[tuple[int, Recalled]]] = {}
     for place, result in enumerate(answer.memories, start=1):
-        groups.setdefault(result.memory.namespace if by_namespace else "", []).append((place, result))
+        groups.setdefault(result.memory.namespace if by_namespace else "", []).append(
+            (place, result)
+        )
     return groups
 
 
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")
-_EXPLAINED = (*("#", "score", "dense", "cosine", "keyword", "idf held"), *("RRF", "relevance", "repeats", "confidence"))
+_EXPLAINED = (
+    *("#", "score", "dense", "cosine", "keyword", "idf held"),
+    *("RRF", "relevance", "repeats", "confidence"),
+)
 
 
 def print_explanation(answer: Answer) -> None:
@@ -116,7 +138,9 @@ def print_explanation(answer: Answer) -> None:
 
     Of several questions, one after the other.
     """
-    numbers: Sequence[int | None] = sorted({number for result in answer.memories for number in result.queries})
+    numbers: Sequence[int | None] = sorted(
+        {number for result in answer.memories for number in result.queries}
+    )
     for number in numbers or [None]:
         results = [
             (place, result, _of_question(result.explain, number))
@@ -133,23 +157,36 @@ def _of_question(explain: Any, number: int | None) -> Mapping[str, Any]:
     return (explain if number is None else (explain or {}).get(str(number))) or {}
 
 
-def _print_terms(results: Sequence[tuple[int, Recalled, Mapping[str, Any]]], explain: Mapping[str, Any]) -> None:
+def _print_terms(
+    results: Sequence[tuple[int, Recalled, Mapping[str, Any]]],
+    explain: Mapping[str, Any],
+) -> None:
     rows = []
     for place, result, terms in results:
         score = "" if result.score is None else result.score
         branches = _branch_cells(terms.get("branches", {}))
-        rows.append([place, score, *branches, *(terms.get(name, "") for name in _TERMS)])
+        rows.append(
+            [place, score, *branches, *(terms.get(name, "") for name in _TERMS)]
+        )
     print_table(_EXPLAINED, rows)
     for place, _, terms in results:
-        print_line(f"{place}. relevance: {_joined((name, f'{n:.4f}') for name, n in terms.get('parts', {}).items())}")
+        print_line(
+            f"{place}. relevance: {_joined((name, f'{n:.4f}') for name, n in terms.get('parts', {}).items())}"
+        )
     for name, value in explain.items():
         if isinstance(value, dict):
-            print_line(f"words: {_weights(value)}" if name == "lexemes" else f"{name}: {_joined(value.items())}")
+            print_line(
+                f"words: {_weights(value)}"
+                if name == "lexemes"
+                else f"{name}: {_joined(value.items())}"
+            )
 
 
 def _weights(lexemes: Mapping[str, Any]) -> str:
     weighed = sorted(lexemes.items(), key=lambda entry: -entry[1]["weight"])
-    return _joined((word, f"{of['weight']:g} (in {of['documents']:,})") for word, of in weighed)
+    return _joined(
+        (word, f"{of['weight']:g} (in {of['documents']:,})") for word, of in weighed
+    )
 
 
 def _joined(pairs: Iterable[tuple[str, object]]) -> str:
@@ -172,12 +209,20 @@ def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
     when = "" if zone is None else f"{time_text(memory.when, zone):<14}  "
     head = f"{place:>2}. {short(memory.id)}  {when}"
     text = screen.visible(" ".join(memory.content.split()))
-    return paint(head, dim=True) + screen.cut(text, max(screen.columns() - len(head), 20))
+    return paint(head, dim=True) + screen.cut(
+        text, max(screen.columns() - len(head), 20)
+    )
 
 
-def print_memory(memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = None) -> None:
+def print_memory(
+    memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = None
+) -> None:
     """Print a whole memory: its text, in which what matches `words` is highlighted, then every field that is set."""
-    lines = screen.wrapped(memory.content, screen.columns()) if screen.is_terminal() else [memory.content]
+    lines = (
+        screen.wrapped(memory.content, screen.columns())
+        if screen.is_terminal()
+        else [memory.content]
+    )
     for line in lines:
         print_line(_highlighted(line, words))
     print_line()
@@ -185,7 +230,9 @@ def print_memory(memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = N
         if name not in ("content", "when") and value != "":
             raw = getattr(memory, name, value)
             text = time_text(raw, zone) if isinstance(raw, datetime) else _plain(value)
-            if isinstance(raw, datetime) and text != (absolute := absolute_time(raw, zone)):
+            if isinstance(raw, datetime) and text != (
+                absolute := absolute_time(raw, zone)
+            ):
                 text = f"{absolute} ({text})"
             _print_field(name, text)
 
@@ -199,18 +246,28 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
         text = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
         _print_field("relation", f"{text} ({relation.strength:g})")
     if item.revisions:
-        _print_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
+        _print_field(
+            "revisions", f"{item.revisions} (`folklore history {item.memory.id}`)"
+        )
     print_stale(item.stale, zone)
 
 
 def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a change: time, action, author, and how the changed fields differ from the values `following` it."""
     reason = f": {item.reason}" if item.reason else ""
-    undoes = "" if item.undoes is None else f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
-    change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
+    undoes = (
+        ""
+        if item.undoes is None
+        else f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
+    )
+    change = (
+        f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
+    )
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():
-        if value == following.get(name) or (name not in VISIBLE and (value is None or name in FIELDS)):
+        if value == following.get(name) or (
+            name not in VISIBLE and (value is None or name in FIELDS)
+        ):
             continue  # an import states every field; the action says when a memory was forgotten
         _print_change(name, _plain(value), _plain(following.get(name)))
 
@@ -230,7 +287,9 @@ def print_difference(old: str, new: str, name: str | None = None) -> None:
         style: dict[str, bool | str] = {"fg": colour} if colour else {}
         strong: dict[str, bool | str] = {**style, "bold": True, "underline": True}
         for line in _folded(parts, indent + 2):
-            text = "".join(paint(part, **(strong if changed else style)) for part, changed in line)
+            text = "".join(
+                paint(part, **(strong if changed else style)) for part, changed in line
+            )
             signed = f"{paint(sign, **style)} {text}"
             if name is None:
                 screen.echo(_INDENT + signed)
@@ -260,15 +319,27 @@ def _folded(parts: Sequence[Part], indent: int) -> Iterator[Sequence[Part]]:
 def _print_field(name: str, text: str) -> None:
     head = f"{_INDENT}{paint(f'{name:<{_FIELD_WIDTH - len(_INDENT)}}', dim=True)}"
     folds = screen.is_terminal() and "\x1b" not in text
-    for line in screen.wrapped(text, screen.columns() - _FIELD_WIDTH) if folds else [text]:
+    for line in (
+        screen.wrapped(text, screen.columns() - _FIELD_WIDTH) if folds else [text]
+    ):
         screen.echo(f"{head}{line}")
         head = " " * _FIELD_WIDTH
 
 
-def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
+def print_rows(
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()
+) -> None:
     """Print rows as a table of these columns, or of those that have a value in any row."""
-    header = columns or [name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)]
-    print_table(header, [["" if row.get(name) in (None, {}) else row[name] for name in header] for row in rows])
+    header = columns or [
+        name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)
+    ]
+    print_table(
+        header,
+        [
+            ["" if row.get(name) in (None, {}) else row[name] for name in header]
+            for row in rows
+        ],
+    )
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -285,7 +356,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         grid.add_row(*(rich_text.Text(screen.visible(_cell(value))) for value in row))
     terminal = screen.is_terminal()
     out = console.Console(width=None if terminal else 200, highlight=False)
-    unfolded = measure.Measurement.get(out, out.options.update(width=_UNBOUNDED), grid).minimum
+    unfolded = measure.Measurement.get(
+        out, out.options.update(width=_UNBOUNDED), grid
+    ).minimum
     if unfolded <= out.width or not terminal:
         with out.capture() as printed:
             out.print(grid)
@@ -309,22 +382,40 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in value.items())
+        return ", ".join(
+            f"{name.replace('_', ' ')} {number:,}" for name, number in value.items()
+        )
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _print_result(
-    place: int, result: Recalled, form: Format, zone: tzinfo, words: re.Pattern[str] | None, *, under_heading: bool
+    place: int,
+    result: Recalled,
+    form: Format,
+    zone: tzinfo,
+    words: re.Pattern[str] | None,
+    *,
+    under_heading: bool,
 ) -> None:
     """Print a result; `under_heading`: its namespace is printed above it."""
     memory = result.memory
-    score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
+    score = " ".join(
+        f"{part}" for part in (result.match, result.score) if part is not None
+    )
     if form == "ids":
-        replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
-        print_line(f"{memory.id}  {score}".rstrip() + replaced + (", stale" if result.stale else ""))
+        replaced = (
+            f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
+        )
+        print_line(
+            f"{memory.id}  {score}".rstrip()
+            + replaced
+            + (", stale" if result.stale else "")
+        )
         return
     head = f"{place:>2}. {score}{'  ' if score else ''}"
-    _print_title(head, screen.visible(_headline(result, zone, under_heading=under_heading)))
+    _print_title(
+        head, screen.visible(_headline(result, zone, under_heading=under_heading))
+    )
     if form == "detailed":
         print_memory(memory, zone, words)
     else:
@@ -333,7 +424,9 @@ def _print_result(
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     print_stale(result.stale, zone)
     for item in result.variants:
-        variant = f"variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}"
+        variant = (
+            f"variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}"
+        )
         print_line(_INDENT + ": ".join(filter(None, (variant, item.differs))), dim=True)
     print_line()
 
@@ -341,25 +434,50 @@ def _print_result(
 def print_stale(files: Sequence[Stale], zone: tzinfo) -> None:
     """Print the files that changed after a memory about them, each with time and commit."""
     for file in files:
-        what = f"moved to {file.moved_to}" if file.moved_to else "vanished" if file.vanished else "changed"
+        what = (
+            f"moved to {file.moved_to}"
+            if file.moved_to
+            else "vanished"
+            if file.vanished
+            else "changed"
+        )
         commit = file.commit[:_COMMIT]
-        print_line(f"{_INDENT}stale: {file.path} {what} {time_text(file.since, zone)}, commit {commit}", fg="yellow")
+        print_line(
+            f"{_INDENT}stale: {file.path} {what} {time_text(file.since, zone)}, commit {commit}",
+            fg="yellow",
+        )
 
 
 def _print_title(head: str, title: str) -> None:
-    lines = list(screen.wrapped(title, screen.columns() - len(head))) if screen.is_terminal() else [title]
+    lines = (
+        list(screen.wrapped(title, screen.columns() - len(head)))
+        if screen.is_terminal()
+        else [title]
+    )
     print_line(f"{head[:4]}{paint(head[4:], fg='green')}{paint(lines[0], bold=True)}")
     for line in lines[1:]:
         print_line(_INDENT + line, bold=True)
 
 
 def _print_text(memory: Memory, words: re.Pattern[str] | None) -> None:
-    lines = list(screen.wrapped(memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)))  # easy to read
+    lines = list(
+        screen.wrapped(
+            memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)
+        )
+    )  # easy to read
     for line in lines[:_LINES_SHOWN]:
         print_line(_INDENT + _highlighted(line, words))
-    rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-    replaced = f", superseded by {short(memory.superseded_by)}" if memory.superseded_by else ""
-    print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
+    rest = (
+        f", {len(memory.content):,} characters in all"
+        if len(lines) > _LINES_SHOWN
+        else ""
+    )
+    replaced = (
+        f", superseded by {short(memory.superseded_by)}" if memory.superseded_by else ""
+    )
+    print_line(
+        f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True
+    )
 
 
 def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
@@ -367,7 +485,9 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     if words is None:
         return text
     parts = highlight.highlighted(text, words)
-    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in parts)
+    return "".join(
+        paint(part, fg="red", bold=True) if matches else part for part, matches in parts
+    )
 
 
 def _headline(result: Recalled, zone: tzinfo, *, under_heading: bool) -> str:
@@ -377,7 +497,11 @@ def _headline(result: Recalled, zone: tzinfo, *, under_heading: bool) -> str:
     parts = [time_text(memory.when, zone), memory.source, kind, tags]
     if not under_heading:
         parts = [memory.namespace, *parts, "elsewhere" if result.elsewhere else None]
-    answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
+    answers = (
+        f"  (question {', '.join(str(number + 1) for number in result.queries)})"
+        if result.queries
+        else ""
+    )
     return " · ".join(part for part in parts if part) + answers
 
 
@@ -386,7 +510,10 @@ def row_of(item: object, names: str, zone: tzinfo) -> dict[str, Any]:
     has them, times in a zone, which `print_json` and `print_rows` write each in its form.
     """
     pairs = [name.partition("=") for name in names.split()]
-    return {name: _shown(getattr(item, attribute or name), zone) for name, _, attribute in pairs}
+    return {
+        name: _shown(getattr(item, attribute or name), zone)
+        for name, _, attribute in pairs
+    }
 
 
 def _shown(value: object, zone: tzinfo) -> object:
@@ -402,7 +529,9 @@ def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> st
     context = click.get_current_context(silent=True)
     if context is not None and (context.find_root().obj or {}).get("utc"):
         return absolute_time(moment, zone)
-    return distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
+    return distance(
+        moment.astimezone(zone), now or datetime.now(zone)
+    ) or absolute_time(moment, zone)
 
 
 def _plain(value: object) -> str:
@@ -410,7 +539,9 @@ def _plain(value: object) -> str:
         return ""
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return (
+        json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    )
 
 
 def print_checks(checks: Sequence[Check]) -> None:
@@ -418,7 +549,9 @@ def print_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
         first, *rest = (
-            screen.wrapped(check.detail, screen.columns() - _CHECK_INDENT) if screen.is_terminal() else [check.detail]
+            screen.wrapped(check.detail, screen.columns() - _CHECK_INDENT)
+            if screen.is_terminal()
+            else [check.detail]
         )
         print_line(f"{status}{check.name:<10} {first}")
         for line in rest:

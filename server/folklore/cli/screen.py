@@ -24,7 +24,9 @@ else:
 _INDENT = re.compile(r"\s*")
 _TOKENS = re.compile(r"\s+|\S+")
 # Everything that may act on a terminal, and marks that reorder text. Line breaks and tabs stay.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 _STYLE_OR_CONTROL = re.compile(f"({_STYLES.pattern})|{_CONTROLS.pattern}")
 _LEAST_WIDTH = 20
@@ -99,7 +101,11 @@ def wrapped(text: str, width: int) -> Iterator[str]:
         indent = "" if match is None or cells(match[0]) > width // 2 else match[0]
         if line.isascii():
             yield from textwrap.wrap(
-                line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+                line,
+                width,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
             ) or [""]
         else:
             yield from _folded(line, width, indent)
@@ -111,7 +117,11 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
     for token in _TOKENS.findall(text):
         size = cells(token)
         # A script without spaces, or wide: as many characters as fit.
-        parts = [token] if size <= width - cells(indent) or size == len(token) else list(token)
+        parts = (
+            [token]
+            if size <= width - cells(indent) or size == len(token)
+            else list(token)
+        )
         for part in parts:
             size = cells(part)
             if line.strip() and used + size > width:
@@ -126,7 +136,11 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
 
 def echo(text: str = "") -> None:
     """Print a line on stdout, by the pager if there is one; of control characters, only our styles reach a terminal."""
-    text = _STYLE_OR_CONTROL.sub(lambda match: match[1] or visible(match[0]), text) if has_styles() else visible(text)
+    text = (
+        _STYLE_OR_CONTROL.sub(lambda match: match[1] or visible(match[0]), text)
+        if has_styles()
+        else visible(text)
+    )
     if _page is None:
         click.echo(text)
     else:
@@ -148,14 +162,18 @@ def confirm(question: str) -> None:
         if sys.stdin.isatty():  # Ctrl-C
             raise
         hint = "Repeat the command with it."
-        raise InvalidInput("--yes", "is needed without a terminal.", hint=hint) from None
+        raise InvalidInput(
+            "--yes", "is needed without a terminal.", hint=hint
+        ) from None
     if not agreed:
         raise FolkloreError("The answer was not yes: nothing was changed.")
 
 
 def print_error(text: str) -> None:
     """Print a text on stderr, folded to the width of a terminal."""
-    for line in wrapped(visible(text), columns()) if sys.stderr.isatty() else [visible(text)]:
+    for line in (
+        wrapped(visible(text), columns()) if sys.stderr.isatty() else [visible(text)]
+    ):
         click.echo(line, err=True)
 
 
@@ -193,7 +211,9 @@ class Progress:
         self._line = ""
 
     @contextmanager
-    def phase(self, text: str, seconds: float | None) -> Iterator[Callable[[int, int], None]]:
+    def phase(
+        self, text: str, seconds: float | None
+    ) -> Iterator[Callable[[int, int], None]]:
         """Show a phase for the length of the block."""
         began, steps, end = time.monotonic(), (0, 0), threading.Event()
 

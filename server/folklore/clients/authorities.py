@@ -25,7 +25,9 @@ def keep_authority(server: str, certificate: Path, home: Path) -> None:
     try:
         ssl.create_default_context(cadata=text)
     except ssl.SSLError as error:
-        raise InvalidInput("ca", f"{certificate} holds no certificate in PEM.") from error
+        raise InvalidInput(
+            "ca", f"{certificate} holds no certificate in PEM."
+        ) from error
     path = _path(server, home)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.write_text(text, encoding="ascii")
@@ -37,4 +39,6 @@ def drop_authority(server: str, home: Path) -> None:
 
 
 def _path(server: str, home: Path) -> Path:
-    return home / "authorities" / f"{hashlib.sha256(server.encode()).hexdigest()[:24]}.pem"
+    return (
+        home / "authorities" / f"{hashlib.sha256(server.encode()).hexdigest()[:24]}.pem"
+    )

@@ -15,11 +15,31 @@ from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
 from folklore.clients.whole_file import replace_file
 from folklore.errors import Conflict, InvalidInput, Refused
 
-Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
+Action = Literal[
+    "added",
+    "updated",
+    "unchanged",
+    "removed",
+    "restored",
+    "deleted",
+    "absent",
+    "foreign",
+]
 
 # What an installation decides. An entry may hold more of its owner's: `env`, `disabled`, `timeout` stay.
 _OURS = frozenset(
-    {"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var", "alwaysLoad", HOOKS}
+    {
+        "type",
+        "command",
+        "args",
+        "enabled",
+        "url",
+        "httpUrl",
+        "serverUrl",
+        "bearer_token_env_var",
+        "alwaysLoad",
+        HOOKS,
+    }
 )
 _HEADERS = ("headers", "http_headers")
 
@@ -76,7 +96,9 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Chang
         return Change(path, "updated", previous, content, _existing(_backup(path)))
     saves = previous is not None
     action: Action = "added" if present is None else "updated"
-    return Change(path, action, previous, content, _backup(path) if saves else None, saves)
+    return Change(
+        path, action, previous, content, _backup(path) if saves else None, saves
+    )
 
 
 def uninstall(path: Path, section: Section) -> Change:
@@ -84,19 +106,25 @@ def uninstall(path: Path, section: Section) -> Change:
 
     If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
     """
-    if NAME.encode() not in (read_bytes(path) or b""):  # valid or not, it is no concern of this
+    if NAME.encode() not in (
+        read_bytes(path) or b""
+    ):  # valid or not, it is no concern of this
         return Change(path, "absent", None, None)
     previous, text = _read(path)
     with _errors_of(path):
         entry = section.find(text)
     if not is_ours(entry):
-        return Change(path, "absent" if entry is None else "foreign", previous, previous)
+        return Change(
+            path, "absent" if entry is None else "foreign", previous, previous
+        )
     _check_writable(path)
     backup = _backup(path)
     content, former = _read(backup)
     with suppress(EditError):
         if section.put(former, entry) == text:
-            return Change(path, "deleted" if content is None else "restored", previous, content)
+            return Change(
+                path, "deleted" if content is None else "restored", previous, content
+            )
     keep = False
     with suppress(EditError):
         keep = content is not None and section.has(former)
@@ -113,7 +141,10 @@ def write(change: Change) -> None:
     """
     target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
     if read_bytes(target) != change.previous:
-        raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
+        raise Conflict(
+            f"{change.path} has changed at this moment; nothing was changed.",
+            hint="Run the command again.",
+        )
     model = backup if change.action == "restored" else target
     mode = stat.S_IMODE(model.stat().st_mode) if change.previous is not None else None
     if change.saves and change.previous is not None:
@@ -139,26 +170,52 @@ def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
     command, arguments = entry.get("command"), entry.get("args")
     if command:
         words = command if isinstance(command, list) else [command]
-        return _starts_folklore([str(word) for word in [*words, *(arguments if isinstance(arguments, list) else [])]])
-    url = next((entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None)
-    return isinstance(url, str) and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url) is not None
+        return _starts_folklore(
+            [
+                str(word)
+                for word in [
+                    *words,
+                    *(arguments if isinstance(arguments, list) else []),
+                ]
+            ]
+        )
+    url = next(
+        (entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None
+    )
+    return (
+        isinstance(url, str)
+        and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url)
+        is not None
+    )
 
 
 def _starts_folklore(words: Sequence[str]) -> bool:
     """Return whether a command is `folklore … serve`, `python -m folklore … serve`, or uvx or pipx with the same."""
     programs = [PurePath(word).name for word in words]
-    starts = programs[0] == "folklore" or "folklore-mcp" in programs or ("-m", "folklore") in pairwise(words)
+    starts = (
+        programs[0] == "folklore"
+        or "folklore-mcp" in programs
+        or ("-m", "folklore") in pairwise(words)
+    )
     return starts and "serve" in words
 
 
 def merged(present: Entry, entry: Entry) -> Entry:
     """Return the wanted entry with what else the present one holds, other headers included."""
-    rest: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
+    rest: dict[str, Any] = {
+        key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)
+    }
     result = {**entry, **rest}
     if "command" not in entry:
-        name = next((key for key in _HEADERS if isinstance(present.get(key), dict)), None)
+        name = next(
+            (key for key in _HEADERS if isinstance(present.get(key), dict)), None
+        )
         if name is not None:
-            headers = {key: value for key, value in present[name].items() if key.lower() != "authorization"}
+            headers = {
+                key: value
+                for key, value in present[name].items()
+                if key.lower() != "authorization"
+            }
             headers |= entry.get(name, {})
             result |= {name: headers} if headers else {}
     return result
@@ -193,13 +250,19 @@ def _read(path: Path) -> tuple[bytes | None, str]:
     try:
         return content, (content or b"").decode()
     except UnicodeDecodeError:
-        raise InvalidInput(str(path), "is not UTF-8; nothing was changed.", hint="Save it as UTF-8 first.") from None
+        raise InvalidInput(
+            str(path),
+            "is not UTF-8; nothing was changed.",
+            hint="Save it as UTF-8 first.",
+        ) from None
 
 
 def _check_writable(path: Path) -> None:
     """Raise Refused for a read-only file: renaming would replace it, but another program manages it."""
     target = Path(os.path.realpath(path))
-    if target.exists() and not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):
+    if target.exists() and not (
+        target.stat().st_mode & 0o222 and os.access(target, os.W_OK)
+    ):
         raise Refused(
             f"{path} is read-only; nothing was changed.",
             hint="Make it writable, or put the entry of `folklore install --print` where the file is made.",
@@ -208,8 +271,14 @@ def _check_writable(path: Path) -> None:
 
 def changed_lines(change: Change) -> str:
     """Return a change as a unified diff, with a token of an earlier installation masked."""
-    old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.previous, change.content)]
-    names = [str(change.path) if content is not None else "/dev/null" for content in (change.previous, change.content)]
+    old, new = [
+        (content or b"").decode().splitlines(keepends=True)
+        for content in (change.previous, change.content)
+    ]
+    names = [
+        str(change.path) if content is not None else "/dev/null"
+        for content in (change.previous, change.content)
+    ]
     diff = unified_diff(old, new, names[0], names[1])
     lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
     return re.sub(r"Bearer (?![${])[^\s\"']+", "Bearer ***", "".join(lines))

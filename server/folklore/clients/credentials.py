@@ -36,8 +36,14 @@ def read_token(server: str, *, home: Path | None = None) -> str | None:
         return None
     except (OSError, ValueError):
         record = None
-    if not isinstance(record, dict) or not isinstance(token := record.get("token"), str | None):
-        raise ConfigInvalid("token", f"{path} cannot be read.", hint="Delete it and save the token again.")
+    if not isinstance(record, dict) or not isinstance(
+        token := record.get("token"), str | None
+    ):
+        raise ConfigInvalid(
+            "token",
+            f"{path} cannot be read.",
+            hint="Delete it and save the token again.",
+        )
     if token is None and (token := _ask_keyring("get", url)) is None:
         raise Unavailable(
             f"The token for {url} is in the system's keyring, which does not answer or no longer has it.",
@@ -53,14 +59,23 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
     """
     url = normalised(server)
     if not (token and token.isascii() and token.isprintable() and " " not in token):
-        raise InvalidInput("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+        raise InvalidInput(
+            "token", "is not a token.", hint="`folklore tokens create` shows one, once."
+        )
     path = _path(url, home)
     # Some backends take an entry and keep nothing.
-    in_keyring = _ask_keyring("set", url, token) is not None and _ask_keyring("get", url) == token
+    in_keyring = (
+        _ask_keyring("set", url, token) is not None
+        and _ask_keyring("get", url) == token
+    )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     record = {"server": url} if in_keyring else {"server": url, "token": token}
     replace_file(path, json.dumps(record).encode(), 0o600)
-    return "the system's keyring" if in_keyring else f"{path} (mode 0600; this system has no keyring that answers)"
+    return (
+        "the system's keyring"
+        if in_keyring
+        else f"{path} (mode 0600; this system has no keyring that answers)"
+    )
 
 
 def delete_token(server: str, *, home: Path | None = None) -> bool:
@@ -69,7 +84,9 @@ def delete_token(server: str, *, home: Path | None = None) -> bool:
     path = _path(url, home)
     if not path.exists():
         return False
-    _ask_keyring("del", url)  # one may remain there from before the token was saved in the file
+    _ask_keyring(
+        "del", url
+    )  # one may remain there from before the token was saved in the file
     path.unlink(missing_ok=True)
     return True
 
@@ -85,7 +102,9 @@ def normalised(server: str) -> str:
     except ValueError:
         host, port = None, None
     if not host or parts.scheme not in _DEFAULT_PORTS:
-        raise InvalidInput("server", "is not an address such as https://memory.example.com.")
+        raise InvalidInput(
+            "server", "is not an address such as https://memory.example.com."
+        )
     address = f"[{host}]" if ":" in host else host
     if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
         address = f"{address}:{port}"

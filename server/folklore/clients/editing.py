@@ -26,7 +26,9 @@ _BOM = "\ufeff"
 class EditError(ValueError):
     """Text that is not valid, or that cannot be edited. `hint` is the next step for its owner."""
 
-    def __init__(self, message: str, hint: str = "Correct it, then run this command again.") -> None:
+    def __init__(
+        self, message: str, hint: str = "Correct it, then run this command again."
+    ) -> None:
         super().__init__(message)
         self.hint = hint
 
@@ -46,7 +48,9 @@ class Section:
         document = self._read(text)
         servers = document.get(self.key, {})
         if not isinstance(servers, dict):
-            raise EditError(f"has `{self.key}`, which is not an object; nothing was changed.")
+            raise EditError(
+                f"has `{self.key}`, which is not an object; nothing was changed."
+            )
         entry = servers.get(NAME)
         if self.toml and isinstance(entry, dict) and (hooks := _our_hooks(document)):
             return {**entry, HOOKS: hooks}
@@ -61,7 +65,9 @@ class Section:
             return self._checked(_put_json(text, self.key, entry), target)
         server = {key: value for key, value in entry.items() if key != HOOKS}
         target[self.key] = {**servers, NAME: server}
-        result = _put_toml(_without(text, _our_groups(text)), self.key, server, replace=NAME in servers)
+        result = _put_toml(
+            _without(text, _our_groups(text)), self.key, server, replace=NAME in servers
+        )
         target = _without_hooks(target, self._read(result))
         for event, groups in entry.get(HOOKS, {}).items():
             events = target.setdefault(HOOKS, {})
@@ -112,7 +118,9 @@ def _invalid(language: str, problem: str) -> EditError:
 
 # --- JSON, with comments and trailing commas ---------------------------------------------------------------------
 
-_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may look like one
+_COMMENT = re.compile(
+    r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL
+)  # or a string, which may look like one
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{,]\s*)?,(?=\s*[}\]])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -148,8 +156,13 @@ class _Document:
     def __init__(self, text: str) -> None:
         self.text = text
         start = f" {text[1:]}" if text.startswith(_BOM) else text
-        self._bare = _COMMENT.sub(lambda one: one[0] if one[0][0] == '"' else re.sub(r"[^\r\n]", " ", one[0]), start)
-        self.strict = _TRAILING_COMMA.sub(lambda one: " " if one[0] == "," else one[0], self._bare)
+        self._bare = _COMMENT.sub(
+            lambda one: one[0] if one[0][0] == '"' else re.sub(r"[^\r\n]", " ", one[0]),
+            start,
+        )
+        self.strict = _TRAILING_COMMA.sub(
+            lambda one: " " if one[0] == "," else one[0], self._bare
+        )
 
     def root(self) -> _Object | None:
         """Return the outermost object, if the document has any content."""
@@ -188,19 +201,28 @@ def _read_json(text: str) -> dict[str, Any]:
     if not strict.strip():
         return {}
     try:
-        value = json.loads(strict, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        value = json.loads(
+            strict, parse_constant=_refuse_constant, object_pairs_hook=_object
+        )
     except RecursionError:
         raise _invalid("JSON", "it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise _invalid("JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise _invalid(
+            "JSON", f"line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
     if not isinstance(value, dict):
         raise _invalid("JSON", "it is not an object")
     return value
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    if [key for key, _ in members].count(NAME) > 1:  # which of them a client takes is not known
-        raise EditError(f"has `{NAME}` twice in one object; nothing was changed.", "Remove one, then run this again.")
+    if [key for key, _ in members].count(
+        NAME
+    ) > 1:  # which of them a client takes is not known
+        raise EditError(
+            f"has `{NAME}` twice in one object; nothing was changed.",
+            "Remove one, then run this again.",
+        )
     return dict(members)
 
 
@@ -222,7 +244,11 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
         return _insert(text, servers, NAME, entry)
     inline = "\n" not in text[present.value : present.end]
     indent = _indent(text, present.start)
-    member = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
+    member = (
+        json.dumps(entry, ensure_ascii=False)
+        if inline
+        else _write_json(entry, indent, newline, unit)
+    )
     return text[: present.value] + member + text[present.end :]
 
 
@@ -236,14 +262,24 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
     first = around.members[0].start if around.members else around.end
     comma = "," if around.members else ""
     name = json.dumps(key)
-    if "\n" not in text[around.start : first] and (around.members or "\n" not in text.strip()):
+    if "\n" not in text[around.start : first] and (
+        around.members or "\n" not in text.strip()
+    ):
         member = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
         return text[:first] + member + text[first:]
-    place = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*").match(text, around.start).end()  # type: ignore[union-attr]
+    place = (
+        re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
+        .match(text, around.start)  # type: ignore[union-attr]
+        .end()
+    )
     outer = _indent(text, around.start)
     indent = _indent(text, first) if around.members else outer + unit
-    member = f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
-    closing = "" if around.members or "\n" in text[place : around.end] else newline + outer
+    member = (
+        f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
+    )
+    closing = (
+        "" if around.members or "\n" in text[place : around.end] else newline + outer
+    )
     return text[:place] + member + closing + text[place:]
 
 
@@ -255,7 +291,9 @@ def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
     assert root is not None
     assert servers is not None
     assert entry is not None
-    around = text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
+    around = (
+        text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
+    )
     if keep_section or around.strip():
         return _cut(text, servers, NAME), False
     return _cut(text, root, section), True
@@ -268,7 +306,10 @@ def _cut(text: str, around: _Object, key: str) -> str:
     place = around.members.index(member)
     start, end = member.start, member.comma or member.end
     end_before = len(text[:start].rstrip(" \t\r\n"))
-    if re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end) or text[end_before - 1 : end_before] == ",":
+    if (
+        re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end)
+        or text[end_before - 1 : end_before] == ","
+    ):
         start = end_before
     else:  # more follows on this line
         end += len(text[end:]) - len(text[end:].lstrip(" \t"))
@@ -283,7 +324,9 @@ def _cut(text: str, around: _Object, key: str) -> str:
 
 def _write_json(value: object, indent: str, newline: str, unit: str) -> str:
     """Return a value in lines that begin with this indentation, the first one excepted."""
-    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+    return json.dumps(value, ensure_ascii=False, indent=unit).replace(
+        "\n", newline + indent
+    )
 
 
 def _newline(text: str) -> str:
@@ -345,7 +388,9 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
     A table ends with its last line that is not blank and no comment: a comment above the next header is that one's. A
     header inside a string of several lines would be taken for one; the check of the result refuses that.
     """
-    ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
+    ours = re.compile(
+        rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]"""
+    )
     starts = [one.start() for one in _HEADER.finditer(text)] + [len(text)]
     for start, following in pairwise(starts):
         if ours.match(text, start):
@@ -367,18 +412,31 @@ def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
     for event in sorted(hooks):
         for group in hooks[event]:
             values = {key: value for key, value in group.items() if key != HOOKS}
-            handlers = [_table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline) for handler in group[HOOKS]]
-            text += "".join([newline, _table(f"[[{HOOKS}.{event}]]", values, newline), *handlers])
+            handlers = [
+                _table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline)
+                for handler in group[HOOKS]
+            ]
+            text += "".join(
+                [newline, _table(f"[[{HOOKS}.{event}]]", values, newline), *handlers]
+            )
     return text
 
 
 def _table(header: str, values: Entry, newline: str) -> str:
-    return newline.join([header, *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()), ""])
+    return newline.join(
+        [
+            header,
+            *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()),
+            "",
+        ]
+    )
 
 
 def _our_groups(text: str) -> Iterator[tuple[int, int]]:
     """Yield the places of Folklore's groups of hooks: an array table of an event with the tables in it."""
-    headers = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [(len(text), "")]
+    headers = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [
+        (len(text), "")
+    ]
     start: int | None = None
     for place, header in headers:
         if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.[^.\]]*\.", header):
@@ -404,13 +462,22 @@ def _our_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     return {event: groups for event, groups in ours.items() if groups}
 
 
-def _without_hooks(document: dict[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+def _without_hooks(
+    document: dict[str, Any], result: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the values of a document without Folklore's groups of hooks; an empty table is where `result` has one."""
     ours = _our_hooks(document)
     if not ours:
         return document
-    rest = {event: [group for group in document[HOOKS][event] if group not in groups] for event, groups in ours.items()}
-    hooks = {event: groups for event, groups in {**document[HOOKS], **rest}.items() if event not in ours or groups}
+    rest = {
+        event: [group for group in document[HOOKS][event] if group not in groups]
+        for event, groups in ours.items()
+    }
+    hooks = {
+        event: groups
+        for event, groups in {**document[HOOKS], **rest}.items()
+        if event not in ours or groups
+    }
     values = dict(document)
     del values[HOOKS]
     return {**values, HOOKS: hooks} if hooks or HOOKS in result else values
@@ -418,7 +485,11 @@ def _without_hooks(document: dict[str, Any], result: Mapping[str, Any]) -> dict[
 
 def _is_our_group(group: object) -> bool:
     handlers = group.get(HOOKS) if isinstance(group, dict) else None
-    return isinstance(handlers, list) and bool(handlers) and all(map(_is_our_handler, handlers))
+    return (
+        isinstance(handlers, list)
+        and bool(handlers)
+        and all(map(_is_our_handler, handlers))
+    )
 
 
 def _is_our_handler(handler: object) -> bool:
@@ -426,18 +497,33 @@ def _is_our_handler(handler: object) -> bool:
         return False
     if handler.get("type") == "mcp_tool":
         return (handler.get("server"), handler.get("tool")) == (NAME, HOOK_TOOL)
-    return re.search(rf"{NAME}.* hook session-start\b", str(handler.get("command"))) is not None
+    return (
+        re.search(rf"{NAME}.* hook session-start\b", str(handler.get("command")))
+        is not None
+    )
 
 
 def _word(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    return (
+        key
+        if re.fullmatch(r"[A-Za-z0-9_-]+", key)
+        else json.dumps(key, ensure_ascii=False)
+    )
 
 
 def _write_toml(value: object) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_word(key)} = {_write_toml(one)}" for key, one in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(
+                f"{_word(key)} = {_write_toml(one)}" for key, one in value.items()
+            )
+            + " }"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(_write_toml, value)) + "]"
     if isinstance(value, str | bool | int | float):
-        return json.dumps(value, ensure_ascii=False)  # a string, number or boolean of JSON is one of TOML too
+        return json.dumps(
+            value, ensure_ascii=False
+        )  # a string, number or boolean of JSON is one of TOML too
     return str(value)  # a date or a time

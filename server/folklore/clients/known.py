@@ -25,7 +25,9 @@ class Machine:
 
     def config(self, *parts: str) -> Path:
         """Return a path below ~/.config or its substitute."""
-        return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config", *parts)
+        return Path(
+            self.environ.get("XDG_CONFIG_HOME") or self.home / ".config", *parts
+        )
 
     def application(self, *parts: str) -> Path:
         """Return a path below the folder in which this system keeps the settings of applications."""
@@ -51,11 +53,17 @@ class Remote:
 
     def headers(self, variable: str | None) -> dict[str, str]:
         """Return the headers; `variable` is the client's form of a reference to FOLKLORE_TOKEN."""
-        return ({"Authorization": f"Bearer {variable}"} if self.needs_token else {}) | self.other_headers()
+        return (
+            {"Authorization": f"Bearer {variable}"} if self.needs_token else {}
+        ) | self.other_headers()
 
     def other_headers(self) -> dict[str, str]:
         """Return the headers other than that of the token."""
-        return {"Folklore-Namespace": quote(self.namespace, safe=":/@")} if self.namespace else {}
+        return (
+            {"Folklore-Namespace": quote(self.namespace, safe=":/@")}
+            if self.namespace
+            else {}
+        )
 
 
 def _plain(command: Sequence[str]) -> dict[str, Any]:
@@ -97,13 +105,21 @@ class Client:
     def is_here(self, machine: Machine) -> bool:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
         path, files = machine.environ.get("PATH"), self.files(machine)
-        folders = [file.parent for file in files] if self.folders is None else self.folders(machine)
+        folders = (
+            [file.parent for file in files]
+            if self.folders is None
+            else self.folders(machine)
+        )
         has_command = any(shutil.which(command, path=path) for command in self.commands)
         return has_command or any(one.exists() for one in (*folders, *files))
 
     def file(self, machine: Machine, project: Path | None) -> Path:
         """Return the settings file of the user, or of a project, for which the client must have one."""
-        files = self.files(machine) if project is None else [project / name for name in self.project_files]
+        files = (
+            self.files(machine)
+            if project is None
+            else [project / name for name in self.project_files]
+        )
         return next((path for path in files if path.exists()), files[0])
 
 
@@ -111,7 +127,9 @@ def _typed(command: Sequence[str]) -> dict[str, Any]:
     return {"type": "stdio", **_plain(command)}
 
 
-def _over_http(key: str, variable: str, **more: object) -> Callable[[Remote], dict[str, Any]]:
+def _over_http(
+    key: str, variable: str, **more: object
+) -> Callable[[Remote], dict[str, Any]]:
     def entry(remote: Remote) -> dict[str, Any]:
         headers = remote.headers(variable)
         return {**more, key: remote.url, **({"headers": headers} if headers else {})}
@@ -131,12 +149,18 @@ def _same(*names: str) -> dict[str, str]:
 
 
 def _commands(form: str) -> list[str]:
-    return [f"commands/{name}.{form}" for name in ("recall", "remember", "forget", "memory")]
+    return [
+        f"commands/{name}.{form}" for name in ("recall", "remember", "forget", "memory")
+    ]
 
 
 # Claude Code waits for the server, so that the first turn has its tools and instructions.
 _ALWAYS = {"alwaysLoad": True}
-_BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
+_BRACES, _ENV, _DOLLAR = (
+    f"{{env:{TOKEN_VARIABLE}}}",
+    f"${{env:{TOKEN_VARIABLE}}}",
+    f"${{{TOKEN_VARIABLE}}}",
+)
 
 CLIENTS: Mapping[str, Client] = {
     client.name: client
@@ -144,15 +168,21 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="claude-code",
             title="Claude Code",
-            files=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"],
+            files=lambda machine: [
+                machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"
+            ],
             project_files=[".mcp.json"],
             local=lambda command: _typed(command) | _ALWAYS,
-            remote=lambda remote: _over_http("url", _DOLLAR, type="http")(remote) | _ALWAYS,
+            remote=lambda remote: (
+                _over_http("url", _DOLLAR, type="http")(remote) | _ALWAYS
+            ),
             variable=_DOLLAR,
             commands=["claude"],
             folders=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", ".claude")],
             next="start a new session; `/mcp` lists folklore",
-            folder=lambda machine: machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "skills" / "folklore",
+            folder=lambda machine: (
+                machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "skills" / "folklore"
+            ),
             parts=_same(
                 ".claude-plugin/plugin.json",
                 ".mcp.json",
@@ -167,7 +197,9 @@ CLIENTS: Mapping[str, Client] = {
         Client(
             name="claude-desktop",
             title="Claude Desktop",
-            files=lambda machine: [machine.application("Claude", "claude_desktop_config.json")],
+            files=lambda machine: [
+                machine.application("Claude", "claude_desktop_config.json")
+            ],
             next="quit Claude Desktop and start it again",
         ),
         Client(
@@ -198,13 +230,17 @@ CLIENTS: Mapping[str, Client] = {
             name="codex",
             title="Codex",
             section=Section("mcp_servers", toml=True),
-            files=lambda machine: [machine.folder("CODEX_HOME", ".codex") / "config.toml"],
+            files=lambda machine: [
+                machine.folder("CODEX_HOME", ".codex") / "config.toml"
+            ],
             project_files=[".codex/config.toml"],
             remote=_codex,
             variable=TOKEN_VARIABLE,
             commands=["codex"],
             next="start a new session; `/mcp` lists folklore",
-            folder=lambda machine: machine.folder("CODEX_HOME", ".codex") / "skills" / "folklore",
+            folder=lambda machine: (
+                machine.folder("CODEX_HOME", ".codex") / "skills" / "folklore"
+            ),
             parts={"SKILL.md": SKILL},
             hooks=["hooks/hooks.json", "hooks/codex.json"],
             next_of_plugin="start a new session and approve folklore's hooks in `/hooks`; until then they do not run",
@@ -219,13 +255,17 @@ CLIENTS: Mapping[str, Client] = {
             commands=["gemini"],
             next="start a new session in a folder that it trusts; `/mcp` lists folklore",
             folder=lambda machine: machine.home / ".gemini" / "extensions" / "folklore",
-            parts=_same("gemini-extension.json", "hooks/hooks.json", SKILL, *_commands("toml")),
+            parts=_same(
+                "gemini-extension.json", "hooks/hooks.json", SKILL, *_commands("toml")
+            ),
             in_folder="gemini-extension.json",
         ),
         Client(
             name="windsurf",
             title="Windsurf",
-            files=lambda machine: [machine.home / ".codeium" / "windsurf" / "mcp_config.json"],
+            files=lambda machine: [
+                machine.home / ".codeium" / "windsurf" / "mcp_config.json"
+            ],
             commands=["windsurf"],
             next="press Refresh in the list of MCP servers of Cascade",
         ),
@@ -242,10 +282,19 @@ CLIENTS: Mapping[str, Client] = {
             name="opencode",
             title="OpenCode",
             section=Section("mcp"),
-            files=lambda machine: [machine.config("opencode", name) for name in ("opencode.json", "opencode.jsonc")],
+            files=lambda machine: [
+                machine.config("opencode", name)
+                for name in ("opencode.json", "opencode.jsonc")
+            ],
             project_files=["opencode.json", "opencode.jsonc"],
-            local=lambda command: {"type": "local", "command": list(command), "enabled": True},
-            remote=lambda remote: _over_http("url", _BRACES, type="remote")(remote) | {"enabled": True},
+            local=lambda command: {
+                "type": "local",
+                "command": list(command),
+                "enabled": True,
+            },
+            remote=lambda remote: (
+                _over_http("url", _BRACES, type="remote")(remote) | {"enabled": True}
+            ),
             variable=_BRACES,
             commands=["opencode"],
             next="start it again; `opencode mcp list` shows folklore",

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from folklore.clients.changes import Action, Change, merged, read_bytes, uninstall, write
+from folklore.clients.changes import (
+    Action,
+    Change,
+    merged,
+    read_bytes,
+    uninstall,
+    write,
+)
 from folklore.clients.editing import HOOKS, NAME
 from folklore.clients.known import Client, Machine
 from folklore.errors import Conflict
@@ -52,7 +59,12 @@ def hooks_of(parts: Sequence[str], command: Sequence[str]) -> dict[str, Any]:
 
 
 def install_folder(
-    path: Path, files: Mapping[str, bytes], *, server_in: str | None, former: Mapping[str, Any], force: bool
+    path: Path,
+    files: Mapping[str, bytes],
+    *,
+    server_in: str | None,
+    former: Mapping[str, Any],
+    force: bool,
 ) -> FolderChange:
     """Return the change that makes these the files of a folder.
 
@@ -64,11 +76,22 @@ def install_folder(
         _require_ours(path, record, files)
     digests, texts = record or {}, _with_server(path, files, server_in, former)
     changed = {} if force else _changed(path, texts, digests, server_in)
-    changes = [_change(path / name, content) for name, content in texts.items() if name not in changed]
-    changes += [_removal(path / name) for name in _as_recorded(path, digests) - files.keys()]
+    changes = [
+        _change(path / name, content)
+        for name, content in texts.items()
+        if name not in changed
+    ]
+    changes += [
+        _removal(path / name) for name in _as_recorded(path, digests) - files.keys()
+    ]
     new_record = {name: _digest(content) for name, content in texts.items()} | changed
     changes.append(_change(path / _RECORD, _document(new_record)))
-    change = FolderChange(path, "added" if record is None else "updated", changes, [*map(path.joinpath, changed)])
+    change = FolderChange(
+        path,
+        "added" if record is None else "updated",
+        changes,
+        [*map(path.joinpath, changed)],
+    )
     return change if change.writes else replace(change, action="unchanged")
 
 
@@ -79,21 +102,34 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
         return FolderChange(path, "absent", [])
     unchanged = _as_recorded(path, record)
     ours = [name for name in record if name == server_in or name in unchanged]
-    remaining = [path / name for name in record if name not in ours and (path / name).exists()]
-    changes = [_removal(path / name) for name in [*ours, _RECORD] if (path / name).exists()]
+    remaining = [
+        path / name for name in record if name not in ours and (path / name).exists()
+    ]
+    changes = [
+        _removal(path / name) for name in [*ours, _RECORD] if (path / name).exists()
+    ]
     return FolderChange(path, "removed", changes, remaining)
 
 
-def installation(client: Client, machine: Machine, server: str) -> Literal["none", "of this server", "another"]:
+def installation(
+    client: Client, machine: Machine, server: str
+) -> Literal["none", "of this server", "another"]:
     """Return which Folklore a client starts for this user. Raises as `uninstall` of settings files does."""
-    file, folder = client.file(machine, None), client.folder and client.in_folder and client.folder(machine)
+    file, folder = (
+        client.file(machine, None),
+        client.folder and client.in_folder and client.folder(machine),
+    )
     if not (folder and (folder / _RECORD).exists()):
         folder = None
         if uninstall(file, client.section).action in ("absent", "foreign"):
             return "none"
     address = re.compile(re.escape(server.encode()) + rb"(?![\w.-])")
     texts = map(read_bytes, folder.rglob("*.json") if folder else [file])
-    return "of this server" if any(address.search(text or b"") for text in texts) else "another"
+    return (
+        "of this server"
+        if any(address.search(text or b"") for text in texts)
+        else "another"
+    )
 
 
 def write_folder(change: FolderChange) -> None:
@@ -131,7 +167,10 @@ def _with_command(value: Any, command: Sequence[str]) -> Any:
 
 
 def _with_server(
-    path: Path, files: Mapping[str, bytes], server_in: str | None, former: Mapping[str, Any]
+    path: Path,
+    files: Mapping[str, bytes],
+    server_in: str | None,
+    former: Mapping[str, Any],
 ) -> dict[str, bytes]:
     """Return the files with what the owner added to the server in one of them, or to its former entry."""
     if server_in is None:
@@ -158,14 +197,22 @@ def _record(path: Path) -> dict[str, str] | None:
             # A record that someone wrote names no file outside the folder.
             paths = ((name, Path(name)) for name in record)
             return {
-                name: str(record[name]) for name, path in paths if not path.is_absolute() and ".." not in path.parts
+                name: str(record[name])
+                for name, path in paths
+                if not path.is_absolute() and ".." not in path.parts
             }
     return {}
 
 
-def _require_ours(path: Path, record: Mapping[str, str] | None, files: Mapping[str, bytes]) -> None:
+def _require_ours(
+    path: Path, record: Mapping[str, str] | None, files: Mapping[str, bytes]
+) -> None:
     # Changed files stay when Folklore is removed: a folder with such files alone is no one else's.
-    others = (file for file in path.rglob("*") if not file.is_dir() and str(file.relative_to(path)) not in files)
+    others = (
+        file
+        for file in path.rglob("*")
+        if not file.is_dir() and str(file.relative_to(path)) not in files
+    )
     if record is None and any(others):
         hint = "Rename that folder, or use it with --force."
         raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
@@ -173,11 +220,19 @@ def _require_ours(path: Path, record: Mapping[str, str] | None, files: Mapping[s
 
 def _change(path: Path, content: bytes) -> Change:
     previous = read_bytes(path)
-    return Change(path, "unchanged" if previous == content else "updated" if previous else "added", previous, content)
+    return Change(
+        path,
+        "unchanged" if previous == content else "updated" if previous else "added",
+        previous,
+        content,
+    )
 
 
 def _changed(
-    path: Path, files: Mapping[str, bytes], record: Mapping[str, str], server_in: str | None
+    path: Path,
+    files: Mapping[str, bytes],
+    record: Mapping[str, str],
+    server_in: str | None,
 ) -> dict[str, str]:
     """Return the recorded digests of files that their owner changed, but not to the new ones nor in the server's."""
     present = {name: read_bytes(path / name) for name in files if name != server_in}
@@ -190,7 +245,11 @@ def _changed(
 
 def _as_recorded(path: Path, record: Mapping[str, str]) -> set[str]:
     """Return the files that are as they were installed."""
-    return {name for name, digest in record.items() if _digest(read_bytes(path / name)) == digest}
+    return {
+        name
+        for name, digest in record.items()
+        if _digest(read_bytes(path / name)) == digest
+    }
 
 
 def _removal(path: Path) -> Change:

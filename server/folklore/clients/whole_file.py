@@ -10,7 +10,9 @@ def replace_file(path: Path, content: bytes, mode: int | None = None) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb") as out:
+        with os.fdopen(
+            os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb"
+        ) as out:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())

@@ -6,7 +6,12 @@ import asyncio
 import copy
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    ExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -15,15 +20,36 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.background import all_of, in_background
-from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, connected, describe, translated_errors
+from folklore.db.driver_errors import (
+    DRIVER_ERRORS,
+    closed_after,
+    connected,
+    describe,
+    translated_errors,
+)
 from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, DataMissing, FolkloreError, still_starting
+from folklore.errors import (
+    DatabaseUnavailable,
+    DataMissing,
+    FolkloreError,
+    still_starting,
+)
 from folklore.log import Outage
 
-__all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
+__all__ = [
+    "Database",
+    "DryRun",
+    "Moment",
+    "Plans",
+    "PoolLimits",
+    "PoolStatistics",
+    "QueryLogger",
+    "Row",
+    "Session",
+]
 
 
 QueryLogger = Callable[[str], None]
@@ -32,11 +58,18 @@ Revive = Callable[[], Coroutine[Any, Any, object]]
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 # Search an HNSW index further than by default, and on until enough rows pass the filters; then search is exact.
-_HNSW = {"hnsw.ef_search": "400", "hnsw.iterative_scan": "relaxed_order", "hnsw.max_scan_tuples": "5000"}
+_HNSW = {
+    "hnsw.ef_search": "400",
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": "5000",
+}
 # A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small
 # when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
 # namespace. Vectors come from their index in order: sorting as many as Postgres expects would seem cheaper.
-_INDEX_SCANS = {"kept": "set enable_seqscan = off", "scan": "set enable_seqscan = off; set enable_sort = off"}
+_INDEX_SCANS = {
+    "kept": "set enable_seqscan = off",
+    "scan": "set enable_seqscan = off; set enable_sort = off",
+}
 # A request waits so long for the embedded engine: a client waits for a minute, also for its statements.
 _REVIVE_SECONDS = 20.0
 # With fewer connections than this, scans share the pool "fresh".
@@ -95,14 +128,20 @@ class _Pools:
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
-        scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS else 0
+        scan = (
+            limits.maximum // 3
+            if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS
+            else 0
+        )
         fresh = max(1, (limits.maximum - scan) // 2)
         size = max(1, limits.maximum - scan - fresh)
         least = min(1, limits.minimum)
         pools: dict[Plans, asyncpg.Pool] = {
             "kept": self._new_pool("kept", least, size, tokens=tokens),
             # A recall without filters needs no connection with fresh plans if there is a pool for scans.
-            "fresh": self._new_pool("fresh", 0 if scan else least, fresh, tokens=tokens),
+            "fresh": self._new_pool(
+                "fresh", 0 if scan else least, fresh, tokens=tokens
+            ),
         }
         if scan:
             pools["scan"] = self._new_pool("scan", least, scan, tokens=tokens)
@@ -111,7 +150,9 @@ class _Pools:
         pools.setdefault("scan", pools["fresh"])
         self._pools.update({(tokens, plans): pool for plans, pool in pools.items()})
 
-    def _new_pool(self, plans: Plans, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
+    def _new_pool(
+        self, plans: Plans, minimum: int, maximum: int, *, tokens: bool
+    ) -> asyncpg.Pool:
         limits = self.limits
         # These settings need connections of our own; a pooler may also refuse settings that it does not know.
         settings = _HNSW if limits.statement_cache and plans != "kept" else {}
@@ -132,7 +173,9 @@ class _Pools:
     def _server_settings(self, plans: Plans) -> dict[str, str]:
         return {
             "application_name": "folklore",
-            "plan_cache_mode": "force_custom_plan" if plans == "fresh" else "force_generic_plan",
+            "plan_cache_mode": "force_custom_plan"
+            if plans == "fresh"
+            else "force_generic_plan",
             "jit": "off",
             "statement_timeout": str(int(self.limits.statement_timeout * 1000)),
             "timezone": "UTC",
@@ -151,7 +194,9 @@ class _Pools:
             self.shards.distributed = True
             # A generic plan does not know the shard, and cannot be made for most statements. Where the settings of a
             # transaction do not reach a node, row-level security returns no row, and no error.
-            await connection.execute("set plan_cache_mode = auto; set citus.propagate_set_commands = local")
+            await connection.execute(
+                "set plan_cache_mode = auto; set citus.propagate_set_commands = local"
+            )
             # To hide shards, Citus tests each row of the catalogue: the lookup of types takes .7 s in place of .02.
             await connection.execute("set citus.override_table_visibility = off")
         await connection.set_type_codec(
@@ -165,8 +210,12 @@ class _Pools:
         # names all of them makes it one lookup, before the first request.
         types = statement("server/array_types")
         await connection.fetch(types.sql, *[None for _ in types.parameters])
-        if row["distributed"]:  # a statement for several shards of a node opens connections, which takes longer than it
-            await connection.execute("reset citus.override_table_visibility; set citus.max_cached_conns_per_worker = 4")
+        if row[
+            "distributed"
+        ]:  # a statement for several shards of a node opens connections, which takes longer than it
+            await connection.execute(
+                "reset citus.override_table_visibility; set citus.max_cached_conns_per_worker = 4"
+            )
         if (log_query := self.log_query) is not None:
             connection.add_query_logger(lambda record: log_query(record.query))
 
@@ -194,7 +243,11 @@ class _Pools:
             timeout=self.limits.connect_timeout,
             statement_cache_size=0,
             server_settings={"application_name": "folklore", "statement_timeout": "0"}
-            | ({"maintenance_work_mem": f"{memory}kB", **alone} if self.limits.statement_cache else {}),
+            | (
+                {"maintenance_work_mem": f"{memory}kB", **alone}
+                if self.limits.statement_cache
+                else {}
+            ),
         )
 
     async def cancel_locked(self, pid: int, *, tokens: bool) -> bool:
@@ -204,8 +257,14 @@ class _Pools:
         """
         with suppress(FolkloreError):
             seconds = self.limits.connect_timeout
-            async with connected(self._address(tokens), seconds, command_timeout=seconds) as connection:
-                return bool(await connection.fetchval(statement("server/cancel_locked").sql, pid))
+            async with connected(
+                self._address(tokens), seconds, command_timeout=seconds
+            ) as connection:
+                return bool(
+                    await connection.fetchval(
+                        statement("server/cancel_locked").sql, pid
+                    )
+                )
         return False
 
     async def acquire(self, tokens: bool, plans: Plans) -> tuple[asyncpg.Pool, Any]:
@@ -238,7 +297,9 @@ class _Pools:
         finally:
             self._waiting -= 1
 
-    async def _acquire_again(self, pool: asyncpg.Pool, error: Exception, period: int) -> Any:
+    async def _acquire_again(
+        self, pool: asyncpg.Pool, error: Exception, period: int
+    ) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
         if self.revive is None:
             self.outage.failed(describe(error), period)
@@ -254,7 +315,9 @@ class _Pools:
         """Start the embedded engine once for all that wait for it; it goes on being started when they do not wait."""
         if self._reviving is None or self._reviving.done():
             self._reviving = in_background(revive(), "folklore-revive")
-            self._reviving.add_done_callback(lambda task: task.cancelled() or task.exception())  # all may have left
+            self._reviving.add_done_callback(
+                lambda task: task.cancelled() or task.exception()
+            )  # all may have left
         reviving = self._reviving  # another call may begin another one meanwhile
         if not (await asyncio.wait({reviving}, timeout=_REVIVE_SECONDS))[0]:
             raise still_starting("embedded Postgres")
@@ -308,14 +371,20 @@ class Database:
     log_query: QueryLogger | None = None
     revive: Revive | None = None
     login_dsn: str | None = None
-    require_space: Callable[[], None] = lambda: None  # raises DiskFull; called before each transaction that writes
-    require_data: Callable[[], None] = lambda: None  # raises DataMissing; called before each of them and after it
+    require_space: Callable[[], None] = lambda: (
+        None
+    )  # raises DiskFull; called before each transaction that writes
+    require_data: Callable[[], None] = lambda: (
+        None
+    )  # raises DataMissing; called before each of them and after it
     name: str = "database"
     token_key: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         outage = Outage(f"{self.name}_unreachable", f"{self.name}_reachable_again")
-        self._pools = _Pools(self.dsn, self.limits, outage, self.login_dsn, self.log_query, self.revive)
+        self._pools = _Pools(
+            self.dsn, self.limits, outage, self.login_dsn, self.log_query, self.revive
+        )
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable."""
@@ -357,27 +426,47 @@ class Database:
         return self._pools.statistics()
 
     def session(
-        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+        self,
+        plans: Plans = "kept",
+        *,
+        release_later: bool = False,
+        guarded: bool = False,
     ) -> AbstractAsyncContextManager[Session]:
         """Return an `async with` block for single statements; errors of the driver leave it as Folklore's own.
 
         A token's session only reads. `release_later`: continue before the connection is back in its pool. `guarded`:
         a statement that waits for a lock fails with DatabaseUnavailable.
         """
-        begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
+        begin = (
+            None
+            if self.token_key is None
+            else begin_as_token(self.token_key, "read only")
+        )
         pools, guard = self._pools, None
-        if guarded and pools.limits.statement_cache:  # behind a pooler the number of a server process is not known
+        if (
+            guarded and pools.limits.statement_cache
+        ):  # behind a pooler the number of a server process is not known
             guard = partial(pools.cancel_locked, tokens=self.token_key is not None)
         return PooledSession(
-            self._acquire, plans, pools.shards, pools.outage, begin, release_later=release_later, cancel_locked=guard
+            self._acquire,
+            plans,
+            pools.shards,
+            pools.outage,
+            begin,
+            release_later=release_later,
+            cancel_locked=guard,
         )
 
-    async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+    async def rows(
+        self, name: str, plans: Plans = "kept", /, **values: object
+    ) -> list[Row]:
         """Return all rows of the statement of that name, in a session of its own."""
         async with self.session(plans) as session:
             return await session.rows(name, **values)
 
-    async def row(self, name: str, plans: Plans = "kept", /, **values: object) -> Row | None:
+    async def row(
+        self, name: str, plans: Plans = "kept", /, **values: object
+    ) -> Row | None:
         """Return the first row of a statement in a session of its own, or None."""
         async with self.session(plans) as session:
             return await session.row(name, **values)
@@ -394,11 +483,22 @@ class Database:
         """
         self.require_space()
         await self.confirm_data()
-        begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
+        begin = (
+            None
+            if self.token_key is None
+            else begin_as_token(self.token_key, "read write")
+        )
         pools = self._pools
         try:
             async with (
-                PooledSession(self._acquire, "kept", pools.shards, pools.outage, begin, commits=True) as session,
+                PooledSession(
+                    self._acquire,
+                    "kept",
+                    pools.shards,
+                    pools.outage,
+                    begin,
+                    commits=True,
+                ) as session,
                 session.transaction(),
             ):
                 yield session
@@ -422,12 +522,20 @@ class Database:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:
         """Read one moment of the database for as long as the block takes, on a connection outside the pools."""
-        async with closed_after(self._pools.connect(tokens=self.token_key is not None)) as connection:
+        async with closed_after(
+            self._pools.connect(tokens=self.token_key is not None)
+        ) as connection:
             if self.token_key is not None:
-                await connection.execute(begin_as_token(self.token_key, "isolation level repeatable read, read only"))
+                await connection.execute(
+                    begin_as_token(
+                        self.token_key, "isolation level repeatable read, read only"
+                    )
+                )
                 yield Session(connection, self._pools.shards, row_security=True)
             else:
-                async with connection.transaction(isolation="repeatable_read", readonly=True):
+                async with connection.transaction(
+                    isolation="repeatable_read", readonly=True
+                ):
                     yield Session(connection, self._pools.shards)
 
     @asynccontextmanager
@@ -478,7 +586,11 @@ class _OneSession(Database):
 
     @asynccontextmanager
     async def session(
-        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+        self,
+        plans: Plans = "kept",
+        *,
+        release_later: bool = False,
+        guarded: bool = False,
     ) -> AsyncIterator[Session]:
         """Use the one session."""
         if self._session is None:
@@ -512,7 +624,9 @@ class Moment(_OneSession):
     async def reading(self) -> AsyncIterator[str]:
         """Read this moment for as long as the block takes; yield its name for other connections (pg_dump)."""
         async with self.snapshot() as session:
-            await session.execute("set local statement_timeout = 0")  # every table is read whole
+            await session.execute(
+                "set local statement_timeout = 0"
+            )  # every table is read whole
             row = await session.row("backup/snapshot")
             assert row is not None
             async with self._sharing(session):

@@ -12,7 +12,12 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
 
-from folklore.db.driver_errors import DRIVER_ERRORS, connected, translate, translated_errors
+from folklore.db.driver_errors import (
+    DRIVER_ERRORS,
+    connected,
+    translate,
+    translated_errors,
+)
 from folklore.db.session import Row
 from folklore.db.sql_loader import statement
 from folklore.errors import Conflict, DatabaseUnavailable, Refused
@@ -28,7 +33,11 @@ _ENDING_SECONDS, _PAUSE = 30.0, 0.1
 def address_of(dsn: str, database: str) -> str:
     """Return the address of another database of the same server."""
     parts = urlsplit(dsn)
-    options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("database", "dbname")]
+    options = [
+        (name, value)
+        for name, value in parse_qsl(parts.query)
+        if name not in ("database", "dbname")
+    ]
     query = urlencode(options, quote_via=quote)
     return f"{parts.scheme}://{parts.netloc}/{quote(database, safe='')}{'?' if query else ''}{query}"
 
@@ -47,7 +56,9 @@ async def read_cluster(dsn: str) -> Cluster:
         roles = await _rows(connection, "backup/roles")
         scratch = _beginning(urlsplit(dsn).path.lstrip("/"), "scratch")
         databases = await _rows(connection, "backup/all_databases", scratch=scratch)
-    return Cluster(tuple(row["role"] for row in roles), tuple(row["name"] for row in databases))
+    return Cluster(
+        tuple(row["role"] for row in roles), tuple(row["name"] for row in databases)
+    )
 
 
 async def copy_settings(dsn: str, target: str) -> list[str]:
@@ -88,7 +99,13 @@ class Databases:
     Scratch databases that a killed process has left are dropped by the next one.
     """
 
-    def __init__(self, dsn: str, connection: asyncpg.Connection, current: str, create_scratch: str) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        connection: asyncpg.Connection,
+        current: str,
+        create_scratch: str,
+    ) -> None:
         self._dsn = dsn
         self._connection = connection
         self._create_scratch = create_scratch
@@ -106,10 +123,13 @@ class Databases:
         async with _connected(address_of(dsn, MAINTENANCE)) as connection:
             if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
                 raise Conflict(
-                    "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
+                    "Another process restores or verifies a backup on this server.",
+                    hint="Try again when it has ended.",
                 )
             databases = cls(dsn, connection, current, command)
-            for scratch in await _rows(connection, "backup/databases", beginning=_beginning(current, "scratch")):
+            for scratch in await _rows(
+                connection, "backup/databases", beginning=_beginning(current, "scratch")
+            ):
                 await databases.drop(scratch["name"])
             yield databases
 
@@ -117,19 +137,31 @@ class Databases:
         """Create the empty scratch database, with the locale of Folklore's own, and return its address."""
         quoted = '"' + self.scratch.replace('"', '""') + '"'
         try:
-            await self._connection.execute(self._create_scratch.replace("{name}", quoted))
+            await self._connection.execute(
+                self._create_scratch.replace("{name}", quoted)
+            )
         except asyncpg.InsufficientPrivilegeError as error:
             raise Refused(
                 "The role of database_url may not create a database, which a copy is restored into.",
                 hint="Run this with a role that may: alter role NAME createdb.",
             ) from error
-        with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
-            await self._command("backup/token_role")  # a copy's privileges name the role for tokens
+        with suppress(
+            asyncpg.DuplicateObjectError,
+            asyncpg.UniqueViolationError,
+            asyncpg.InsufficientPrivilegeError,
+        ):
+            await self._command(
+                "backup/token_role"
+            )  # a copy's privileges name the role for tokens
         return address_of(self._dsn, self.scratch)
 
     async def left_formers(self) -> list[str]:
         """Return the databases that a killed process replaced and did not drop."""
-        rows = await _rows(self._connection, "backup/databases", beginning=_beginning(self.current, "before"))
+        rows = await _rows(
+            self._connection,
+            "backup/databases",
+            beginning=_beginning(self.current, "before"),
+        )
         return [row["name"] for row in rows]
 
     def address_of(self, name: str) -> str:
@@ -151,14 +183,17 @@ class Databases:
         try:
             async with asyncio.timeout(_ENDING_SECONDS):
                 while True:
-                    with suppress(asyncpg.ObjectInUseError):  # a session that began between two attempts
+                    with suppress(
+                        asyncpg.ObjectInUseError
+                    ):  # a session that began between two attempts
                         async with self._connection.transaction():
                             await self._rename(self.current, self.former)
                             await self._rename(self.scratch, self.current)
                         return address_of(self._dsn, self.former)
         except TimeoutError as error:
             raise DatabaseUnavailable(
-                "The sessions of the database do not end.", hint="Stop the servers that use it, then try again."
+                "The sessions of the database do not end.",
+                hint="Stop the servers that use it, then try again.",
             ) from error
         except DRIVER_ERRORS as error:
             raise translate(error) from error
@@ -173,7 +208,11 @@ class Databases:
         """End the sessions of both databases again and again; renaming one waits some seconds for their end."""
         async with _connected(address_of(self._dsn, MAINTENANCE)) as connection:
             while True:
-                await _rows(connection, "backup/end_sessions", names=[self.current, self.scratch])
+                await _rows(
+                    connection,
+                    "backup/end_sessions",
+                    names=[self.current, self.scratch],
+                )
                 await asyncio.sleep(_PAUSE)
 
     async def _command(self, name: str, /, **values: object) -> None:
@@ -188,9 +227,16 @@ def _named(current: str, use: str) -> str:
 def _beginning(current: str, use: str) -> str:
     """Return the name of such a database without its random end; a long name is cut, as Postgres would."""
     end = f"_{use}_"
-    return current.encode()[: _LONGEST_NAME - len(end) - 2 * _RANDOM_BYTES].decode(errors="ignore") + end
+    return (
+        current.encode()[: _LONGEST_NAME - len(end) - 2 * _RANDOM_BYTES].decode(
+            errors="ignore"
+        )
+        + end
+    )
 
 
-async def _rows(connection: asyncpg.Connection, name: str, /, **values: object) -> list[Row]:
+async def _rows(
+    connection: asyncpg.Connection, name: str, /, **values: object
+) -> list[Row]:
     query = statement(name)
     return list(await connection.fetch(query.sql, *query.arguments(values)))

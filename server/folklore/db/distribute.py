@@ -21,7 +21,9 @@ async def distribute(dsn: str, *, dry_run: bool) -> Mapping[str, Sequence[str]]:
     """
     done: dict[str, Sequence[str]] = {}
     for step in ("settings", "functions", "tables"):
-        async with connected(dsn) as connection:  # settings of the role hold for new connections
+        async with connected(
+            dsn
+        ) as connection:  # settings of the role hold for new connections
             done[step] = await _commands_of(connection, step)
             with phase(f"Distributing: {step}") as advance:
                 async with connection.transaction():
@@ -46,17 +48,27 @@ async def placed(dsn: str) -> Mapping[str, str]:
 
 async def undistributed(dsn: str) -> list[str]:
     """Return the tables that are on the coordinator alone, and the missing settings; none without a cluster."""
-    return [name for name, place in (await placed(dsn)).items() if place in (_ALONE, _UNSET)]
+    return [
+        name for name, place in (await placed(dsn)).items() if place in (_ALONE, _UNSET)
+    ]
 
 
 async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
     """Return the commands of a step that are still to do. Raises Refused if that is not possible."""
     if not await connection.fetchval(statement("backup/is_cluster").sql):
-        raise Refused("This database has no extension citus.", hint="docs/how-to/citus.md says what comes before.")
-    if doubts := [row["doubt"] for row in await connection.fetch(statement("distribute/doubts").sql)]:
+        raise Refused(
+            "This database has no extension citus.",
+            hint="docs/how-to/citus.md says what comes before.",
+        )
+    if doubts := [
+        row["doubt"]
+        for row in await connection.fetch(statement("distribute/doubts").sql)
+    ]:
         raise Refused(" ".join(doubts))
     if step == "settings":
-        await connection.execute("select '[1]'::halfvec")  # a role may set the settings of an extension that is loaded
+        await connection.execute(
+            "select '[1]'::halfvec"
+        )  # a role may set the settings of an extension that is loaded
         return await _commands(connection, "settings")
     tables = await _commands(connection, "tables")
     if not tables:
@@ -65,9 +77,18 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
         return await _commands(connection, "functions", "policies", "grants")
     keys = await connection.fetch(statement("distribute/keys").sql)
     sequential = "set local citus.multi_shard_modify_mode = 'sequential'"
-    return [sequential, *(key["drop"] for key in keys), *tables, *(key["command"] for key in keys if key["command"])]
+    return [
+        sequential,
+        *(key["drop"] for key in keys),
+        *tables,
+        *(key["command"] for key in keys if key["command"]),
+    ]
 
 
 async def _commands(connection: asyncpg.Connection, *names: str) -> list[str]:
-    rows = [row for name in names for row in await connection.fetch(statement(f"distribute/{name}").sql)]
+    rows = [
+        row
+        for name in names
+        for row in await connection.fetch(statement(f"distribute/{name}").sql)
+    ]
     return [row["command"] for row in rows]

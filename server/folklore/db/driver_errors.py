@@ -8,10 +8,21 @@ from typing import Any
 
 import asyncpg
 
-from folklore.errors import ConcurrentChange, DatabaseUnavailable, FolkloreError, InvalidInput
+from folklore.errors import (
+    ConcurrentChange,
+    DatabaseUnavailable,
+    FolkloreError,
+    InvalidInput,
+)
 
 # InternalClientError: asyncpg raises it on a connection that Postgres closed between two statements.
-DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 
 
 @contextmanager
@@ -24,7 +35,9 @@ def translated_errors() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def closed_after(connecting: Awaitable[asyncpg.Connection]) -> AsyncIterator[asyncpg.Connection]:
+async def closed_after(
+    connecting: Awaitable[asyncpg.Connection],
+) -> AsyncIterator[asyncpg.Connection]:
     """Return a connection for the length of the block, whose errors are translated."""
     with translated_errors():
         connection = await connecting
@@ -34,9 +47,13 @@ async def closed_after(connecting: Awaitable[asyncpg.Connection]) -> AsyncIterat
             await connection.close(timeout=5)
 
 
-def connected(dsn: str, timeout: float = 10.0, **options: Any) -> AbstractAsyncContextManager[asyncpg.Connection]:
+def connected(
+    dsn: str, timeout: float = 10.0, **options: Any
+) -> AbstractAsyncContextManager[asyncpg.Connection]:
     """Open a connection outside the pools for the length of a block, whose errors are translated."""
-    return closed_after(asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0, **options))
+    return closed_after(
+        asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0, **options)
+    )
 
 
 def translate(error: BaseException) -> FolkloreError:
@@ -46,8 +63,15 @@ def translate(error: BaseException) -> FolkloreError:
         case _ if _is_lost_connection(error):
             text = "The database is unavailable: it is being started or stopped, or the connection to it was lost."
             hint = "Try again in a moment; a text that was stored already is not stored twice."
-        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again.")
+        case (
+            asyncpg.UniqueViolationError()
+            | asyncpg.SerializationError()
+            | asyncpg.DeadlockDetectedError()
+        ):
+            return ConcurrentChange(
+                "Another request changed the same memory at the same time.",
+                hint="Try again.",
+            )
         case asyncpg.DataError():
             return InvalidInput("value", f"was refused by Postgres ({name}).")
         case asyncpg.QueryCanceledError():
@@ -55,7 +79,10 @@ def translate(error: BaseException) -> FolkloreError:
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
             text = "The database has no room left; nothing was written."
         case asyncpg.InvalidPasswordError():
-            text, hint = "The database refused the user or password.", "Check the database_url."
+            text, hint = (
+                "The database refused the user or password.",
+                "Check the database_url.",
+            )
         case asyncpg.InsufficientPrivilegeError():
             text = f"The database role lacks a privilege: {error}."
         case asyncpg.PostgresError() | asyncpg.InterfaceError():

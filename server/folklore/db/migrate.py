@@ -26,7 +26,10 @@ _OLDEST_POSTGRES = 15
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _OLDEST_PGVECTOR = (0, 8, 0)
 # A command of a migration: up to a semicolon outside of comments, texts and bodies of functions.
-_COMMAND = re.compile(r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+", re.DOTALL)
+_COMMAND = re.compile(
+    r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+",
+    re.DOTALL,
+)
 # The first migration of unreleased versions, whose tables were different.
 _UNRELEASED = "0001_memories.sql"
 # The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and
@@ -52,7 +55,11 @@ class Migration:
 
     def commands(self) -> list[str]:
         """Return the commands one by one, as a cluster needs them."""
-        return [command for match in _COMMAND.finditer(self.sql) if (command := match[0].strip())]
+        return [
+            command
+            for match in _COMMAND.finditer(self.sql)
+            if (command := match[0].strip())
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,9 @@ async def check_schema(database: Database) -> None:
         applied = {row["name"] for row in await session.rows("server/migrations")}
     _refuse_unknown(applied)
     if missing := _known_names() - applied:
-        raise SchemaBehind(f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`.")
+        raise SchemaBehind(
+            f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`."
+        )
 
 
 async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
@@ -130,7 +139,8 @@ def require_versions(server: ServerInfo) -> None:
     """Raise DatabaseUnavailable if Postgres or pgvector is too old."""
     if server.major < _OLDEST_POSTGRES:
         raise DatabaseUnavailable(
-            f"Postgres {server.major} is too old.", hint=f"Folklore needs Postgres {_OLDEST_POSTGRES} or newer."
+            f"Postgres {server.major} is too old.",
+            hint=f"Folklore needs Postgres {_OLDEST_POSTGRES} or newer.",
         )
     pgvector = server.pgvector or server.offered
     if pgvector is None:
@@ -140,7 +150,8 @@ def require_versions(server: ServerInfo) -> None:
         )
     if tuple(int(part) for part in pgvector.split(".")[:3]) < _OLDEST_PGVECTOR:
         raise DatabaseUnavailable(
-            f"pgvector {pgvector} is too old.", hint="Folklore needs 0.8; run `alter extension vector update`."
+            f"pgvector {pgvector} is too old.",
+            hint="Folklore needs 0.8; run `alter extension vector update`.",
         )
 
 
@@ -152,8 +163,13 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
     applied = {name: checksum for name, checksum, *_ in rows}
     _refuse_unknown(applied.keys())
     for migration in migrations():
-        if applied.get(migration.name, migration.checksum) not in (migration.checksum, *_RELEASED):
-            raise DatabaseUnavailable(f"The applied migration {migration.name} differs from this installation's.")
+        if applied.get(migration.name, migration.checksum) not in (
+            migration.checksum,
+            *_RELEASED,
+        ):
+            raise DatabaseUnavailable(
+                f"The applied migration {migration.name} differs from this installation's."
+            )
     return [migration for migration in migrations() if migration.name not in applied]
 
 
@@ -171,16 +187,21 @@ def _refuse_unknown(applied: Set[str]) -> None:
         )
     if newer := applied - _known_names():
         raise SchemaAhead(
-            f"The database was migrated by a newer Folklore ({max(newer)}).", hint="Upgrade this installation."
+            f"The database was migrated by a newer Folklore ({max(newer)}).",
+            hint="Upgrade this installation.",
         )
 
 
-async def _apply_under_lock(connection: asyncpg.Connection, dsn: str, timeout: float) -> list[str]:
+async def _apply_under_lock(
+    connection: asyncpg.Connection, dsn: str, timeout: float
+) -> list[str]:
     # Polled outside a transaction: waiting would hold a snapshot, for which CREATE INDEX CONCURRENTLY would wait.
     deadline = asyncio.get_running_loop().time() + timeout
     while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
         if asyncio.get_running_loop().time() > deadline:
-            raise DatabaseUnavailable("Another process has been migrating the database for too long.")
+            raise DatabaseUnavailable(
+                "Another process has been migrating the database for too long."
+            )
         await asyncio.sleep(0.05)
     try:
         applied = []
@@ -193,7 +214,11 @@ async def _apply_under_lock(connection: asyncpg.Connection, dsn: str, timeout: f
                     hint="Run `folklore db migrate` with a role that may.",
                 ) from error
             applied.append(migration.name)
-        if applied and (tables := await undistributed(dsn)) and "memories" not in tables:
+        if (
+            applied
+            and (tables := await undistributed(dsn))
+            and "memories" not in tables
+        ):
             await distribute(dsn, dry_run=False)
         return applied
     finally:
@@ -202,9 +227,15 @@ async def _apply_under_lock(connection: asyncpg.Connection, dsn: str, timeout: f
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     record = statement("server/record_migration")
-    values = {"name": migration.name, "checksum": migration.checksum, "now": datetime.now(UTC)}
+    values = {
+        "name": migration.name,
+        "checksum": migration.checksum,
+        "now": datetime.now(UTC),
+    }
     async with connection.transaction():
-        await connection.execute("set local lock_timeout = '30s'; set local citus.multi_shard_modify_mode = sequential")
+        await connection.execute(
+            "set local lock_timeout = '30s'; set local citus.multi_shard_modify_mode = sequential"
+        )
         for command in migration.commands():
             await connection.execute(command, timeout=_LONGEST_SECONDS)
         await connection.execute(record.sql, *record.arguments(values))

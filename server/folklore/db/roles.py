@@ -20,12 +20,16 @@ Mode = Literal["read only", "read write", "isolation level repeatable read, read
 
 def begin_as_token(key: str, mode: Mode) -> str:
     """Return the command that begins a transaction of a token, by its key (64 hexadecimal digits)."""
-    return template("roles/begin_as_token").replace("{mode}", mode).replace("{key}", key)
+    return (
+        template("roles/begin_as_token").replace("{mode}", mode).replace("{key}", key)
+    )
 
 
 async def missing_commands(connection: asyncpg.Connection) -> list[str]:
     """Return the commands that the role still needs, in order. One statement."""
-    return [row["command"] for row in await connection.fetch(statement("roles/missing").sql)]
+    return [
+        row["command"] for row in await connection.fetch(statement("roles/missing").sql)
+    ]
 
 
 async def ensure_role(connection: asyncpg.Connection) -> None:
@@ -39,11 +43,16 @@ async def ensure_role(connection: asyncpg.Connection) -> None:
             try:
                 async with connection.transaction():
                     await connection.execute(command)
-            except (asyncpg.InsufficientPrivilegeError, asyncpg.ReadOnlySQLTransactionError) as error:
+            except (
+                asyncpg.InsufficientPrivilegeError,
+                asyncpg.ReadOnlySQLTransactionError,
+            ) as error:
                 log.warning("role_not_complete", command=command, reason=str(error))
             except (asyncpg.UndefinedObjectError, asyncpg.DuplicateObjectError):
                 pass  # the role could not be created, or another process was faster
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
                 await asyncio.sleep(0.05)  # another process changes the list of roles
                 continue
-            attempts.add(command)  # once: for a grant without the right to it Postgres may only warn
+            attempts.add(
+                command
+            )  # once: for a grant without the right to it Postgres may only warn

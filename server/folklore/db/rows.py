@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from folklore.model import FIELDS, Draft, FieldType, Filters, Memory, Relation, Revision
 
-if TYPE_CHECKING:  # a server on stdio imports this before it may take the time to import a driver
+if (
+    TYPE_CHECKING
+):  # a server on stdio imports this before it may take the time to import a driver
     from _typeshed import DataclassInstance
     from asyncpg import Record
 
@@ -31,7 +33,10 @@ def word_of(lexeme: str) -> int:
 def made(type_: type[Value], row: Record, /, **others: object) -> Value:
     """Return a dataclass with the columns of its fields' names, arrays as tuples, and `others` in their place."""
     columns = {name: row[name] for name in type_.__dataclass_fields__ if name in row}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in columns.items()
+    }
     return type_(**values | others)
 
 
@@ -70,12 +75,17 @@ def memory_of(row: Record, namespace: str) -> Memory:
 
 def fields_of(row: Record) -> dict[str, Any]:
     """Return the declared fields of a row, by name."""
-    return {name: row[name] if read is None else read(row[name]) for name, read in _READ}
+    return {
+        name: row[name] if read is None else read(row[name]) for name, read in _READ
+    }
 
 
 def columns_of(draft: Draft) -> dict[str, object]:
     """Return the declared fields of a draft by column, as JSON that `jsonb_to_recordset` reads."""
-    return {name: getattr(draft, name) if write is None else write(getattr(draft, name)) for name, write in _WRITE}
+    return {
+        name: getattr(draft, name) if write is None else write(getattr(draft, name))
+        for name, write in _WRITE
+    }
 
 
 def relation_of(row: Record) -> Relation:
@@ -101,7 +111,12 @@ def iso(value: datetime | None) -> str | None:
 _READERS: Mapping[FieldType, Callable[[Any], object]] = {
     "tags": tuple, "paths": tuple, "share": short, "json": lambda value: value and json.loads(value), "blobs": tuple,
 }  # fmt: skip
-_WRITERS: Mapping[FieldType, Callable[[Any], object]] = {"tags": list, "paths": list, "time": iso, "blobs": list}
+_WRITERS: Mapping[FieldType, Callable[[Any], object]] = {
+    "tags": list,
+    "paths": list,
+    "time": iso,
+    "blobs": list,
+}
 _READ = [(name, _READERS.get(field.type)) for name, field in FIELDS.items()]
 _WRITE = [(name, _WRITERS.get(field.type)) for name, field in FIELDS.items()]
 _FILTERS = [name for name, field in FIELDS.items() if field.filter]
@@ -129,7 +144,10 @@ def filtered(
     values = visibility(filters, now)
     if filters.as_of is None:
         return name, values
-    return f"{name}:as_of", values if searched is None else {**values, "searched": list(searched)}
+    return f"{name}:as_of", values if searched is None else {
+        **values,
+        "searched": list(searched),
+    }
 
 
 def visibility(filters: Filters, now: datetime) -> dict[str, object]:

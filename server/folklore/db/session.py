@@ -2,7 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    nullcontext,
+    suppress,
+)
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import TracebackType
@@ -60,7 +65,9 @@ class Session:
             query = statement(name)
             fetching = self.connection.fetch(query.sql, *query.arguments(values))
         if self.cancel_locked is not None:
-            fetching = unless_locked(fetching, partial(self.cancel_locked, self.connection.get_server_pid()))
+            fetching = unless_locked(
+                fetching, partial(self.cancel_locked, self.connection.get_server_pid())
+            )
         return cast("list[Row]", await fetching)
 
     async def row(self, name: str, /, **values: object) -> Row | None:
@@ -91,7 +98,9 @@ class _Transaction:
         """Begin."""
         await self._transaction.start()
 
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    async def __aexit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         """Commit, or roll back after an error."""
         if error is None:
             await self._transaction.commit()
@@ -145,21 +154,32 @@ class PooledSession:
         """Return a session like this one if a connection is idle: waiting for a second one could deadlock."""
         return replace(self) if self._pool.get_idle_size() else None
 
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    async def __aexit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         """End the transaction, release the connection and translate errors."""
         if error is None:
-            self.outage.over(self._period)  # the server answered: to acquire an idle connection shows nothing
+            self.outage.over(
+                self._period
+            )  # the server answered: to acquire an idle connection shows nothing
             if not self.commits and (self.begin is not None or self.release_later):
-                task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
+                task = asyncio.create_task(
+                    self._finish_and_release("commit"), name="folklore-release"
+                )
                 _RELEASING.add(task)
                 task.add_done_callback(_RELEASING.discard)
             elif failed := await self._finish_and_release("commit"):
                 raise translate(failed) from failed
             return
-        if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):  # the latter: see _Transaction
+        if isinstance(
+            error, (asyncpg.InternalClientError, TimeoutError)
+        ):  # the latter: see _Transaction
             self._terminate()
         await self._finish_and_release("rollback")
-        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self.begin is not None:
+        if (
+            isinstance(error, asyncpg.InsufficientPrivilegeError)
+            and self.begin is not None
+        ):
             raise Refused("Your token may not do this here (any more).") from error
         if isinstance(error, DRIVER_ERRORS):
             raise translate(error) from error
@@ -172,7 +192,9 @@ class PooledSession:
                 failed = await self._finish(command)
         finally:
             try:
-                await self._pool.release(self._connection, timeout=_PATIENCE)  # shields itself from cancellation
+                await self._pool.release(
+                    self._connection, timeout=_PATIENCE
+                )  # shields itself from cancellation
             except DRIVER_ERRORS as lost:
                 failed = failed or lost
         return failed
@@ -182,7 +204,10 @@ class PooledSession:
         try:
             await self._connection.execute(begin)
             success = True
-        except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
+        except (
+            asyncpg.InsufficientPrivilegeError,
+            asyncpg.InvalidParameterValueError,
+        ) as error:
             raise DatabaseUnavailable(
                 f"The database has no role {TOKEN_ROLE} for requests with a token, or this role is not a member of it.",
                 hint="`folklore db role` shows the commands that the database's administrator must run.",
@@ -233,7 +258,10 @@ class PinnedSession:
         return self._session
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Keep the session, unless the statement failed."""
         if error is not None:
@@ -246,7 +274,9 @@ class PinnedSession:
         await self._acquired.aclose()
 
 
-async def unless_locked(fetching: Awaitable[T], cancel_if_locked: Callable[[], Awaitable[bool]]) -> T:
+async def unless_locked(
+    fetching: Awaitable[T], cancel_if_locked: Callable[[], Awaitable[bool]]
+) -> T:
     """Return the result of a statement; raise DatabaseUnavailable if it was cancelled since it waits for a lock.
 
     `cancel_if_locked` is called after PATIENCE seconds and then again and again, so that a statement that ends sooner
@@ -268,13 +298,18 @@ async def unless_locked(fetching: Awaitable[T], cancel_if_locked: Callable[[], A
             await asyncio.wait(watching)
 
     loop = asyncio.get_running_loop()
-    timer = loop.call_later(PATIENCE, lambda: watching.append(loop.create_task(watch(), name="folklore-lock-guard")))
+    timer = loop.call_later(
+        PATIENCE,
+        lambda: watching.append(loop.create_task(watch(), name="folklore-lock-guard")),
+    )
     try:
         return await fetching
     except asyncpg.QueryCanceledError as error:
         await end()
         if not cancelled:
             raise
-        raise DatabaseUnavailable("Another session of the database has locked a table that this needs.") from error
+        raise DatabaseUnavailable(
+            "Another session of the database has locked a table that this needs."
+        ) from error
     finally:
         await end()

@@ -55,7 +55,9 @@ class Shards:
         self.distributed = False
         self._of: dict[UUID, int] = {}
 
-    async def rows(self, session: Any, name: str, values: dict[str, object]) -> list[Row]:
+    async def rows(
+        self, session: Any, name: str, values: dict[str, object]
+    ) -> list[Row]:
         """Return the rows of a statement. Raises DRIVER_ERRORS."""
         query = statement(f"{name}:distributed")
         try:
@@ -66,28 +68,50 @@ class Shards:
             self._of.clear()  # a shard was split meanwhile
             return await self._rows(session, query, values)
 
-    async def _rows(self, session: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+    async def _rows(
+        self, session: Any, query: Statement, values: dict[str, object]
+    ) -> list[Row]:
         name, values = query.name.split(":")[0], _complete(query, values)
         namespaces = values.get("namespaces")
-        if name not in _ALONE or not isinstance(namespaces, Collection) or len(namespaces) < 2:
+        if (
+            name not in _ALONE
+            or not isinstance(namespaces, Collection)
+            or len(namespaces) < 2
+        ):
             return await _sent_whole(session.connection, query, values)
         if name == "recall/words":
             return [await self._words(session.connection, query, values)]
         if name in _AT_ONCE and "as_of" not in query.name:
             query = statement(f"{query.name}:each")
-            return merged(query.name, [await session.connection.fetch(query.sql, *query.arguments(values))], values)
+            return merged(
+                query.name,
+                [await session.connection.fetch(query.sql, *query.arguments(values))],
+                values,
+            )
         groups = await self._groups(session.connection, list(namespaces))
         commands = [query.arguments(values | {"namespaces": group}) for group in groups]
         return merged(query.name, await _fetched(session, query.sql, commands), values)
 
-    async def _words(self, connection: Any, query: Statement, values: dict[str, Any]) -> Row:
+    async def _words(
+        self, connection: Any, query: Statement, values: dict[str, Any]
+    ) -> Row:
         """Return the row of recall/words. The postings of all words are read: the rarest are not known before."""
-        [pieces] = await connection.fetch(query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]}))
-        words = [word_of(lexeme) for lexeme in {*values["lexemes"], *(pieces["lexemes"] or ())}]
+        [pieces] = await connection.fetch(
+            query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]})
+        )
+        words = [
+            word_of(lexeme)
+            for lexeme in {*values["lexemes"], *(pieces["lexemes"] or ())}
+        ]
         sql = statement("distributed/recall_words_of_each").sql
-        return _words([pieces, *await connection.fetch(sql, values["namespaces"], words)], values["budget"])
+        return _words(
+            [pieces, *await connection.fetch(sql, values["namespaces"], words)],
+            values["budget"],
+        )
 
-    async def _groups(self, connection: Any, namespaces: Sequence[UUID]) -> list[list[UUID]]:
+    async def _groups(
+        self, connection: Any, namespaces: Sequence[UUID]
+    ) -> list[list[UUID]]:
         if new := [namespace for namespace in namespaces if namespace not in self._of]:
             self._of.update(await connection.fetch(statement("server/shards").sql, new))
         groups: dict[int, list[UUID]] = {}
@@ -99,24 +123,36 @@ class Shards:
 def _complete(query: Statement, values: dict[str, object]) -> dict[str, object]:
     """Return the values of a statement with those that only a cluster needs: no shard is an error there."""
     if "model" in query.parameters:
-        values = {"model": None} | values  # a variant without vectors may have the same text here
+        values = {
+            "model": None
+        } | values  # a variant without vectors may have the same text here
     if query.name.startswith("transfer/memories") and "model" in values:
         # Without a model Postgres removes a join, and what remains names no shard.
         values = values | {"model": values["model"] or _NOWHERE}
-    return values | {"namespaces": [_NOWHERE]} if values.get("namespaces") == [] else values
+    return (
+        values | {"namespaces": [_NOWHERE]}
+        if values.get("namespaces") == []
+        else values
+    )
 
 
-async def _sent_whole(connection: Any, query: Statement, values: dict[str, object]) -> list[Row]:
+async def _sent_whole(
+    connection: Any, query: Statement, values: dict[str, object]
+) -> list[Row]:
     """Return the rows of a statement that one node answers, or that Citus divides itself."""
     rows: list[Row] = await connection.fetch(query.sql, *query.arguments(values))
     name = query.name.split(":")[0]
-    if name == "changes/insert" and not rows:  # the namespace has no row yet from which the insert reads it
+    if (
+        name == "changes/insert" and not rows
+    ):  # the namespace has no row yet from which the insert reads it
         await connection.fetch(statement("postings/begin").sql, values["namespace"])
         rows = await connection.fetch(query.sql, *query.arguments(values))
     return [row[:-1] for row in rows] if name in _BY_TIME else rows
 
 
-async def _fetched(session: Any, sql: str, commands: Sequence[Sequence[object]]) -> list[Any]:
+async def _fetched(
+    session: Any, sql: str, commands: Sequence[Sequence[object]]
+) -> list[Any]:
     """Return the rows for each of several lists of arguments, also by connections that are idle."""
     parts: dict[int, list[Row]] = {}
     waiting = iter(enumerate(commands))
@@ -134,11 +170,15 @@ async def _fetched(session: Any, sql: str, commands: Sequence[Sequence[object]])
     return [parts[place] for place in range(len(commands))]
 
 
-def merged(name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any]) -> list[Row]:
+def merged(
+    name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any]
+) -> list[Row]:
     """Return the rows of a statement over all shards, of those of each."""
     rows, (name, *variants) = [row for part in parts for row in part], name.split(":")
     if name in _BY_TIME:
-        rows.sort(key=lambda row: (-row["score"], -row["happened"].timestamp(), row["id"]))
+        rows.sort(
+            key=lambda row: (-row["score"], -row["happened"].timestamp(), row["id"])
+        )
         return [tuple(row)[:-1] for row in rows[: values["fetch"]]]
     order, limit = _ORDERS.get(name, (lambda _row: 0, None))
     rows.sort(key=order, reverse=name == "memories/list" and "oldest" not in variants)
@@ -151,10 +191,17 @@ def _words(parts: Sequence[Row], budget: int) -> Row:
     for part in parts:
         for word, count in _together(part, "words", "documents"):
             documents[word] += int(count)
-    row = dict(parts[0]) | {"words": list(documents), "documents": list(documents.values())}
+    row = dict(parts[0]) | {
+        "words": list(documents),
+        "documents": list(documents.values()),
+    }
     row |= _postings(parts, _rarest(documents, budget))
     row |= {name: sum(part[name] for part in parts) for name in ("total", "length")}
-    return row | {name: b"".join(part[name] or b"" for part in parts) for name in row if name.startswith("fresh_")}
+    return row | {
+        name: b"".join(part[name] or b"" for part in parts)
+        for name in row
+        if name.startswith("fresh_")
+    }
 
 
 def _rarest(documents: Mapping[int, int], budget: int) -> set[int]:

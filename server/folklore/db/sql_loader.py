@@ -51,7 +51,10 @@ _COMMENT = re.compile(r"--[^\n]*")
 _BOUND = re.compile(r"any\(:namespaces::uuid\[\]\)|:namespace::uuid")
 _JOIN = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
 _READ = re.compile(r"((?:\b\w+\.)?namespace_id) = any\(:namespaces::uuid\[\]\)")
-_FILLED = {"{dimensions}": r"[1-9][0-9]{0,4}", "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"}
+_FILLED = {
+    "{dimensions}": r"[1-9][0-9]{0,4}",
+    "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+}
 _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
 )
@@ -69,14 +72,23 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "newest": {"{order}": "desc", "{beyond}": "<", "{first}": "infinity"},
     "oldest": {"{order}": "asc", "{beyond}": ">", "{first}": "-infinity"},
 }
-_GAP = re.compile("|".join(map(re.escape, {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)})))
+_GAP = re.compile(
+    "|".join(
+        map(re.escape, {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)})
+    )
+)
 # The fragments that are in a variant alone.
-_ALONE: Mapping[str, str | None] = dict.fromkeys(("unaltered", "happened", "others", "left_out", "space_row"))
+_ALONE: Mapping[str, str | None] = dict.fromkeys(
+    ("unaltered", "happened", "others", "left_out", "space_row")
+)
 # The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive", "listed_namespaces": "leading_namespaces"},
     "one": {"listed_namespaces": "listed_namespace"},
-    "together": {"listed_namespaces": "listed_namespace", "of_namespace": "of_namespaces"},
+    "together": {
+        "listed_namespaces": "listed_namespace",
+        "of_namespace": "of_namespaces",
+    },
     "token": {"matching": "matching_token", "restated": None},
     "others": {"others": "others", "left_out": "left_out"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
@@ -110,7 +122,11 @@ class Statement:
         """
         if surplus := values.keys() - set(self.parameters):
             raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
-        texts = {name: as_json(value) for name in self.json if not isinstance(value := values[name], str | None)}
+        texts = {
+            name: as_json(value)
+            for name in self.json
+            if not isinstance(value := values[name], str | None)
+        }
         return [texts.get(name, values[name]) for name in self.parameters]
 
 
@@ -121,9 +137,22 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
-    variant_text = sections("distributed").get(file.replace("/", "_")) if "distributed" in variants else None
-    replaced = {name: other for variant in variants for name, other in _VARIANTS.get(variant, {}).items()}
-    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(variant_text or _read(file), {**_ALONE, **replaced})))
+    variant_text = (
+        sections("distributed").get(file.replace("/", "_"))
+        if "distributed" in variants
+        else None
+    )
+    replaced = {
+        name: other
+        for variant in variants
+        for name, other in _VARIANTS.get(variant, {}).items()
+    }
+    text = _FIELDS.sub(
+        _field_list,
+        _COMMENT.sub(
+            "", _included(variant_text or _read(file), {**_ALONE, **replaced})
+        ),
+    )
     for variant, rewrite in _REWRITES.items():
         text = rewrite(text) if variant in variants else text
     filled = _filled(variants)
@@ -135,16 +164,22 @@ def statement(name: str) -> Statement:
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     sql = "\n".join(line for line in numbered.splitlines() if line.strip())
-    return Statement(name, sql=sql, parameters=names, json=frozenset(_JSON.findall(text)))
+    return Statement(
+        name, sql=sql, parameters=names, json=frozenset(_JSON.findall(text))
+    )
 
 
 def _filled(variants: Iterable[str]) -> dict[str, str]:
     """Return the texts of gaps that variants fill. Raises KeyError for an unknown variant."""
     filled: dict[str, str] = {}
     for variant in variants:
-        texts = _TEXTS.get(variant) or {gap: variant for gap, form in _FILLED.items() if re.fullmatch(form, variant)}
+        texts = _TEXTS.get(variant) or {
+            gap: variant for gap, form in _FILLED.items() if re.fullmatch(form, variant)
+        }
         if not texts and variant not in _VARIANTS:
-            raise KeyError(f"{variant} is no variant, no number of dimensions and no model")
+            raise KeyError(
+                f"{variant} is no variant, no number of dimensions and no model"
+            )
         filled |= texts
     return filled
 
@@ -152,7 +187,9 @@ def _filled(variants: Iterable[str]) -> dict[str, str]:
 def _bound_by_table(text: str) -> str:
     """Return a statement in which each joined table is bound to the namespace by itself, as Citus needs it."""
     bound = _BOUND.search(text)
-    return _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text) if bound else text
+    return (
+        _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text) if bound else text
+    )
 
 
 def _of_each(text: str) -> str:
@@ -163,7 +200,11 @@ def _of_each(text: str) -> str:
 
 def _of_others(text: str) -> str:
     """Return a statement over the namespaces that its fragments select."""
-    condition = "<> all((select ids from left_out)" if "left_out" in text else "= any((select ids from others)"
+    condition = (
+        "<> all((select ids from left_out)"
+        if "left_out" in text
+        else "= any((select ids from others)"
+    )
     return text.replace("= any(:namespaces::uuid[])", f"{condition}::uuid[])")
 
 
@@ -182,14 +223,19 @@ def template(name: str) -> str:
 @cache
 def families() -> Mapping[str, Path]:
     """Return the SQL files of stores, and those next to this module, by name."""
-    return {file.stem: file for file in (*_FOLDER.glob("*.sql"), *(_FOLDER / "stores").rglob("*.sql"))}
+    return {
+        file.stem: file
+        for file in (*_FOLDER.glob("*.sql"), *(_FOLDER / "stores").rglob("*.sql"))
+    }
 
 
 @cache
 def sections(family: str) -> Mapping[str, str]:
     """Return the statements of a store by name."""
     _, *parts = _NAME.split(families()[family].read_text(encoding="utf-8"))
-    return {name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        name: f"-- {text}" for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 def _read(name: str) -> str:
@@ -200,7 +246,13 @@ def _read(name: str) -> str:
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:
     def fragment(match: re.Match[str]) -> str:
         name = replaced.get(match[1], match[1])
-        return "" if name is None else _included(_read(name if "/" in name else f"fragments/{name}"), replaced)
+        return (
+            ""
+            if name is None
+            else _included(
+                _read(name if "/" in name else f"fragments/{name}"), replaced
+            )
+        )
 
     return _INCLUDE.sub(fragment, text)
 
@@ -211,17 +263,33 @@ def _field_list(match: re.Match[str]) -> str:
 
 
 def _filters(prefix: str) -> str:
-    filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
-    return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
+    filters = [
+        (f":{name}::{_TYPES[field.type]}", name)
+        for name, field in FIELDS.items()
+        if field.filter
+    ]
+    return "\n    ".join(
+        f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters
+    )
 
 
 _COLUMNS = [name for name in FIELDS if name != "position"]
 _FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
     "fields": lambda prefix: ", ".join(f"{prefix}{name}" for name in _COLUMNS),
-    "field_types": lambda _: ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items()),
-    "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
-    "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
+    "field_types": lambda _: ", ".join(
+        f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items()
+    ),
+    "field_values": lambda prefix: ", ".join(
+        f"'{name}', {prefix}{name}" for name in FIELDS
+    ),
+    "field_updates": lambda prefix: ", ".join(
+        f"{name} = {prefix}{name}" for name in _COLUMNS
+    ),
     "field_filters": _filters,
-    "ends_at": lambda prefix: f"case when not {prefix}pinned then {prefix}expires_at end",
-    "effective_quality": lambda prefix: f"case when not {prefix}pinned then {prefix}quality end",
+    "ends_at": lambda prefix: (
+        f"case when not {prefix}pinned then {prefix}expires_at end"
+    ),
+    "effective_quality": lambda prefix: (
+        f"case when not {prefix}pinned then {prefix}quality end"
+    ),
 }

@@ -23,7 +23,9 @@ class Standby:
     primary: Database
     database: Database
     _left_out_until: float = 0.0
-    _behind: Outage = field(default_factory=lambda: Outage("standby_left_out", "standby_used_again"))
+    _behind: Outage = field(
+        default_factory=lambda: Outage("standby_left_out", "standby_used_again")
+    )
 
     async def has_all(self) -> bool:
         """Return True when all that is committed by now is replayed, False if that takes long. Two statements."""
@@ -35,12 +37,20 @@ class Standby:
                 position = await self.primary.row("server/position")
                 while position is not None:
                     # It goes on: a connection that takes longer serves the next question.
-                    looking = in_background(self.database.row("server/replayed", **position), "folklore-standby")
-                    looking.add_done_callback(lambda task: task.cancelled() or task.exception())
+                    looking = in_background(
+                        self.database.row("server/replayed", **position),
+                        "folklore-standby",
+                    )
+                    looking.add_done_callback(
+                        lambda task: task.cancelled() or task.exception()
+                    )
                     if await asyncio.shield(looking):
                         break
                     await asyncio.sleep(_STEP)
-        except (TimeoutError, FolkloreError) as error:  # such as a conflict with its replay
+        except (
+            TimeoutError,
+            FolkloreError,
+        ) as error:  # such as a conflict with its replay
             self.leave_out(error)
             return False
         self._behind.over(period)

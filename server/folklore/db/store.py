@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from folklore.db.rows import Value, made
 from folklore.db.sql_loader import statement
 
-if TYPE_CHECKING:  # a server on stdio imports stores before it may take the time to import a driver
+if (
+    TYPE_CHECKING
+):  # a server on stdio imports stores before it may take the time to import a driver
     from folklore.db.database import Database, Plans, Row, Session
 
 T = TypeVar("T")
@@ -22,7 +24,9 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+    async def rows(
+        self, name: str, plans: Plans = "kept", /, **values: object
+    ) -> list[Row]:
         """Return the rows of a statement."""
         return await self._database.rows(name, plans, **values)
 
@@ -34,9 +38,15 @@ class Transaction(Store):
         self._session = session
         self._bound = bound
 
-    async def rows(self, name: str, _plans: Plans = "kept", /, **values: object) -> list[Row]:
+    async def rows(
+        self, name: str, _plans: Plans = "kept", /, **values: object
+    ) -> list[Row]:
         """Return the rows of a statement."""
-        bound = {key: self._bound[key] for key in statement(name).parameters if key in self._bound}
+        bound = {
+            key: self._bound[key]
+            for key in statement(name).parameters
+            if key in self._bound
+        }
         return await self._session.rows(name, **bound | values)
 
 
@@ -46,7 +56,9 @@ class Statement(Generic[T]):
     `defaults` are parameters that a call may leave out.
     """
 
-    def __init__(self, read: Callable[[list[Row]], T], plans: Plans, defaults: dict[str, object]) -> None:
+    def __init__(
+        self, read: Callable[[list[Row]], T], plans: Plans, defaults: dict[str, object]
+    ) -> None:
         self._read, self._plans, self._defaults = read, plans, defaults
 
     def __set_name__(self, owner: type[Store], name: str) -> None:
@@ -58,45 +70,63 @@ class Statement(Generic[T]):
         return partial(self._run, store)
 
     async def _run(self, store: Store, /, **values: object) -> T:
-        return self._read(await store.rows(self._name, self._plans, **self._defaults | values))
+        return self._read(
+            await store.rows(self._name, self._plans, **self._defaults | values)
+        )
 
 
-def each(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -> Statement[list[T]]:
+def each(
+    read: Callable[[Row], T], plans: Plans = "kept", **defaults: object
+) -> Statement[list[T]]:
     """Return what `read` makes of every row."""
     return Statement(lambda rows: [read(row) for row in rows], plans, defaults)
 
 
-def many(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[list[Value]]:
+def many(
+    type_: type[Value], plans: Plans = "kept", **defaults: object
+) -> Statement[list[Value]]:
     """Return every row as a dataclass."""
     return each(partial(made, type_), plans, **defaults)
 
 
-def first(read: Callable[[Row], T], plans: Plans = "kept", **defaults: object) -> Statement[T | None]:
+def first(
+    read: Callable[[Row], T], plans: Plans = "kept", **defaults: object
+) -> Statement[T | None]:
     """Return what `read` makes of the first row, or None."""
     return Statement(lambda rows: read(rows[0]) if rows else None, plans, defaults)
 
 
-def one(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[Value | None]:
+def one(
+    type_: type[Value], plans: Plans = "kept", **defaults: object
+) -> Statement[Value | None]:
     """Return the first row as a dataclass, or None."""
     return first(partial(made, type_), plans, **defaults)
 
 
-def only(type_: type[Value], plans: Plans = "kept", **defaults: object) -> Statement[Value]:
+def only(
+    type_: type[Value], plans: Plans = "kept", **defaults: object
+) -> Statement[Value]:
     """Return the only row as a dataclass."""
     return Statement(lambda rows: made(type_, rows[0]), plans, defaults)
 
 
-def column(_type: type[T], plans: Plans = "kept", **defaults: object) -> Statement[list[T]]:
+def column(
+    _type: type[T], plans: Plans = "kept", **defaults: object
+) -> Statement[list[T]]:
     """Return the first column of every row."""
     return Statement(lambda rows: [row[0] for row in rows], plans, defaults)
 
 
-def value(_type: type[T], plans: Plans = "kept", **defaults: object) -> Statement[T | None]:
+def value(
+    _type: type[T], plans: Plans = "kept", **defaults: object
+) -> Statement[T | None]:
     """Return the first column of the first row, or None."""
     return Statement(lambda rows: rows[0][0] if rows else None, plans, defaults)
 
 
-def pairs(_first: type[K], _second: type[T], plans: Plans = "kept", **defaults: object) -> Statement[list[tuple[K, T]]]:
+def pairs(
+    _first: type[K], _second: type[T], plans: Plans = "kept", **defaults: object
+) -> Statement[list[tuple[K, T]]]:
     """Return the first two columns of every row."""
     return Statement(lambda rows: [(row[0], row[1]) for row in rows], plans, defaults)
 

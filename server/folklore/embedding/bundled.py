@@ -41,9 +41,13 @@ class BundledEmbedder:
         static = await self._loaded()
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return static.embed(texts)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, static.embed, list(texts))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, static.embed, list(texts)
+        )
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> Vectors:
         """Return a unit vector: the sum of the token vectors, weighted by their piece."""
         return (await self._loaded()).embed_question(pieces, weights)
 
@@ -59,7 +63,9 @@ class BundledEmbedder:
 
     async def _loaded(self) -> StaticModel:
         if self._loading is None:
-            self._loading = asyncio.get_running_loop().run_in_executor(self._thread, load_model)
+            self._loading = asyncio.get_running_loop().run_in_executor(
+                self._thread, load_model
+            )
         return await asyncio.shield(self._loading)
 
 

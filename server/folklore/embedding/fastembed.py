@@ -22,10 +22,14 @@ class FastembedModel:
     def __call__(self, texts: Sequence[str], *, question: bool = False) -> Vectors:
         """Return the vectors as the package makes them."""
         try:
-            generated = (self._loaded.query_embed if question else self._loaded.passage_embed)(list(texts))
+            generated = (
+                self._loaded.query_embed if question else self._loaded.passage_embed
+            )(list(texts))
             return np.array(list(generated), dtype=np.float32)
         except (RuntimeError, ValueError, OSError) as error:
-            raise EmbedderUnavailable(f"The model {self._name} failed ({type(error).__name__}).") from error
+            raise EmbedderUnavailable(
+                f"The model {self._name} failed ({type(error).__name__})."
+            ) from error
 
 
 def load(name: str, cache: Path, *, fetch: bool = False) -> Any:
@@ -37,11 +41,15 @@ def load(name: str, cache: Path, *, fetch: bool = False) -> Any:
         from fastembed import TextEmbedding  # optional, and its import takes a second
     except ImportError as error:
         raise EmbedderUnavailable(
-            "The package fastembed is not installed.", hint=f"Run: {pip_install('fastembed')}"
+            "The package fastembed is not installed.",
+            hint=f"Run: {pip_install('fastembed')}",
         ) from error
-    if name.lower() not in {entry["model"].lower() for entry in TextEmbedding.list_supported_models()}:
+    if name.lower() not in {
+        entry["model"].lower() for entry in TextEmbedding.list_supported_models()
+    }:
         raise EmbedderUnavailable(
-            f"fastembed knows no model {name!r}.", hint="Its list: https://qdrant.github.io/fastembed/examples/"
+            f"fastembed knows no model {name!r}.",
+            hint="Its list: https://qdrant.github.io/fastembed/examples/",
         )
     try:
         with warnings.catch_warnings():

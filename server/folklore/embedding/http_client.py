@@ -65,7 +65,10 @@ class Address:
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/")
         ending = next((ending for ending in endings if path.endswith(ending)), "")
-        return urlunsplit((parts.scheme, parts.netloc, path.removesuffix(ending), "", "")) + "/"
+        return (
+            urlunsplit((parts.scheme, parts.netloc, path.removesuffix(ending), "", ""))
+            + "/"
+        )
 
     @property
     def headers(self) -> dict[str, str]:
@@ -85,7 +88,12 @@ class CircuitBreaker:
     """
 
     def __init__(
-        self, *, failures: int = 3, first: float = 2.0, longest: float = 60.0, clock: Callable[[], float] = monotonic
+        self,
+        *,
+        failures: int = 3,
+        first: float = 2.0,
+        longest: float = 60.0,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._limit = failures
         self._first = first
@@ -115,7 +123,9 @@ class CircuitBreaker:
             self._open_until = self._clock() + self._pause()
 
     def _pause(self) -> float:
-        return float(min(self._first * 2 ** min(self._failures - self._limit, 20), self._longest))
+        return float(
+            min(self._first * 2 ** min(self._failures - self._limit, 20), self._longest)
+        )
 
 
 class HttpService:
@@ -136,34 +146,53 @@ class HttpService:
         self._error = error
         self._client = httpx.AsyncClient(
             base_url=address.base(endings),
-            params=dict(parse_qsl(urlsplit(address.url).query)),  # such as Azure's api-version
+            params=dict(
+                parse_qsl(urlsplit(address.url).query)
+            ),  # such as Azure's api-version
             headers=address.headers,
             timeout=address.timeout,
             transport=transport,
         )
         self._breaker = CircuitBreaker()
         # Interactive calls have a limit of their own, because a backfill can use up the other one.
-        self._running = {interactive: asyncio.Semaphore(address.concurrency) for interactive in (True, False)}
+        self._running = {
+            interactive: asyncio.Semaphore(address.concurrency)
+            for interactive in (True, False)
+        }
 
     def failure(self, reason: str, *, hint: str | None = None) -> Unavailable:
         """Return an error of this service's class."""
-        return self._error(f"The {self._name} {reason}.", hint=hint or f"Check {self._section}.url.")
+        return self._error(
+            f"The {self._name} {reason}.", hint=hint or f"Check {self._section}.url."
+        )
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def post(self, route: str, body: Mapping[str, Any], *, timeout: float, interactive: bool = False) -> Any:
+    async def post(
+        self,
+        route: str,
+        body: Mapping[str, Any],
+        *,
+        timeout: float,
+        interactive: bool = False,
+    ) -> Any:
         """Return the JSON that a route answers within `timeout` seconds, all attempts and pauses included.
 
         Raises RequestTooLarge, and for every other failure the service's class of Unavailable.
         """
         if (wait := self._breaker.seconds_to_wait()) > 0:
-            raise self.failure(f"has failed several times in a row; the next attempt is in {wait:.0f} s")
+            raise self.failure(
+                f"has failed several times in a row; the next attempt is in {wait:.0f} s"
+            )
         async with self._running[interactive]:
             try:
                 answer = await self._post_with_retries(
-                    route, body, timeout, _ATTEMPTS_INTERACTIVE if interactive else _ATTEMPTS
+                    route,
+                    body,
+                    timeout,
+                    _ATTEMPTS_INTERACTIVE if interactive else _ATTEMPTS,
                 )
             except RequestTooLarge:
                 self._breaker.record_success()
@@ -174,7 +203,9 @@ class HttpService:
         self._breaker.record_success()
         return answer
 
-    async def _post_with_retries(self, route: str, body: Mapping[str, Any], timeout: float, attempts: int) -> Any:
+    async def _post_with_retries(
+        self, route: str, body: Mapping[str, Any], timeout: float, attempts: int
+    ) -> Any:
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(_TransientFailure),
             stop=stop_after_attempt(attempts) | stop_before_delay(timeout),
@@ -187,18 +218,23 @@ class HttpService:
                 answer: Any = await retrying(self._post_once, route, body)
         except TimeoutError as error:
             raise self.failure(
-                f"took longer than {timeout:g} s", hint="Try again later, or choose a faster service or model."
+                f"took longer than {timeout:g} s",
+                hint="Try again later, or choose a faster service or model.",
             ) from error
         except _TransientFailure as error:
             count = retrying.statistics["attempt_number"]
-            raise self.failure(f"{error}, {count} times" if count > 1 else str(error)) from error.__cause__
+            raise self.failure(
+                f"{error}, {count} times" if count > 1 else str(error)
+            ) from error.__cause__
         return answer
 
     async def _post_once(self, route: str, body: Mapping[str, Any]) -> Any:
         try:
             response = await self._client.post(route, json=body)
         except httpx.HTTPError as error:
-            raise _TransientFailure(f"cannot be reached ({type(error).__name__})") from error
+            raise _TransientFailure(
+                f"cannot be reached ({type(error).__name__})"
+            ) from error
         except (httpx.InvalidURL, UnicodeError) as error:
             raise self.failure("has an invalid address") from error
         if not response.is_success:
@@ -210,7 +246,9 @@ class HttpService:
 
     def _refusal(self, response: httpx.Response) -> Exception:
         status = response.status_code
-        if any(word in response.text[:2000].lower() for word in _TOO_LARGE.get(status, ())):
+        if any(
+            word in response.text[:2000].lower() for word in _TOO_LARGE.get(status, ())
+        ):
             return RequestTooLarge()
         if status in _TRANSIENT_STATUSES:
             return _TransientFailure(f"answered {status}", _retry_after(response))
@@ -225,7 +263,10 @@ class HttpService:
 
     def _log_retry(self, state: RetryCallState) -> None:
         log.info(
-            "request_retried", service=self._name, reason=str(_error(state)), seconds=round(state.upcoming_sleep, 2)
+            "request_retried",
+            service=self._name,
+            reason=str(_error(state)),
+            seconds=round(state.upcoming_sleep, 2),
         )
 
 

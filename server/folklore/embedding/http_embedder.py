@@ -10,10 +10,22 @@ import numpy as np
 from cachetools import LRUCache
 
 from folklore.background import all_of
-from folklore.embedding.http_client import Address, HttpService, RequestTooLarge, without_user
+from folklore.embedding.http_client import (
+    Address,
+    HttpService,
+    RequestTooLarge,
+    without_user,
+)
 from folklore.embedding.protocol import PROBE, Model, ModelChoice
 from folklore.embedding.request_formats import OpenAIFormat
-from folklore.embedding.vectors import Vectors, average_pieces, batches, character_limit, normalized, split_text
+from folklore.embedding.vectors import (
+    Vectors,
+    average_pieces,
+    batches,
+    character_limit,
+    normalized,
+    split_text,
+)
 from folklore.errors import EmbedderUnavailable, Unavailable
 
 # Seconds after which a fingerprint is measured again: a service may change its model while it runs.
@@ -53,7 +65,12 @@ class HttpEmbedder:
         self._choice = choice
         self._address = address
         self._service = HttpService(
-            "embedding service", "embedding", address, EmbedderUnavailable, endings=form.endings, transport=transport
+            "embedding service",
+            "embedding",
+            address,
+            EmbedderUnavailable,
+            endings=form.endings,
+            transport=transport,
         )
         self._dimensions = choice.dimensions
         self._limit = character_limit(max_tokens, choice.document_prefix)
@@ -70,12 +87,20 @@ class HttpEmbedder:
             await self.probe()
         assert self._dimensions is not None
         url = without_user(self._address.url)
-        return replace(self._choice.model(self._dimensions), url=url, asked_dimensions=self._choice.dimensions)
+        return replace(
+            self._choice.model(self._dimensions),
+            url=url,
+            asked_dimensions=self._choice.dimensions,
+        )
 
     async def probe(self) -> Vectors:
         """Return the fingerprint. An old one is kept if the service does not answer now, unless it failed before."""
         failed = self._failed
-        if self._fingerprint is None or failed or monotonic() - self._measured_at > _FINGERPRINT_SECONDS:
+        if (
+            self._fingerprint is None
+            or failed
+            or monotonic() - self._measured_at > _FINGERPRINT_SECONDS
+        ):
             try:
                 [vector] = await self._batch([self._choice.document_prefix + PROBE])
             except Unavailable:
@@ -83,7 +108,10 @@ class HttpEmbedder:
                     raise
             else:
                 self._measured_at, self._failed = monotonic(), False
-                if self._fingerprint is None or float(self._fingerprint @ vector) < 1 - 1e-6:
+                if (
+                    self._fingerprint is None
+                    or float(self._fingerprint @ vector) < 1 - 1e-6
+                ):
                     self._questions.clear()
                     self._fingerprint = vector
         assert self._fingerprint is not None
@@ -92,15 +120,23 @@ class HttpEmbedder:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, in as few requests as the limits allow, several at a time."""
         pieces = [split_text(text, self._limit) for text in texts]
-        flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
+        flat = [
+            self._choice.document_prefix + piece for parts in pieces for piece in parts
+        ]
         groups = batches(flat, self._batch_characters, self._batch_size)
-        return average_pieces(np.concatenate(await all_of(*map(self._batch, groups))), pieces)
+        return average_pieces(
+            np.concatenate(await all_of(*map(self._batch, groups))), pieces
+        )
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> Vectors:
         """Return the vector of the whole question from one request, or from the cache."""
         text = " ".join(pieces)
         if text not in self._questions:
-            self._questions[text] = (await self._batch([self._choice.query_prefix + text], question=True))[0]
+            self._questions[text] = (
+                await self._batch([self._choice.query_prefix + text], question=True)
+            )[0]
         return self._questions[text]
 
     async def close(self) -> None:
@@ -115,12 +151,19 @@ class HttpEmbedder:
             if len(texts) > 1:
                 middle = len(texts) // 2
                 self._batch_size = min(self._batch_size, middle)
-                return np.concatenate([await self._batch(texts[:middle]), await self._batch(texts[middle:])])
+                return np.concatenate(
+                    [
+                        await self._batch(texts[:middle]),
+                        await self._batch(texts[middle:]),
+                    ]
+                )
             return await self._halved(texts[0], question)
 
     async def _halved(self, text: str, question: bool) -> Vectors:
         if len(text) <= _SHORTEST_TEXT:
-            raise self._service.failure("rejects even a short text for its size", hint="Check embedding.model.")
+            raise self._service.failure(
+                "rejects even a short text for its size", hint="Check embedding.model."
+            )
         first, *others = split_text(text, -(-len(text) // 2))
         self._limit = min(self._limit or len(text), len(first))
         prefix = self._choice.query_prefix if question else self._choice.document_prefix
@@ -130,14 +173,22 @@ class HttpEmbedder:
 
     async def _post(self, texts: list[str], question: bool) -> Vectors:
         body = self._form.request(self._choice, texts, question=question)
-        timeout = min(self._address.timeout, _QUESTION_SECONDS) if question else self._address.timeout
+        timeout = (
+            min(self._address.timeout, _QUESTION_SECONDS)
+            if question
+            else self._address.timeout
+        )
         try:
-            answer = await self._service.post(self._form.route, body, timeout=timeout, interactive=question)
+            answer = await self._service.post(
+                self._form.route, body, timeout=timeout, interactive=question
+            )
         except Unavailable as error:
             self._failed = True  # the service may come back with another model
             size = sum(map(len, texts))
             if isinstance(error.__cause__, TimeoutError) and size > _FEWEST_CHARACTERS:
-                self._batch_characters = min(self._batch_characters, max(size // 4, _FEWEST_CHARACTERS))
+                self._batch_characters = min(
+                    self._batch_characters, max(size // 4, _FEWEST_CHARACTERS)
+                )
             raise
         return self._checked(answer, len(texts))
 
@@ -147,9 +198,13 @@ class HttpEmbedder:
             data = self._form.vectors(answer)
             vectors = np.array(data, dtype=np.float32)
         except (ValueError, KeyError, TypeError) as error:
-            raise self._service.failure("answered something that is not a list of vectors") from error
+            raise self._service.failure(
+                "answered something that is not a list of vectors"
+            ) from error
         if len(data) != count or vectors.ndim != 2:
-            raise self._service.failure(f"answered {len(data)} vectors for {count} texts")
+            raise self._service.failure(
+                f"answered {len(data)} vectors for {count} texts"
+            )
         if not np.isfinite(vectors).all():
             raise self._service.failure("answered a vector with NaN or infinity")
         if self._dimensions is None:

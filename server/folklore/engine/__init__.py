@@ -9,7 +9,9 @@ import os
 from folklore.errors import EngineFailed
 
 if os.name == "nt":
-    raise EngineFailed("Folklore does not run on Windows itself.", hint="Run it in WSL.")
+    raise EngineFailed(
+        "Folklore does not run on Windows itself.", hint="Run it in WSL."
+    )
 
 from folklore.engine.cluster import OlderData
 from folklore.engine.launcher import Engine, EngineStatus

@@ -71,9 +71,14 @@ def make_programs_readable(folder: Path, account: Account) -> list[Path]:
     readable = stat.S_IROTH | stat.S_IXOTH
     for root in (package, package.with_name(f"{package.name}.libs")):
         if root.exists() and root.stat().st_mode & readable != readable:
-            for path in (*root.rglob("*"), root):  # the root last: its mode marks the tree as done
+            for path in (
+                *root.rglob("*"),
+                root,
+            ):  # the root last: its mode marks the tree as done
                 mode = stat.S_IMODE(path.stat().st_mode)
-                path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
+                path.chmod(
+                    mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0)
+                )
             changed.append(root)
     return changed
 

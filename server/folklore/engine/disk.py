@@ -13,7 +13,9 @@ LITTLE_FREE = 1 << 30
 
 def free_space(folder: Path) -> int:
     """Return the free bytes of the disk that a folder is on, or will be."""
-    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
+    return shutil.disk_usage(
+        next(path for path in (folder, *folder.parents) if path.exists())
+    ).free
 
 
 def require_space(home: Path) -> None:

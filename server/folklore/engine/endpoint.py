@@ -34,7 +34,12 @@ class Endpoint:
 
     def variables(self, database: str) -> dict[str, str]:
         """Return the environment variables of libpq."""
-        return {"PGHOST": self.host, "PGPORT": str(self.port), "PGUSER": USER, "PGDATABASE": database}
+        return {
+            "PGHOST": self.host,
+            "PGPORT": str(self.port),
+            "PGUSER": USER,
+            "PGDATABASE": database,
+        }
 
 
 def recorded_endpoint(paths: EnginePaths) -> Endpoint | None:
@@ -43,7 +48,9 @@ def recorded_endpoint(paths: EnginePaths) -> Endpoint | None:
     Read from there because clients with another TMPDIR must find the same socket.
     """
     recorded = read_pid_file(paths.data)
-    return None if recorded is None else Endpoint(recorded.socket_directory, recorded.port)
+    return (
+        None if recorded is None else Endpoint(recorded.socket_directory, recorded.port)
+    )
 
 
 def choose_endpoint(paths: EnginePaths, account: Account | None) -> Endpoint:
@@ -58,7 +65,9 @@ def choose_endpoint(paths: EnginePaths, account: Account | None) -> Endpoint:
         else:
             return Endpoint(str(folder), SOCKET_PORT)
     raise EngineFailed(
-        "No directory is usable for the engine's socket:\n" + "\n".join(failures) + "\n",
+        "No directory is usable for the engine's socket:\n"
+        + "\n".join(failures)
+        + "\n",
         hint="Set TMPDIR or FOLKLORE_HOME to a path of at most 65 bytes on a local disk.",
     )
 
@@ -81,7 +90,11 @@ def _make_private(folder: Path, account: Account | None) -> None:
         if account:
             account.chown(folder)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
+    if (
+        not stat.S_ISDIR(status.st_mode)
+        or status.st_uid != owner
+        or status.st_mode & 0o077
+    ):
         raise PermissionError(f"not a directory with mode 0700 of user id {owner}")
 
 

@@ -21,12 +21,16 @@ _ROTATE_AT_BYTES = 10 * 1024 * 1024
 
 NO_SPACE = "No space left"
 _HINTS = (
-    ((NO_SPACE, "File too large", "Disk quota"), "Free some disk space, then start again."),
-    (("shared memory", "Cannot allocate memory"), "Give the machine more memory, then start again."),
+    (
+        (NO_SPACE, "File too large", "Disk quota"),
+        "Free some disk space, then start again.",
+    ),
+    (
+        ("shared memory", "Cannot allocate memory"),
+        "Give the machine more memory, then start again.",
+    ),
 )
-_OTHER_HINT = (
-    "Correct what the log reports, or set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer."
-)
+_OTHER_HINT = "Correct what the log reports, or set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer."
 
 
 class EnginePaths:
@@ -36,12 +40,22 @@ class EnginePaths:
         self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
         self.engine = self.home / "engine"  # all files but the log
         self.data = self.engine / "data"
-        self.upgraded = self.engine / "data.upgraded"  # complete data of this major version, to be put in place
-        self.sockets = sockets or self.engine / "run"  # the preferred directory of the socket
+        self.upgraded = (
+            self.engine / "data.upgraded"
+        )  # complete data of this major version, to be put in place
+        self.sockets = (
+            sockets or self.engine / "run"
+        )  # the preferred directory of the socket
         self._tag_ending = "-private" if sockets else ""
-        self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
-        self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
-        self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
+        self.identity = (
+            self.home / "engine.id"
+        )  # names the data: outside of it, so that its loss is noticed
+        self.lock = (
+            self.engine / "lock"
+        )  # locked by a process that starts, joins or stops the engine
+        self.alive = (
+            self.engine / "alive"
+        )  # locked by the server's processes until the last one ends
         self.watch = self.engine / "watch"  # locked by the watcher
         self.log = self.home / "logs" / "engine.log"
         self.older_log = self.home / "logs" / "engine.log.1"
@@ -69,9 +83,16 @@ class PidFile:
 def read_pid_file(data: Path) -> PidFile | None:
     """Return the content of postmaster.pid; None if the file is absent or incomplete."""
     try:
-        lines = [os.fsdecode(line) for line in (data / "postmaster.pid").read_bytes().splitlines()]
+        lines = [
+            os.fsdecode(line)
+            for line in (data / "postmaster.pid").read_bytes().splitlines()
+        ]
         return PidFile(pid=int(lines[0]), port=int(lines[3]), socket_directory=lines[4])
-    except (OSError, ValueError, IndexError):  # the server may be writing it at this moment
+    except (
+        OSError,
+        ValueError,
+        IndexError,
+    ):  # the server may be writing it at this moment
         return None
 
 
@@ -109,7 +130,9 @@ def sync(path: Path) -> None:
 def append_to_log(paths: EnginePaths, text: str) -> None:
     """Write an action of the launcher into the log, in the format of Postgres' lines."""
     with paths.log.open("a", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC [{os.getpid()}] folklore: {text}\n")
+        file.write(
+            f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC [{os.getpid()}] folklore: {text}\n"
+        )
 
 
 def rotate_log(paths: EnginePaths) -> None:
@@ -121,12 +144,17 @@ def rotate_log(paths: EnginePaths) -> None:
 
 def engine_failure(reason: str, paths: EnginePaths, output: str = "") -> EngineFailed:
     """Return an error: in its first line a reason and the log, then the last output of a program, and the log's end."""
-    excerpt = "".join(f"\n{line}" for line in output.strip().splitlines()[-_SHOWN_LINES:])
+    excerpt = "".join(
+        f"\n{line}" for line in output.strip().splitlines()[-_SHOWN_LINES:]
+    )
     message = f"{reason} The log is {paths.log}.{excerpt}\nThe log ends with:\n{_tail(paths.log)}\n"
     for signs, hint in _HINTS:
         if any(sign in message for sign in signs):
             if NO_SPACE in message and (free := free_space(paths.home)) < LEAST_FREE:
-                return DiskFull(f"The disk of {paths.home} is full: {free / 2**20:,.0f} MB free. {message}", hint=hint)
+                return DiskFull(
+                    f"The disk of {paths.home} is full: {free / 2**20:,.0f} MB free. {message}",
+                    hint=hint,
+                )
             return EngineFailed(message, hint=hint)
     return EngineFailed(message, hint=_OTHER_HINT)
 

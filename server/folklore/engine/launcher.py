@@ -16,12 +16,37 @@ from pathlib import Path
 
 import folklore
 from folklore.engine import cluster, files, upgrade
-from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
-from folklore.engine.binaries import MAJOR, Binaries, Outcome, find_binaries, short_environment
-from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
+from folklore.engine.account import (
+    Account,
+    account_for,
+    make_programs_readable,
+    make_reachable,
+)
+from folklore.engine.binaries import (
+    MAJOR,
+    Binaries,
+    Outcome,
+    find_binaries,
+    short_environment,
+)
+from folklore.engine.endpoint import (
+    DATABASE,
+    SOCKET_LOCK,
+    choose_endpoint,
+    recorded_endpoint,
+)
 from folklore.engine.files import NO_SPACE, EnginePaths, engine_failure, read_pid_file
 from folklore.engine.lock import is_locked, locked, try_lock
-from folklore.engine.probe import Answer, Recovery, State, is_server, may_be_server, probe, psql, server_processes
+from folklore.engine.probe import (
+    Answer,
+    Recovery,
+    State,
+    is_server,
+    may_be_server,
+    probe,
+    psql,
+    server_processes,
+)
 from folklore.engine.upgrade import Copied
 from folklore.errors import EngineFailed
 from folklore.phases import phase
@@ -31,7 +56,9 @@ START_SECONDS = 5  # the same for its begin: what takes longer is waited for in 
 _RECOVERY_SECONDS = 600.0  # limit for a server that answers that it is starting up
 _SILENCE_SECONDS = 60.0  # limit for a server that does not answer
 _STUCK_SECONDS = 10.0  # a server whose recovery does nothing is replaced; after a crash its processes end in 5 s
-_UNREACHABLE_SECONDS = 1.0  # a living server without a socket is replaced after this time
+_UNREACHABLE_SECONDS = (
+    1.0  # a living server without a socket is replaced after this time
+)
 _LAUNCHES = 3
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _UPGRADE_MINUTES = 60.0  # the new server of a killed upgrade ends after this time
@@ -42,7 +69,9 @@ LOCK_SECONDS = _RECOVERY_SECONDS + 60
 # Postgres truncates paths at 1,023 bytes without a warning. Its own names below the home are shorter than 73 bytes.
 _LONGEST_HOME = 950
 # Errors of a home that cannot hold files: too long, a file, on a read-only disk.
-_UNUSABLE_HOME = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EROFS})
+_UNUSABLE_HOME = frozenset(
+    {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EROFS}
+)
 _OTHER_HOME = "Set FOLKLORE_HOME to a short path on a local disk, or FOLKLORE_DATABASE_URL to a Postgres of yours."
 
 _WATCHER = "import sys; sys.path.insert(0, sys.argv[1]); from folklore.engine.watcher import main; main()"
@@ -84,7 +113,10 @@ class Engine:
             if not self.may_create:
                 cluster.refuse_lost_data(server.paths, may_create=False)
             create_files(server)
-            with phase("Starting the embedded Postgres"), locked(server.paths.lock, LOCK_SECONDS):
+            with (
+                phase("Starting the embedded Postgres"),
+                locked(server.paths.lock, LOCK_SECONDS),
+            ):
                 settle(server)
                 if new and server.probe(DATABASE).state is not State.READY:
                     server.paths.identity.unlink(missing_ok=True)
@@ -116,18 +148,26 @@ class Engine:
                     return None
                 return self._upgrade(server, version, copy)
 
-    def _upgrade(self, server: Server, version: str, copy: Callable[[Copied, Copied], None]) -> Path:
+    def _upgrade(
+        self, server: Server, version: str, copy: Callable[[Copied, Copied], None]
+    ) -> Path:
         paths = server.paths
         programs = upgrade.older_programs(paths, version)
         upgrade.require_room(paths)
         server.end()  # an older Folklore may have started it
         room = upgrade.new_room(paths, server.account)
-        older = Server(paths.with_private_socket(room), programs, server.account, int(version))
-        newer = Engine(room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers)
+        older = Server(
+            paths.with_private_socket(room), programs, server.account, int(version)
+        )
+        newer = Engine(
+            room, idle_minutes=_UPGRADE_MINUTES, shared_buffers=self.shared_buffers
+        )
         try:
             with phase("Starting both servers"):
                 older.bring_up(self.shared_buffers)
-                ensure_watcher(server, self.idle_minutes)  # it stops the server if this process is killed
+                ensure_watcher(
+                    server, self.idle_minutes
+                )  # it stops the server if this process is killed
                 address = newer.start()
             copy(Copied(older.dsn, programs), Copied(address, server.binaries))
             newer.end()
@@ -180,7 +220,9 @@ class Engine:
         """Give the server; turn errors of files and programs within the block into EngineFailed."""
         paths = EnginePaths(self.home)
         try:
-            yield Server(paths, find_binaries(), account_for(paths), may_create=self.may_create)
+            yield Server(
+                paths, find_binaries(), account_for(paths), may_create=self.may_create
+            )
         except PermissionError as error:
             raise EngineFailed(
                 f"The embedded engine may not use its files: {error}.",
@@ -190,7 +232,9 @@ class Engine:
             if isinstance(error, OSError) and error.errno in _UNUSABLE_HOME:
                 reason = f"The embedded engine cannot keep its files in {paths.home}: {error.strerror}."
                 raise EngineFailed(reason, hint=_OTHER_HOME) from error
-            raise engine_failure(f"The embedded engine cannot work: {error}.", paths) from error
+            raise engine_failure(
+                f"The embedded engine cannot work: {error}.", paths
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +293,9 @@ class Server:
         the next start then recovers from the log as after a crash, and no commit is lost.
         """
         recorded = read_pid_file(self.paths.data)
-        if recorded is None or not (is_server(recorded.pid, self.paths) or self.probe().state is State.READY):
+        if recorded is None or not (
+            is_server(recorded.pid, self.paths) or self.probe().state is State.READY
+        ):
             return False
         sockets = Path(recorded.socket_directory)
         if self._pg_ctl("stop", "-m", "fast", "-t", str(PG_CTL_SECONDS)).code != 0:
@@ -257,7 +303,9 @@ class Server:
         deadline = time.monotonic() + _SILENCE_SECONDS
         while not self.has_ended():
             if time.monotonic() > deadline:
-                raise engine_failure(f"The server that uses {self.paths.data} does not end.", self.paths)
+                raise engine_failure(
+                    f"The server that uses {self.paths.data} does not end.", self.paths
+                )
             time.sleep(_PAUSE)
         if sockets != self.paths.sockets:
             with suppress(OSError):
@@ -288,13 +336,21 @@ class Server:
             log = os.path.relpath(self.paths.log, self.paths.engine)
             outcome = self._pg_ctl(
                 *("start", "-t", str(START_SECONDS), "-l", log),
-                *("-o", f"-c cluster_name={self.paths.tag}"),  # shown by `ps`, see probe.is_server
+                *(
+                    "-o",
+                    f"-c cluster_name={self.paths.tag}",
+                ),  # shown by `ps`, see probe.is_server
                 descriptors=(alive,),
             )
         finally:
             os.close(alive)
-        if outcome.code not in (0, None) and "did not start in time" not in outcome.output:
-            raise engine_failure("The embedded engine did not start.", self.paths, outcome.output)
+        if (
+            outcome.code not in (0, None)
+            and "did not start in time" not in outcome.output
+        ):
+            raise engine_failure(
+                "The embedded engine did not start.", self.paths, outcome.output
+            )
         return True
 
     def _prepare(self, shared_buffers: str) -> None:
@@ -305,11 +361,20 @@ class Server:
                 account.chown(log)
         files.rotate_log(paths)
         if account:
-            if paths.data.exists() and paths.data.stat().st_uid == 0:  # root copied or restored it
+            if (
+                paths.data.exists() and paths.data.stat().st_uid == 0
+            ):  # root copied or restored it
                 account.chown_tree(paths.engine)
             self._log_opened(make_programs_readable(self.binaries.folder, account))
-            self._log_opened([*make_reachable(paths.engine, account), *make_reachable(paths.log, account)])
-        cluster.ensure_data(paths, self.binaries, account, self.major, may_create=self.may_create)
+            self._log_opened(
+                [
+                    *make_reachable(paths.engine, account),
+                    *make_reachable(paths.log, account),
+                ]
+            )
+        cluster.ensure_data(
+            paths, self.binaries, account, self.major, may_create=self.may_create
+        )
         listen = choose_endpoint(paths, account)
         if account:
             self._log_opened(make_reachable(Path(listen.host), account))
@@ -329,21 +394,34 @@ class Server:
             files.invalidate_pid(self.paths.data)
         elif recorded is None and not server_processes(self.paths):
             (self.paths.data / "postmaster.pid").unlink(missing_ok=True)
-        if not server_processes(self.paths) if listening is None else not may_be_server(listening, self.paths):
+        if (
+            not server_processes(self.paths)
+            if listening is None
+            else not may_be_server(listening, self.paths)
+        ):
             (sockets / SOCKET_LOCK).unlink(missing_ok=True)
 
     def _log_opened(self, folders: list[Path]) -> None:
         for folder in folders:
             files.append_to_log(
-                self.paths, f"let the unprivileged user who runs the engine for root pass through {folder}"
+                self.paths,
+                f"let the unprivileged user who runs the engine for root pass through {folder}",
             )
 
     def _create_database(self) -> None:
         endpoint = recorded_endpoint(self.paths)
-        if endpoint and self.probe().state is State.READY:  # it serves our data directory
-            outcome = psql(self.binaries, endpoint, "postgres", f"create database {DATABASE}")
-            if NO_SPACE in outcome.output:  # of anything else, the next probe shows the success
-                raise engine_failure("The database could not be created.", self.paths, outcome.output)
+        if (
+            endpoint and self.probe().state is State.READY
+        ):  # it serves our data directory
+            outcome = psql(
+                self.binaries, endpoint, "postgres", f"create database {DATABASE}"
+            )
+            if (
+                NO_SPACE in outcome.output
+            ):  # of anything else, the next probe shows the success
+                raise engine_failure(
+                    "The database could not be created.", self.paths, outcome.output
+                )
 
     def _evict(self) -> None:
         """End our server that is alive but cannot be reached, or its remaining processes."""
@@ -357,11 +435,20 @@ class Server:
             return f"A server that cannot be reached from here (in another container?) uses {self.paths.data}."
         return "The embedded engine does not answer."
 
-    def _pg_ctl(self, action: str, *arguments: str, descriptors: tuple[int, ...] = ()) -> Outcome:
+    def _pg_ctl(
+        self, action: str, *arguments: str, descriptors: tuple[int, ...] = ()
+    ) -> Outcome:
         """Run pg_ctl in the engine's directory: it passes paths to a shell, and relative ones need no quoting."""
         return self.binaries.run(
             "pg_ctl",
-            *(action, "--silent", "--wait", "--pgdata", self.paths.data.name, *arguments),
+            *(
+                action,
+                "--silent",
+                "--wait",
+                "--pgdata",
+                self.paths.data.name,
+                *arguments,
+            ),
             account=self.account,
             cwd=self.paths.engine,
             timeout=PG_CTL_SECONDS + 30,
@@ -378,7 +465,9 @@ def settle(server: Server) -> None:
     rooms = upgrade.upgrade_rooms(paths)
     if not rooms and not paths.upgraded.exists():
         return
-    if cluster.version_on_disk(paths) != str(MAJOR):  # else it is the server of other clients
+    if cluster.version_on_disk(paths) != str(
+        MAJOR
+    ):  # else it is the server of other clients
         server.end()
     for room in rooms:
         Engine(room).end()
@@ -395,7 +484,11 @@ def ensure_watcher(server: Server, idle_minutes: float) -> None:
     paths = server.paths
     if idle_minutes <= 0 or not sys.executable or is_locked(paths.watch):
         return
-    arguments = [str(Path(folklore.__file__).parents[1]), str(paths.home), str(server.binaries.folder)]
+    arguments = [
+        str(Path(folklore.__file__).parents[1]),
+        str(paths.home),
+        str(server.binaries.folder),
+    ]
     with paths.log.open("ab") as log:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-I", "-S", "-c", _WATCHER, *arguments, str(idle_minutes)],

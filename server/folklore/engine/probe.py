@@ -13,7 +13,9 @@ from folklore.engine.files import EnginePaths
 _CONNECT_SECONDS = 5
 _ANSWER_SECONDS = 15
 
-_APPLICATION = "folklore engine"  # launchers, watcher and status: not counted as sessions
+_APPLICATION = (
+    "folklore engine"  # launchers, watcher and status: not counted as sessions
+)
 
 # A client that is still logging in is counted by its login. The data directory comes last: it may hold any character.
 _QUESTION = f"""
@@ -39,16 +41,31 @@ class State(Enum):
 
 _SIGNS = {
     State.NO_DATABASE: (f'database "{DATABASE}" does not exist',),
-    State.BUSY: ("the database system is", "terminating connection", "server closed the connection"),
-    State.FOREIGN: ("authentication failed", "no pg_hba.conf entry", "pg_hba.conf rejects", f'role "{USER}" does not'),
+    State.BUSY: (
+        "the database system is",
+        "terminating connection",
+        "server closed the connection",
+    ),
+    State.FOREIGN: (
+        "authentication failed",
+        "no pg_hba.conf entry",
+        "pg_hba.conf rejects",
+        f'role "{USER}" does not',
+    ),
     State.ABSENT: ("No such file or directory", "Connection refused"),
 }
 
 
-_RECOVERS = re.compile(rb" (startup|checkpointer|io worker) ")  # in the titles of the processes that recover a server
+_RECOVERS = re.compile(
+    rb" (startup|checkpointer|io worker) "
+)  # in the titles of the processes that recover a server
 _BUSY, _WAITS = re.compile(rb"State:\t[RD]"), re.compile(rb"switches:\t(\d+)")
 _TIMERS = 2  # waits of an idle process between two looks at most
-_SIGNS_OF_RECOVERY = ("is starting up", "in recovery mode", "not yet accepting connections")
+_SIGNS_OF_RECOVERY = (
+    "is starting up",
+    "in recovery mode",
+    "not yet accepting connections",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +81,14 @@ class Answer:
     @property
     def recovering(self) -> bool:
         """True if the server says that it replays its log."""
-        return self.state is State.BUSY and any(sign in self.message for sign in _SIGNS_OF_RECOVERY)
+        return self.state is State.BUSY and any(
+            sign in self.message for sign in _SIGNS_OF_RECOVERY
+        )
 
 
-def probe(binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, database: str) -> Answer:
+def probe(
+    binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, database: str
+) -> Answer:
     """Connect with psql and return the server's state. This takes 7 ms; importing asyncpg alone would take 70 ms."""
     if endpoint is None:
         return Answer(State.ABSENT, "no server has recorded an endpoint")
@@ -76,7 +97,9 @@ def probe(binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, dat
     if outcome.code == 0 and "terminating connection" not in message:
         return _parse(outcome.stdout, paths)
     if "too many clients" in message or "remaining connection slots" in message:
-        return Answer(State.READY, message, sessions=1)  # only our own server can use the private directory
+        return Answer(
+            State.READY, message, sessions=1
+        )  # only our own server can use the private directory
     return Answer(state_of_refusal(message), message)
 
 
@@ -110,7 +133,9 @@ def server_processes(paths: EnginePaths) -> list[int]:
     """Return all processes of a server of this data directory, orphans included; none on systems without /proc."""
     if not _HAS_PROC:
         return []
-    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    numbers = (
+        int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()
+    )
     return [pid for pid in numbers if _is_server_by_proc(pid, paths)]
 
 
@@ -134,9 +159,15 @@ class Recovery:
         if not _HAS_PROC or not answer.recovering:
             return True
         commands = {pid: _read(pid, "cmdline") for pid in server_processes(self._paths)}
-        status = {pid: _read(pid, "status") for pid, command in commands.items() if _RECOVERS.search(command)}
+        status = {
+            pid: _read(pid, "status")
+            for pid, command in commands.items()
+            if _RECOVERS.search(command)
+        }
         previous = self._waits
-        self._waits = {pid: sum(map(int, _WAITS.findall(text))) for pid, text in status.items()}
+        self._waits = {
+            pid: sum(map(int, _WAITS.findall(text))) for pid, text in status.items()
+        }
         return b" startup " in b"\0".join(commands.values()) and any(
             _BUSY.search(status[pid]) or count > previous.get(pid, -_TIMERS) + _TIMERS
             for pid, count in self._waits.items()
@@ -172,12 +203,25 @@ def _title(pid: int) -> str:
     return listed.stdout.decode("utf-8", "replace")
 
 
-def psql(binaries: Binaries, endpoint: Endpoint, database: str, statement: str) -> Outcome:
+def psql(
+    binaries: Binaries, endpoint: Endpoint, database: str, statement: str
+) -> Outcome:
     """Run a statement in a database, with a limit for the answer."""
-    variables = {"PGCONNECT_TIMEOUT": str(_CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": _APPLICATION}
+    variables = {
+        "PGCONNECT_TIMEOUT": str(_CONNECT_SECONDS),
+        "PGCLIENTENCODING": "UTF8",
+        "PGAPPNAME": _APPLICATION,
+    }
     return binaries.run(
         "psql",
-        *("--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align", "--field-separator=\t"),
+        *(
+            "--no-psqlrc",
+            "--no-password",
+            "--quiet",
+            "--tuples-only",
+            "--no-align",
+            "--field-separator=\t",
+        ),
         *("--command", statement),
         variables=variables | endpoint.variables(database),
         timeout=_ANSWER_SECONDS,

@@ -38,7 +38,11 @@ class Copied:
 
 def older_programs(paths: EnginePaths, version: str) -> Binaries:
     """Return the programs of the data's major version: the package's, or those of this system. Raises EngineFailed."""
-    if version.isdecimal() and int(version) < MAJOR and (programs := installed_binaries(int(version), _NEEDED)):
+    if (
+        version.isdecimal()
+        and int(version) < MAJOR
+        and (programs := installed_binaries(int(version), _NEEDED))
+    ):
         return programs
     raise EngineFailed(
         f"The data in {paths.data} was written by Postgres {version}, and its programs are not on this machine.",
@@ -78,15 +82,22 @@ def upgrade_rooms(paths: EnginePaths) -> list[Path]:
 def require_none(home: Path) -> None:
     """Check that no upgrade of this home runs, or was killed. Raises EngineFailed."""
     if upgrade_rooms(EnginePaths(home)):
-        hint = "Wait some minutes, and try again. If that is interrupted, it begins anew."
-        raise EngineFailed("The data is being copied into the newer Postgres of this Folklore, once.", hint=hint)
+        hint = (
+            "Wait some minutes, and try again. If that is interrupted, it begins anew."
+        )
+        raise EngineFailed(
+            "The data is being copied into the newer Postgres of this Folklore, once.",
+            hint=hint,
+        )
 
 
 def offer(paths: EnginePaths, room: Path, account: Account | None) -> None:
     """Give the new data its place next to the old. From here on, the change is completed. Both servers have ended."""
     new_data = EnginePaths(room).data
     record = new_data / REPLACED_FILE
-    record.write_text(f"{paths.identity.read_text('ascii').strip()}\n{_state(paths.data)}\n", "ascii")
+    record.write_text(
+        f"{paths.identity.read_text('ascii').strip()}\n{_state(paths.data)}\n", "ascii"
+    )
     if account:
         account.chown(record)
     sync(record)
@@ -107,7 +118,10 @@ def complete(paths: EnginePaths) -> None:
         if _state(paths.data) != state:
             _discard(paths, state)
             return
-        paths.data.rename(paths.engine / f"data.{version_on_disk(paths)}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}")
+        paths.data.rename(
+            paths.engine
+            / f"data.{version_on_disk(paths)}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
+        )
     elif paths.data.exists():
         paths.data.rmdir()
     paths.upgraded.rename(paths.data)
@@ -123,13 +137,17 @@ def _discard(paths: EnginePaths, state: str) -> None:
             hint="Move that directory away, then start again: the upgrade is completed.",
         )
     room = Path(tempfile.mkdtemp(prefix=_ROOM, dir=paths.engine))
-    paths.upgraded.rename(room / "data")  # a kill during the removal leaves a room, which is no offer
+    paths.upgraded.rename(
+        room / "data"
+    )  # a kill during the removal leaves a room, which is no offer
     shutil.rmtree(room)
 
 
 def kept_data(paths: EnginePaths) -> list[Path]:
     """Return the data directories that upgrades have replaced, the latest last."""
-    return sorted(paths.engine.glob("data.[0-9]*-*"), key=lambda path: path.name.partition("-")[2])
+    return sorted(
+        paths.engine.glob("data.[0-9]*-*"), key=lambda path: path.name.partition("-")[2]
+    )
 
 
 def drop_kept(paths: EnginePaths) -> dict[Path, int]:

@@ -33,7 +33,9 @@ def main() -> None:
         return
     if os.fork():
         return  # the child keeps the lock and belongs to init, so no client is left with a zombie
-    Watcher(Server(paths, Binaries(Path(folder)), account=None), float(idle_minutes) * 60).run()
+    Watcher(
+        Server(paths, Binaries(Path(folder)), account=None), float(idle_minutes) * 60
+    ).run()
 
 
 class Watcher:
@@ -48,7 +50,9 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until the engine is gone or was stopped."""
-        with suppress(FileNotFoundError):  # the home was deleted; Postgres then ends by itself
+        with suppress(
+            FileNotFoundError
+        ):  # the home was deleted; Postgres then ends by itself
             while not self._is_over():
                 time.sleep(min(self._probe_seconds, _LOOK_SECONDS))
 
@@ -72,12 +76,18 @@ class Watcher:
         self._probed = now
         rotate_log(self._server.paths)
         answer = self._server.probe()
-        if answer.state is not State.READY or answer.sessions or answer.logins != self._logins:
+        if (
+            answer.state is not State.READY
+            or answer.sessions
+            or answer.logins != self._logins
+        ):
             self._used, self._logins = now, answer.logins
         return now - self._used >= self._idle_seconds
 
     def _stop(self) -> bool:
         minutes = self._idle_seconds / 60
-        append_to_log(self._server.paths, f"no session for {minutes:g} minutes: stopping")
+        append_to_log(
+            self._server.paths, f"no session for {minutes:g} minutes: stopping"
+        )
         self._server.halt()
         return True

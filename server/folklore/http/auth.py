@@ -68,7 +68,12 @@ class AuthenticationMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, team: Team, *, metadata_url: str | None, is_console: Callable[[Scope], bool]
+        self,
+        app: ASGIApp,
+        team: Team,
+        *,
+        metadata_url: str | None,
+        is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
         self._team = team
@@ -78,7 +83,9 @@ class AuthenticationMiddleware:
         self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_checked = scope["type"] == "http" and not self._is_console(scope)  # the console has sessions
+        is_checked = scope["type"] == "http" and not self._is_console(
+            scope
+        )  # the console has sessions
         token = _bearer(scope) if is_checked else None
         if not is_checked or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
@@ -94,7 +101,9 @@ class AuthenticationMiddleware:
             state = scope.setdefault("state", {})
             state["principal"], state["owner"] = caller.author, caller.access is None
             # The SDK holds each session to the token that began it, which it takes from here.
-            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
+            scope["user"] = AuthenticatedUser(
+                AccessToken(token="", client_id=str(caller.token), scopes=[])
+            )
         with calling(caller):
             await self._app(scope, receive, send)
 
@@ -102,15 +111,28 @@ class AuthenticationMiddleware:
         """Return the caller of a request, or the answer that refuses it."""
         address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
-            await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
-            return too_often(f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address.", wait)
+            await asyncio.sleep(
+                _PAUSE
+            )  # the connection waits too, so that it cannot take the server's time
+            return too_often(
+                f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address.",
+                wait,
+            )
         try:
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
             if token is not None:
                 self._failures.failed(address)
-            prefix = next((prefix for prefix in PREFIXES if scope["path"].startswith(prefix)), "other")
-            self._team.denied(Caller(author=error.principal or "unknown"), f"http {prefix}", error, error.reason)
+            prefix = next(
+                (prefix for prefix in PREFIXES if scope["path"].startswith(prefix)),
+                "other",
+            )
+            self._team.denied(
+                Caller(author=error.principal or "unknown"),
+                f"http {prefix}",
+                error,
+                error.reason,
+            )
             return self._unauthenticated(error)
         except FolkloreError as error:
             return failure(error)
@@ -130,7 +152,11 @@ class AuthenticationMiddleware:
         # RFC 6750: a request without a token learns only that one is needed.
         parts = ['realm="folklore"']
         if error.reason != "missing":
-            message = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
+            message = "".join(
+                char
+                for char in error.message
+                if " " <= char <= "~" and char not in '"\\'
+            )
             parts += ['error="invalid_token"', f'error_description="{message}"']
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
@@ -151,7 +177,11 @@ def _is_open(method: str, path: str, token: str | None) -> bool:
     if path.startswith("/.well-known/"):
         return method in ("GET", "HEAD", "OPTIONS")
     # Metrics decide themselves who may read them without a token.
-    return method in ("GET", "HEAD") and path in PROBES and (token is None or path != _METRICS)
+    return (
+        method in ("GET", "HEAD")
+        and path in PROBES
+        and (token is None or path != _METRICS)
+    )
 
 
 def _bearer(scope: Scope) -> str | None:

@@ -15,7 +15,9 @@ _STATUS: Mapping[type[errors.FolkloreError], int] = {
 }  # fmt: skip
 
 
-def refusal(status: int, code: str, message: str, hint: str, *, retry_after: float | None = None) -> Response:
+def refusal(
+    status: int, code: str, message: str, hint: str, *, retry_after: float | None = None
+) -> Response:
     """Return a response that refuses; `retry_after` in seconds goes into its header and its body.
 
     It leaves the connection open: closed while the client still sends, the connection would lose the response.
@@ -30,13 +32,25 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
 
 def too_often(message: str, wait: float, advice: str = "") -> Response:
     """Return the answer to a client that sends too much; it may go on after `wait` seconds."""
-    return refusal(429, "rate_limited", message, f"Wait as long as retry_after says{advice}.", retry_after=wait)
+    return refusal(
+        429,
+        "rate_limited",
+        message,
+        f"Wait as long as retry_after says{advice}.",
+        retry_after=wait,
+    )
 
 
-def failure(error: errors.FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def failure(
+    error: errors.FolkloreError, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
     """Return an error as a response."""
-    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    content = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})
+    status = next(
+        (status for kind, status in _STATUS.items() if isinstance(error, kind)), 500
+    )
+    content = {"code": error.code, "message": error.message} | (
+        {"hint": error.hint} if error.hint else {}
+    )
     return JSONResponse({"error": content}, status, headers)
 
 
@@ -51,11 +65,20 @@ class Path(Route):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse its method, or what arrives when the server has ended."""
         if getattr(scope["app"].state, "ended", False):
-            answer = refusal(503, "unavailable", "The server ends.", "Repeat the request later.", retry_after=1)
+            answer = refusal(
+                503,
+                "unavailable",
+                "The server ends.",
+                "Repeat the request later.",
+                retry_after=1,
+            )
             return await answer(scope, receive, send)
         if scope["method"] in (allowed := self.methods or set()):
             return await super().handle(scope, receive, send)
-        listed, hint = ", ".join(sorted(allowed)), "docs/how-to/http-server.md lists the paths."
+        listed, hint = (
+            ", ".join(sorted(allowed)),
+            "docs/how-to/http-server.md lists the paths.",
+        )
         answer = refusal(405, "wrong_method", f"This path takes {listed} only.", hint)
         answer.headers["allow"] = listed
         return await answer(scope, receive, send)

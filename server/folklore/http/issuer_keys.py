@@ -25,7 +25,10 @@ class IssuerKeys:
     """The keys of one issuer. `fetch` blocks, and may raise what a server that answers wrongly causes."""
 
     def __init__(
-        self, issuer: str, fetch: Callable[[], Sequence[jwt.PyJWK]], clock: Callable[[], float] = monotonic
+        self,
+        issuer: str,
+        fetch: Callable[[], Sequence[jwt.PyJWK]],
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._issuer = issuer
         self._fetch = fetch
@@ -76,11 +79,17 @@ class IssuerKeys:
             self._keys = await asyncio.to_thread(self._fetch)
         except (jwt.PyJWTError, OSError, ValueError, HTTPException) as error:
             self._failed = True
-            log.warning("issuer_unreachable", issuer=self._issuer, reason=f"{type(error).__name__}: {error}")
+            log.warning(
+                "issuer_unreachable",
+                issuer=self._issuer,
+                reason=f"{type(error).__name__}: {error}",
+            )
         else:
             self._failed, self._fetched_at = False, self._clock()
         finally:
             self._fetching = None
 
     def _unavailable(self) -> Unavailable:
-        return Unavailable("The issuer's keys cannot be fetched now.", hint="Try again.")
+        return Unavailable(
+            "The issuer's keys cannot be fetched now.", hint="Try again."
+        )

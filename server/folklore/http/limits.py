@@ -42,7 +42,9 @@ class Limits:
     streams: int = 500
     connections: int = 2000
     head_seconds: float = 10.0
-    idle_seconds: float = 75.0  # longer than the 60 of common proxies, so that the proxy closes first
+    idle_seconds: float = (
+        75.0  # longer than the 60 of common proxies, so that the proxy closes first
+    )
     unread_seconds: float = 30.0
 
 
@@ -52,7 +54,9 @@ class Rate:
     Every call uses up one interval of time, and the time used may be ahead of the clock by a fifth of a minute's calls.
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, per_minute: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._interval = 60 / per_minute
         self._tolerance = max(1.0, per_minute / 5) * self._interval
         self._clock = clock
@@ -81,12 +85,22 @@ class RateLimit:
         self._rate = Rate(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = scope.get("state", {}).get("principal") if scope["type"] == "http" else None
-        wait = 0.0 if principal is None or self._rate is None else self._rate.take(principal)
+        principal = (
+            scope.get("state", {}).get("principal") if scope["type"] == "http" else None
+        )
+        wait = (
+            0.0
+            if principal is None or self._rate is None
+            else self._rate.take(principal)
+        )
         if wait == 0:
             return await self.app(scope, receive, send)
-        message = f"{principal} calls more often than {self._per_minute} times a minute."
-        answer = too_often(message, wait, "; store memories in batches, up to 500 in a call")
+        message = (
+            f"{principal} calls more often than {self._per_minute} times a minute."
+        )
+        answer = too_often(
+            message, wait, "; store memories in batches, up to 500 in a call"
+        )
         return await answer(scope, receive, send)
 
 
@@ -112,13 +126,21 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the call with its body, or refuse the body."""
-        if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY or scope["path"] == IMPORT_PATH:
+        if (
+            scope["type"] != "http"
+            or scope["method"] in _WITHOUT_BODY
+            or scope["path"] == IMPORT_PATH
+        ):
             return await self.app(scope, receive, send)
         chunks: list[bytes] = []
         try:
             # The HTTP parser has refused a length that is not a number.
-            await self._receive_body(int(Headers(scope=scope).get("content-length", "0")), receive, chunks)
-            await self.app(scope, _replay(replace_lone_surrogates(b"".join(chunks)), receive), send)
+            await self._receive_body(
+                int(Headers(scope=scope).get("content-length", "0")), receive, chunks
+            )
+            await self.app(
+                scope, _replay(replace_lone_surrogates(b"".join(chunks)), receive), send
+            )
         except _BodyRefused as refused:
             if refused.answer is not None:
                 await refused.answer(scope, receive, send)
@@ -126,7 +148,9 @@ class BodyLimit:
             self._held -= sum(map(len, chunks))
         return None
 
-    async def _receive_body(self, declared: int, receive: Receive, chunks: list[bytes]) -> None:
+    async def _receive_body(
+        self, declared: int, receive: Receive, chunks: list[bytes]
+    ) -> None:
         if declared > self._limits.body_size:
             raise _BodyRefused(self._too_large())
         try:
@@ -148,7 +172,9 @@ class BodyLimit:
             if size > self._limits.body_size:
                 continue  # a client that still sends would not read the answer
             if self._held + len(chunk) > self._limits.bodies_size:
-                raise _BodyRefused(_overloaded("Too many request bodies arrive at once.", 1))
+                raise _BodyRefused(
+                    _overloaded("Too many request bodies arrive at once.", 1)
+                )
             self._held += len(chunk)
             chunks.append(chunk)
         if size > self._limits.body_size:
@@ -198,11 +224,15 @@ class ConcurrencyLimit:
             finally:
                 self._places.release()
         else:
-            await self._full(f"{self._limits.calls} calls run and others wait already.")(scope, receive, send)
+            await self._full(
+                f"{self._limits.calls} calls run and others wait already."
+            )(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._streaming >= self._limits.streams:
-            return await self._full(f"{self._limits.streams} streams are open already.")(scope, receive, send)
+            return await self._full(
+                f"{self._limits.streams} streams are open already."
+            )(scope, receive, send)
         self._streaming += 1
         try:
             return await self.app(scope, receive, send)

@@ -23,7 +23,18 @@ from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.text.clean import clean
 
 # Key pairs only: a shared secret that checks signatures could also make them, and "none" is no signature.
-_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+_ALGORITHMS = [
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+]
 _TIMEOUT_SECONDS = 10.0
 _LEEWAY_SECONDS = 30
 _OWNER = "owner"
@@ -32,13 +43,19 @@ _OWNER = "owner"
 class JwtIssuer:
     """The configured issuer, whose keys are found when the first token comes. Raises ConfigInvalid."""
 
-    def __init__(self, settings: OAuthSettings, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, settings: OAuthSettings, clock: Callable[[], float] = monotonic
+    ) -> None:
         if settings.issuer is None or settings.audience is None:
-            raise ConfigInvalid("oauth.audience", "goes with oauth.issuer.", hint="Set both.")
+            raise ConfigInvalid(
+                "oauth.audience", "goes with oauth.issuer.", hint="Set both."
+            )
         for name, url in (("issuer", settings.issuer), ("jwks_url", settings.jwks_url)):
             if url is not None and not _is_safe(url):
                 raise ConfigInvalid(
-                    f"oauth.{name}", "must be an https address.", hint="http is for issuers on this machine."
+                    f"oauth.{name}",
+                    "must be an https address.",
+                    hint="http is for issuers on this machine.",
                 )
         self._settings = settings
         self._issuer = settings.issuer
@@ -55,7 +72,9 @@ class JwtIssuer:
         try:
             kid = jwt.get_unverified_header(token).get("kid")
         except jwt.PyJWTError:
-            raise Unauthenticated("malformed", "This is neither a token of Folklore nor a JWT.") from None
+            raise Unauthenticated(
+                "malformed", "This is neither a token of Folklore nor a JWT."
+            ) from None
         key = await self._keys.find(kid)
         if key is None:
             message = "This access token is signed with a key that its issuer does not publish."
@@ -71,16 +90,25 @@ class JwtIssuer:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except jwt.ExpiredSignatureError:
-            raise Unauthenticated("expired", "This access token has expired.", hint="Get a new one.") from None
-        except (jwt.PyJWTError, TypeError) as error:  # TypeError: the algorithm does not fit the key
-            raise Unauthenticated("untrusted", f"This access token is not valid here ({error}).") from None
+            raise Unauthenticated(
+                "expired", "This access token has expired.", hint="Get a new one."
+            ) from None
+        except (
+            jwt.PyJWTError,
+            TypeError,
+        ) as error:  # TypeError: the algorithm does not fit the key
+            raise Unauthenticated(
+                "untrusted", f"This access token is not valid here ({error})."
+            ) from None
         return self._identity(claims)
 
     def _identity(self, claims: Mapping[str, Any]) -> ExternalIdentity:
         try:
             expires_at = datetime.fromtimestamp(int(claims["exp"]), UTC)
         except (ValueError, OverflowError, OSError):
-            raise Unauthenticated("untrusted", "This access token expires in no possible year.") from None
+            raise Unauthenticated(
+                "untrusted", "This access token expires in no possible year."
+            ) from None
         grants = list(self._grants(claims))
         return ExternalIdentity(
             principal=self._principal(claims["sub"]),
@@ -95,14 +123,23 @@ class JwtIssuer:
 
         Raises Unauthenticated for a subject with characters that cannot be seen: it would look like another one's.
         """
-        if not subject.isprintable() or clean(subject).text != subject or not subject.strip() == subject != "":
-            raise Unauthenticated("untrusted", "This access token's claim sub is empty or holds invisible characters.")
+        if (
+            not subject.isprintable()
+            or clean(subject).text != subject
+            or not subject.strip() == subject != ""
+        ):
+            raise Unauthenticated(
+                "untrusted",
+                "This access token's claim sub is empty or holds invisible characters.",
+            )
         return f"{subject} <{self._issuer}>"
 
     def _grants(self, claims: Mapping[str, Any]) -> Iterator[str]:
         for rule in self._settings.rules:
             values = _values(claims.get(rule.claim))
-            if rule.grant is None:  # the claim lists grants; an owner needs a rule that says so
+            if (
+                rule.grant is None
+            ):  # the claim lists grants; an owner needs a rule that says so
                 yield from (value for value in values if value != _OWNER)
             elif rule.value in values:
                 yield rule.grant
@@ -111,7 +148,9 @@ class JwtIssuer:
         """Return the published keys that can check signatures. See IssuerKeys for the errors."""
         if self._keys_url is None:
             self._keys_url = _discover(self._issuer)
-        return jwt.PyJWKClient(self._keys_url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS).get_signing_keys()
+        return jwt.PyJWKClient(
+            self._keys_url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS
+        ).get_signing_keys()
 
 
 def _discover(issuer: str) -> str:
@@ -122,7 +161,9 @@ def _discover(issuer: str) -> str:
     parts = urlsplit(issuer)
     base = issuer.rstrip("/")
     path = parts.path.rstrip("/")
-    metadata_url = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{path}"
+    metadata_url = (
+        f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{path}"
+    )
     problem: Exception | None = None
     for url in (f"{base}/.well-known/openid-configuration", metadata_url):
         try:
@@ -133,7 +174,11 @@ def _discover(issuer: str) -> str:
                 error.close()  # it is the response too, and holds its connection
             problem = error
             continue
-        name, keys = (metadata.get("issuer"), metadata.get("jwks_uri")) if isinstance(metadata, dict) else (None, None)
+        name, keys = (
+            (metadata.get("issuer"), metadata.get("jwks_uri"))
+            if isinstance(metadata, dict)
+            else (None, None)
+        )
         if name != issuer or not isinstance(keys, str) or not _is_safe(keys):
             raise ValueError(f"{url} is not of this issuer, or names no keys")
         return keys
@@ -143,11 +188,17 @@ def _discover(issuer: str) -> str:
 
 def _is_safe(url: str) -> bool:
     parts = urlsplit(url)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
+    return parts.scheme == "https" or (
+        parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    )
 
 
 def _values(claim: object) -> list[str]:
     """Return the values of a claim: a list of texts, or one text with spaces between values, as scopes are."""
     if isinstance(claim, str):
         return claim.split()
-    return [text for text in claim if isinstance(text, str)] if isinstance(claim, list) else []
+    return (
+        [text for text in claim if isinstance(text, str)]
+        if isinstance(claim, list)
+        else []
+    )

@@ -31,7 +31,9 @@ def requested_namespace() -> str | None:
     if (name := _only(field, values)) is None:
         return None
     if _NOT_UTF8 in name:
-        raise InvalidInput(field, "must be UTF-8, percent-encoded.", hint="For example: caf%C3%A9")
+        raise InvalidInput(
+            field, "must be UTF-8, percent-encoded.", hint="For example: caf%C3%A9"
+        )
     return names.normalise(name, field=field)
 
 
@@ -43,7 +45,10 @@ def requested(name: str) -> str | None:
 
 def requested_zone() -> tzinfo | None:
     """Return the time zone that the current request names, or None. Raises InvalidInput if there is no such zone."""
-    values = [value.decode("latin-1").strip() for value in _headers(_request.get({}), TIME_ZONE)]
+    values = [
+        value.decode("latin-1").strip()
+        for value in _headers(_request.get({}), TIME_ZONE)
+    ]
     name = _only(TIME_ZONE, [value for value in values if value])
     return None if name is None else zone_named(name, TIME_ZONE)
 
@@ -62,7 +67,11 @@ class RequestedNames:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["method"] == "GET" and scope["path"] == "/sse" and (values := _namespaces(scope)[1]):
+        if (
+            scope["method"] == "GET"
+            and scope["path"] == "/sse"
+            and (values := _namespaces(scope)[1])
+        ):
             send = _with_endpoint(values, send)
         token = _request.set(scope)
         try:
@@ -79,26 +88,36 @@ def _only(field: str, values: list[str]) -> str | None:
 
 def _namespaces(scope: Scope) -> tuple[str, list[str]]:
     """Return the namespaces that a request names, and where. An empty one names nothing, as an empty argument does."""
-    in_header = [unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)]
+    in_header = [
+        unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)
+    ]
     if values := [value for value in in_header if value.strip()]:
         return NAMESPACE, values
     query = parse_qsl(scope.get("query_string", b"").decode(errors="replace"))
-    return f"?{PARAMETER}", [value for name, value in query if name == PARAMETER and value.strip()]
+    return f"?{PARAMETER}", [
+        value for name, value in query if name == PARAMETER and value.strip()
+    ]
 
 
 def _headers(scope: Scope, name: str) -> list[bytes]:
-    return [value for key, value in scope.get("headers", ()) if key == name.lower().encode()]
+    return [
+        value for key, value in scope.get("headers", ()) if key == name.lower().encode()
+    ]
 
 
 def _with_endpoint(namespaces: list[str], send: Send) -> Send:
     """Return a `send` that adds the namespace to the address for messages."""
-    added = "".join(f"&{PARAMETER}={quote(value, safe='')}" for value in namespaces).encode("ascii")
+    added = "".join(
+        f"&{PARAMETER}={quote(value, safe='')}" for value in namespaces
+    ).encode("ascii")
     pending = True
 
     async def sending(message: Message) -> None:
         nonlocal pending
         if pending and message["type"] == "http.response.body":
-            body, changed = _ENDPOINT.subn(lambda match: match[0] + added, message.get("body", b""), count=1)
+            body, changed = _ENDPOINT.subn(
+                lambda match: match[0] + added, message.get("body", b""), count=1
+            )
             if changed:
                 pending = False
                 message = dict(message, body=body)

@@ -9,7 +9,12 @@ from typing import Any
 from folklore.app import App
 from folklore.db.stores.events.audit import NOWHERE, audit_entry
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
-from folklore.http.requested import NAMESPACE, PARAMETER, requested_namespace, requested_zone
+from folklore.http.requested import (
+    NAMESPACE,
+    PARAMETER,
+    requested_namespace,
+    requested_zone,
+)
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
@@ -35,7 +40,9 @@ class Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
         async def open_context() -> RequestContext:
-            return await app.context(_identified(), namespace, project, requested_zone() or zone)
+            return await app.context(
+                _identified(), namespace, project, requested_zone() or zone
+            )
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
@@ -43,8 +50,15 @@ class Team:
             memory, name = await app.memory(), denial.namespace
             namespaces = [] if name is None else await memory.namespaces.find([name])
             place = namespaces[0].id if namespaces else NOWHERE
-            values: dict[str, Any] = {"outcome": denial.outcome, "detail": denial.detail, "now": at, "amount": count}
-            entry = audit_entry(denial.action, caller=denial.caller, namespace=place, **values)
+            values: dict[str, Any] = {
+                "outcome": denial.outcome,
+                "detail": denial.detail,
+                "now": at,
+                "amount": count,
+            }
+            entry = audit_entry(
+                denial.action, caller=denial.caller, namespace=place, **values
+            )
             await memory.database.rows("audit/insert", **entry)
 
         def denied(operation: str, error: FolkloreError) -> None:
@@ -62,13 +76,23 @@ class Team:
         # Without the setting UTC: the machine's zone is not that of the callers.
         zone = UTC if app.settings.time_zone is None else app.zone
         denials = DenialLog(record)
-        service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
-        authenticator = TokenAuthenticator(
-            app.memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
+        service = Service(
+            open_context, current_caller, namespace, lambda: app.usage, denied
         )
-        return cls(app, service, authenticator, denials, TokenWatch(app.memory, app.now))
+        authenticator = TokenAuthenticator(
+            app.memory,
+            demand=app.settings.http.authentication,
+            local=lambda: app.caller,
+            now=app.now,
+            issuer=issuer,
+        )
+        return cls(
+            app, service, authenticator, denials, TokenWatch(app.memory, app.now)
+        )
 
-    def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
+    def denied(
+        self, caller: Caller, action: str, error: FolkloreError, reason: str
+    ) -> None:
         """Log a request that was not authenticated."""
         self.denials.note(caller, action, error, now=self.app.now(), reason=reason)
 
@@ -84,7 +108,8 @@ def _identified() -> Caller:
     caller = current_caller()
     if not caller.identified:
         raise DatabaseUnavailable(
-            "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."
+            "The database or the token's issuer is unavailable, so the caller cannot be identified.",
+            hint="Try again.",
         )
     return caller
 
@@ -99,7 +124,9 @@ def named_namespace(caller: Caller, setting: str | None) -> str | None:
         return requested
     if (home := default_namespace(caller)) is not None:
         return home
-    if setting is not None and role_in(caller, setting) is not None:  # others may not learn its name
+    if (
+        setting is not None and role_in(caller, setting) is not None
+    ):  # others may not learn its name
         return setting
     return None
 

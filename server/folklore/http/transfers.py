@@ -10,7 +10,13 @@ from functools import partial
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from folklore.errors import Conflict, FolkloreError, InvalidInput, Unauthenticated, Unavailable
+from folklore.errors import (
+    Conflict,
+    FolkloreError,
+    InvalidInput,
+    Unauthenticated,
+    Unavailable,
+)
 from folklore.http.error_responses import failure
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
@@ -43,8 +49,15 @@ class Exports:
         Raises Conflict while too many run, and what an export raises.
         """
         if self._running.locked():
-            raise Conflict(f"{_EXPORTS} exports are running already.", hint="Try again when one of them has ended.")
-        batches, token, ended = self._batches(request), current_caller().token, asyncio.Event()
+            raise Conflict(
+                f"{_EXPORTS} exports are running already.",
+                hint="Try again when one of them has ended.",
+            )
+        batches, token, ended = (
+            self._batches(request),
+            current_caller().token,
+            asyncio.Event(),
+        )
         first = await anext(batches)
 
         async def whole() -> AsyncIterator[str]:
@@ -53,7 +66,9 @@ class Exports:
                     yield first
                     async for batch in batches:
                         if ended.is_set():
-                            raise Unauthenticated("revoked", "The token ended during the export.")
+                            raise Unauthenticated(
+                                "revoked", "The token ended during the export."
+                            )
                         yield batch
 
         return StreamingResponse(whole(), media_type="application/x-ndjson")
@@ -86,7 +101,9 @@ class Body:
             for line in lines:
                 yield line
             if len(rest) > _LONGEST_LINE:
-                raise InvalidInput("body", f"has a line of more than {_LONGEST_LINE:,} bytes.")
+                raise InvalidInput(
+                    "body", f"has a line of more than {_LONGEST_LINE:,} bytes."
+                )
         if rest:
             yield rest
 
@@ -112,7 +129,9 @@ class Imports:
         """Import the lines of a body, and return the counts, or the error once the body is read."""
         with suppress(ClientDisconnect, TimeoutError):
             async with asyncio.timeout(None) as until:
-                with self._watch.watching(current_caller().token, partial(until.reschedule, 0)):
+                with self._watch.watching(
+                    current_caller().token, partial(until.reschedule, 0)
+                ):
                     return await self._answer(body)
         return failure(Unavailable("The request, or its token, ended before its end."))
 
@@ -122,7 +141,9 @@ class Imports:
         except FolkloreError as error:
             self._service.on_denial("import", error)
             with suppress(ClientDisconnect):
-                while await body.read(_PATIENCE):  # a client that still sends would not read the answer
+                while await body.read(
+                    _PATIENCE
+                ):  # a client that still sends would not read the answer
                     pass
             return failure(error)
 
@@ -130,7 +151,10 @@ class Imports:
         name = current_caller().author
         if self._running.total() >= _IMPORTS or self._running[name] >= _IMPORTS_OF_ONE:
             running = f"{self._running[name]} imports of yours and {self._running.total()} in all"
-            raise Conflict(f"{running} are running already.", hint="Try again when one of them has ended.")
+            raise Conflict(
+                f"{running} are running already.",
+                hint="Try again when one of them has ended.",
+            )
         self._running[name] += 1
         try:
             async with asyncio.timeout(_PATIENCE):

@@ -6,7 +6,10 @@ The latter keep web pages in a browser away from this server.
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import (
+    TransportSecurityMiddleware,
+    TransportSecuritySettings,
+)
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,13 +21,18 @@ _JSON_PATHS = ("/api/", "/mcp")  # the bodies of their requests are JSON
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
     """Return the rule: only this machine's names, the bound address and the configured names pass."""
     bound = f"[{host}]" if ":" in host else host
-    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)]))
+    names = list(
+        dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)])
+    )
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         # The pattern `name:*` does not match the bare name, so both are listed.
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
         allowed_origins=[
-            f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
+            f"{scheme}://{name}{port}"
+            for name in names
+            for scheme in ("http", "https")
+            for port in ("", ":*")
         ],
     )
 
@@ -52,8 +60,12 @@ class TrustedHosts:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         names = [name for name, _ in scope["headers"]]
-        if (hosts := names.count(b"host")) > 1 or (hosts == 0 and scope["http_version"] != "1.0"):  # RFC 9112, 3.2
-            answer = refusal(400, "wrong_host", f"The request has {hosts} Host headers.", "Send one.")
+        if (hosts := names.count(b"host")) > 1 or (
+            hosts == 0 and scope["http_version"] != "1.0"
+        ):  # RFC 9112, 3.2
+            answer = refusal(
+                400, "wrong_host", f"The request has {hosts} Host headers.", "Send one."
+            )
             return await answer(scope, receive, send)
         if {b"content-length", b"transfer-encoding"} <= set(names):
             # RFC 9112, 6.1: the server and a proxy before it may see different ends.
@@ -67,7 +79,9 @@ class TrustedHosts:
             return await self.app(scope, receive, send)
         if response.status_code == 400:
             message = "The request's Content-Type is not application/json."
-            return await refusal(400, "wrong_content_type", message, "Send JSON, and say so.")(scope, receive, send)
+            return await refusal(
+                400, "wrong_content_type", message, "Send JSON, and say so."
+            )(scope, receive, send)
         name = "Host" if response.status_code == 421 else "Origin"
         answer = refusal(
             response.status_code,

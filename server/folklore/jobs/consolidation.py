@@ -17,7 +17,13 @@ from uuid import UUID
 from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import Scope
-from folklore.db.stores.reflections import ExistingReflection, Member, Reflection, Reflections, Sources
+from folklore.db.stores.reflections import (
+    ExistingReflection,
+    Member,
+    Reflection,
+    Reflections,
+    Sources,
+)
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.ids import new_id
@@ -63,7 +69,9 @@ class Cluster:
     @property
     def key(self) -> str:
         """The key of the cluster's reflection: the same members with the same texts have the same key."""
-        parts = sorted(id_.bytes + text for id_, text in zip(self.ids, self.digests, strict=True))
+        parts = sorted(
+            id_.bytes + text for id_, text in zip(self.ids, self.digests, strict=True)
+        )
         return f"reflection:{hashlib.sha256(b''.join(parts)).hexdigest()[:32]}"
 
 
@@ -90,19 +98,26 @@ async def consolidate(run: JobRun) -> None:
             run.count(unchanged=1)
             continue
         sources = await reflections.sources(namespace.id, model.id, _MOST_COMPARED)
-        plan = await plan_changes(sources, await reflections.existing(namespace=namespace.id), pause=run.pause)
+        plan = await plan_changes(
+            sources, await reflections.existing(namespace=namespace.id), pause=run.pause
+        )
         run.count(considered=plan.considered, kept=plan.unchanged)
         if run.dry_run:
             run.count(to_make=len(plan.make), to_withdraw=len(plan.withdraw))
             continue
         count, withdrawn = await apply_plan(run, namespace, plan)
         run.count(made=count, withdrawn=withdrawn)
-        if count == len(plan.make):  # otherwise a member changed meanwhile, and the next run tries again
+        if count == len(
+            plan.make
+        ):  # otherwise a member changed meanwhile, and the next run tries again
             run.notes[str(namespace.id)] = fingerprint
 
 
 async def plan_changes(
-    sources: Sources, existing: Sequence[ExistingReflection], *, pause: Callable[[], Awaitable[None]]
+    sources: Sources,
+    existing: Sequence[ExistingReflection],
+    *,
+    pause: Callable[[], Awaitable[None]],
 ) -> Plan:
     """Compare the clusters of the sources with the existing reflections."""
     clusters = await _clusters(sources, pause)
@@ -120,10 +135,17 @@ async def plan_changes(
         else:
             withdraw.append(one.id)
     make = tuple(cluster for key, cluster in clusters.items() if key not in settled)
-    return Plan(considered=len(sources.ids), make=make, withdraw=tuple(withdraw), unchanged=unchanged)
+    return Plan(
+        considered=len(sources.ids),
+        make=make,
+        withdraw=tuple(withdraw),
+        unchanged=unchanged,
+    )
 
 
-async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> dict[str, Cluster]:
+async def _clusters(
+    sources: Sources, pause: Callable[[], Awaitable[None]]
+) -> dict[str, Cluster]:
     """Return the clusters by key. A thread computes them, block by block."""
     blocks = nearest(sources.vectors, _RULES)
     neighbours: list[tuple[Neighbour, ...]] = []
@@ -131,13 +153,18 @@ async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> d
         neighbours += block
         await pause()
     clusters = (
-        Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
+        Cluster(
+            tuple(sources.ids[row] for row in rows),
+            tuple(sources.digests[row] for row in rows),
+        )
         for rows in stars(neighbours, _RULES)
     )
     return {cluster.key: cluster for cluster in clusters}
 
 
-async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple[int, int]:
+async def apply_plan(
+    run: JobRun, namespace: NamespaceInfo, plan: Plan
+) -> tuple[int, int]:
     """Withdraw and store reflections, each batch in its transaction; return how many were stored and withdrawn."""
     reflections = Reflections(run.database)
     count = withdrawn = 0
@@ -147,53 +174,78 @@ async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple
     for clusters in _batches(plan.make):
         batch = await _compose(run, namespace, clusters)
         if batch:
-            vectors = await embed(run.context, [one.prepared.draft.content for one in batch])
+            vectors = await embed(
+                run.context, [one.prepared.draft.content for one in batch]
+            )
             language = next(iter(namespace.languages), DEFAULT_LANGUAGE)
             count += await reflections.store(
-                namespace.id, batch, vectors, caller=AUTHOR, language=language, now=run.now()
+                namespace.id,
+                batch,
+                vectors,
+                caller=AUTHOR,
+                language=language,
+                now=run.now(),
             )
         await run.pause()
     return count, withdrawn
 
 
-async def _compose(run: JobRun, namespace: NamespaceInfo, clusters: Sequence[Cluster]) -> list[Reflection]:
+async def _compose(
+    run: JobRun, namespace: NamespaceInfo, clusters: Sequence[Cluster]
+) -> list[Reflection]:
     """Compose the reflections of clusters whose members all still exist."""
     ids = [id_ for cluster in clusters for id_ in cluster.ids]
     rows = await Reflections(run.database).members(namespace=namespace.id, ids=ids)
     members = {member.id: member for member in rows}
     return [
-        await _reflection(run, namespace, cluster, [members[id_] for id_ in cluster.ids])
+        await _reflection(
+            run, namespace, cluster, [members[id_] for id_ in cluster.ids]
+        )
         for cluster in clusters
         if members.keys() >= set(cluster.ids)
     ]
 
 
-async def _reflection(run: JobRun, namespace: NamespaceInfo, cluster: Cluster, members: Sequence[Member]) -> Reflection:
+async def _reflection(
+    run: JobRun, namespace: NamespaceInfo, cluster: Cluster, members: Sequence[Member]
+) -> Reflection:
     ordered = sorted(members, key=lambda member: (member.happened, member.id))
     texts = [member.content for member in ordered]
     words = await _keywords(run, namespace, texts)
     draft = Draft(
         content=gist(texts, words),
         kind="reflection",
-        language=Counter(sorted(member.language for member in ordered)).most_common(1)[0][0],
+        language=Counter(sorted(member.language for member in ordered)).most_common(1)[
+            0
+        ][0],
         occurred_at=max(member.happened for member in ordered),
         metadata={"members": len(ordered), "keywords": words},
         idempotency_key=cluster.key,
     )
     checked = check_draft(draft, prefix="", now=run.now(), zone=UTC)
-    return Reflection(PreparedMemory(new_id(), checked, digest(checked.content)), cluster.ids, cluster.digests)
+    return Reflection(
+        PreparedMemory(new_id(), checked, digest(checked.content)),
+        cluster.ids,
+        cluster.digests,
+    )
 
 
-async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str]) -> list[str]:
+async def _keywords(
+    run: JobRun, namespace: NamespaceInfo, texts: Sequence[str]
+) -> list[str]:
     """Return the words that the texts share, weighted by their rarity in the namespace. One statement."""
     shared = shared_words(texts)
     words = list(shared)
     if not words:
         return []
     scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
-    analysed, in_scope = await read_pieces(run.context, run.context.statements, scope, words, namespace.languages)
+    analysed, in_scope = await read_pieces(
+        run.context, run.context.statements, scope, words, namespace.languages
+    )
     pieces = {place: analysed[word] for place, word in enumerate(words)}
-    query = lexemes_of(pieces, in_scope, (), several=len(namespace.languages) > 1, former=False)
+    query = lexemes_of(
+        pieces, in_scope, (), several=len(namespace.languages) > 1, former=False
+    )
     rarity = dict(zip(words, rarities(query, len(words)), strict=True))
     return keywords(shared, rarity)
 
@@ -203,7 +255,9 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         yield items[start : start + _BATCH]
 
 
-def nearest(vectors: NDArray[np.float32], clustering: Clustering) -> Iterator[list[tuple[Neighbour, ...]]]:
+def nearest(
+    vectors: NDArray[np.float32], clustering: Clustering
+) -> Iterator[list[tuple[Neighbour, ...]]]:
     """Yield, for each block of the unit vectors (n, dimensions), the neighbours of every row, best first, ties by row.
 
     The caller may pause between two blocks.
@@ -215,12 +269,17 @@ def nearest(vectors: NDArray[np.float32], clustering: Clustering) -> Iterator[li
             row[start + place] = -1.0
             near = np.flatnonzero(row >= clustering.near)
             # Rounded, so that the order depends neither on the machine's arithmetic nor on the block.
-            best = sorted(((int(other), round(float(row[other]), 4)) for other in near), key=lambda n: (-n[1], n[0]))
+            best = sorted(
+                ((int(other), round(float(row[other]), 4)) for other in near),
+                key=lambda n: (-n[1], n[0]),
+            )
             nearest.append(tuple(best[: clustering.neighbours]))
         yield nearest
 
 
-def stars(neighbours: Sequence[Sequence[Neighbour]], clustering: Clustering) -> list[tuple[int, ...]]:
+def stars(
+    neighbours: Sequence[Sequence[Neighbour]], clustering: Clustering
+) -> list[tuple[int, ...]]:
     """Cover the graph by stars (Aslam, Pelekhov and Rus 2004): rows with the most neighbours become centres first.
 
     Each row belongs to at most one cluster; a cluster lists its centre, then the nearest. Ties go to the earlier row,

@@ -47,7 +47,9 @@ async def make_embeddings(run: JobRun) -> None:
         run.count(pending=sum(item.pending for item in coverage.values()))
         return
     run.count(embedded=0)
-    backfill = Backfill(run.context.embeddings, embedder, model, now=run.now, pace=_PACE)
+    backfill = Backfill(
+        run.context.embeddings, embedder, model, now=run.now, pace=_PACE
+    )
     async for filled in backfill.batches(namespaces):
         run.count(embedded=filled.embeddings)
         if filled.wordless:
@@ -63,9 +65,15 @@ async def forget_expired(run: JobRun) -> None:
     run.count(**({"expired": 0} if run.dry_run else {"forgotten": 0}))
     for namespace in await run.namespaces():
         if run.dry_run:
-            run.count(expired=await maintenance.count_expired(namespace=namespace.id, now=run.now()))
+            run.count(
+                expired=await maintenance.count_expired(
+                    namespace=namespace.id, now=run.now()
+                )
+            )
             continue
-        while count := await maintenance.forget_expired(namespace=namespace.id, now=run.now(), batch=_BATCH):
+        while count := await maintenance.forget_expired(
+            namespace=namespace.id, now=run.now(), batch=_BATCH
+        ):
             run.count(forgotten=count)
             await run.pause()
 
@@ -75,7 +83,10 @@ async def apply_retention(run: JobRun) -> None:
 
     Superseded memories are history and stay until they are forgotten.
     """
-    forgotten_before, kept_from = run.now() - run.options.retention, run.now() - run.options.keep
+    forgotten_before, kept_from = (
+        run.now() - run.options.retention,
+        run.now() - run.options.keep,
+    )
     if run.dry_run:
         await _count_retention(run, forgotten_before, kept_from)
         return
@@ -87,31 +98,56 @@ async def apply_retention(run: JobRun) -> None:
         )
         run.count(namespaces_erased=int(erased_it))
         await run.pause()
-    maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
+    maintenance, usage, injections = (
+        Maintenance(run.database),
+        UsageStore(run.database),
+        Injections(run.database),
+    )
     for namespace in await run.namespaces():
-        erase = partial(maintenance.erase_forgotten, namespace.id, forgotten_before, _ERASED_AT_ONCE)
+        erase = partial(
+            maintenance.erase_forgotten, namespace.id, forgotten_before, _ERASED_AT_ONCE
+        )
         await run.batches("erased", erase)
         for log in (usage, injections):
-            delete = partial(log.delete, namespace=namespace.id, before=kept_from, batch=_ENTRIES)
+            delete = partial(
+                log.delete, namespace=namespace.id, before=kept_from, batch=_ENTRIES
+            )
             await run.batches("usage_dropped", delete)
     audit = Audit(run.database)
-    for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
+    for place in [
+        NOWHERE,
+        *(namespace.id for namespace in await run.context.namespaces.find(None)),
+    ]:
         await injections.delete_sessions(namespace=place, before=kept_from)
-        delete = partial(audit.delete, namespace=place, before=kept_from, batch=_ENTRIES)
+        delete = partial(
+            audit.delete, namespace=place, before=kept_from, batch=_ENTRIES
+        )
         await run.batches("audit_dropped", delete)
-    if dropped := await Principals(run.database).delete_expired(before=run.now() - _EXPIRED_TOKENS):
+    if dropped := await Principals(run.database).delete_expired(
+        before=run.now() - _EXPIRED_TOKENS
+    ):
         run.count(tokens_dropped=dropped)
-    delete = partial(ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES)
+    delete = partial(
+        ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES
+    )
     await run.batches("sessions_dropped", delete)
 
 
-async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
-    maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
+async def _count_retention(
+    run: JobRun, forgotten_before: datetime, kept_from: datetime
+) -> None:
+    maintenance, usage, injections = (
+        Maintenance(run.database),
+        UsageStore(run.database),
+        Injections(run.database),
+    )
     if deleted := await run.context.namespaces.deleted_before(before=forgotten_before):
         run.count(namespaces_to_erase=len(deleted))
     for namespace in await run.namespaces():
         run.count(
-            to_erase=await maintenance.count_forgotten(namespace=namespace.id, before=forgotten_before),
+            to_erase=await maintenance.count_forgotten(
+                namespace=namespace.id, before=forgotten_before
+            ),
             usage_to_drop=await usage.count(namespace=namespace.id, before=kept_from)
             + await injections.count(namespace=namespace.id, before=kept_from),
         )
@@ -122,7 +158,9 @@ async def score_quality(run: JobRun) -> None:
     maintenance = Maintenance(run.database)
     for namespace in await run.namespaces():
         cursor = FIRST
-        while used := await maintenance.used_memories(namespace=namespace.id, after=cursor, batch=_BATCH):
+        while used := await maintenance.used_memories(
+            namespace=namespace.id, after=cursor, batch=_BATCH
+        ):
             cursor = used[-1].id
             changed = _changed_qualities(used, run.now())
             run.count(seen=len(used))
@@ -132,7 +170,9 @@ async def score_quality(run: JobRun) -> None:
                 scored = await maintenance.write_quality(
                     namespace=namespace.id,
                     ids=[memory.id for memory, _ in changed],
-                    uses=[memory.recalls + memory.confirmations for memory, _ in changed],
+                    uses=[
+                        memory.recalls + memory.confirmations for memory, _ in changed
+                    ],
                     qualities=[value for _, value in changed],
                 )
                 run.count(scored=scored)
@@ -147,7 +187,9 @@ def base(uses: int) -> float:
 def protected(kind: str, importance: float | None) -> bool:
     """Return whether a memory does not fade: a decision or an important one."""
     # Importance is stored in four bytes.
-    return kind == "decision" or (importance is not None and importance >= _IMPORTANT - 1e-6)
+    return kind == "decision" or (
+        importance is not None and importance >= _IMPORTANT - 1e-6
+    )
 
 
 def quality(uses: int, *, age: timedelta, fades: bool = True) -> float | None:
@@ -163,7 +205,9 @@ def quality(uses: int, *, age: timedelta, fades: bool = True) -> float | None:
     return faded
 
 
-def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[UsedMemory, float]]:
+def _changed_qualities(
+    used: list[UsedMemory], now: datetime
+) -> list[tuple[UsedMemory, float]]:
     changed = []
     for memory in used:
         value = quality(
@@ -171,7 +215,9 @@ def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[Used
             age=now - memory.used_at,
             fades=not protected(memory.kind, memory.importance),
         )
-        if value is not None and (memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE):
+        if value is not None and (
+            memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE
+        ):
             changed.append((memory, value))
     return changed
 
@@ -233,12 +279,29 @@ async def back_up_daily(run: JobRun) -> None:
 JOBS: tuple[Job, ...] = (
     Job("embeddings", "make pending embeddings", _HOUR, make_embeddings),
     Job("expiry", "forget expired memories", _HOUR, forget_expired),
-    Job("retention", "erase what was forgotten long ago, drop old log entries", _DAY, apply_retention),
+    Job(
+        "retention",
+        "erase what was forgotten long ago, drop old log entries",
+        _DAY,
+        apply_retention,
+    ),
     Job("postings", "pack the words of new memories", _MINUTES, pack_postings),
     Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
-    Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
+    Job(
+        "consolidation",
+        "sum up similar memories in reflections",
+        _DAY,
+        consolidate,
+        optional=True,
+    ),
     Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),
     Job("indexes", "build an HNSW index for many vectors", _DAY, update_indexes),
-    Job("backup", "back up the database, verify the backup, delete old ones", _DAY, back_up_daily, optional=True),
+    Job(
+        "backup",
+        "back up the database, verify the backup, delete old ones",
+        _DAY,
+        back_up_daily,
+        optional=True,
+    ),
 )
 BY_NAME = {job.name: job for job in JOBS}

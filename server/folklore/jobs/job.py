@@ -70,7 +70,11 @@ class JobRun:
 
     async def namespaces(self) -> list[NamespaceInfo]:
         """Return the namespaces that hold memories."""
-        return [namespace for namespace in await self.context.namespaces.find(None) if not namespace.empty]
+        return [
+            namespace
+            for namespace in await self.context.namespaces.find(None)
+            if not namespace.empty
+        ]
 
 
 @dataclass(frozen=True, slots=True)

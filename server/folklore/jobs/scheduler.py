@@ -46,21 +46,30 @@ class Lease:
 class Runner:
     """Runs jobs in this process; `holder` names it in the jobs table, `template` is copied for each run."""
 
-    def __init__(self, template: JobRun, *, holder: str, lease: Lease = Lease()) -> None:
+    def __init__(
+        self, template: JobRun, *, holder: str, lease: Lease = Lease()
+    ) -> None:
         self._template = template
         self._jobs = Jobs(template.database)
         self._holder = holder
         self._lease = lease
         self._now = template.now
 
-    async def run_due(self, jobs: Sequence[Job], forced: Collection[Job] = ()) -> list[RunReport]:
+    async def run_due(
+        self, jobs: Sequence[Job], forced: Collection[Job] = ()
+    ) -> list[RunReport]:
         """Run the due and forced jobs in order; a failed one does not stop the others. Raises DatabaseUnavailable."""
         states = await self._jobs.all()
         now = self._now()
         reports = []
         for job in jobs:
             state = states.get(job.name)
-            if job in forced or state is None or state.next_due is None or state.next_due <= now:
+            if (
+                job in forced
+                or state is None
+                or state.next_due is None
+                or state.next_due <= now
+            ):
                 reports.append(await self.run(job, forced=job in forced))
         return reports
 
@@ -79,14 +88,20 @@ class Runner:
         """
         now = self._now()
         notes = await self._jobs.claim(
-            job=job.name, holder=self._holder, now=now, until=now + self._lease.lasts, forced=forced
+            job=job.name,
+            holder=self._holder,
+            now=now,
+            until=now + self._lease.lasts,
+            forced=forced,
         )
         if notes is None:
             return RunReport(job.name, "busy")
         run = replace(self._template, done={}, notes=json.loads(notes))
         began = perf_counter()
         work = asyncio.create_task(job.work(run), name=f"folklore-job-{job.name}")
-        renewing = asyncio.create_task(self._renew(job, run), name=f"folklore-lease-{job.name}")
+        renewing = asyncio.create_task(
+            self._renew(job, run), name=f"folklore-lease-{job.name}"
+        )
         try:
             await asyncio.wait({work, renewing}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -101,21 +116,28 @@ class Runner:
         await cancel(renewing)
         return await self._record(job, run, seconds, work.exception())
 
-    async def _record(self, job: Job, run: JobRun, seconds: float, error: BaseException | None) -> RunReport:
+    async def _record(
+        self, job: Job, run: JobRun, seconds: float, error: BaseException | None
+    ) -> RunReport:
         now = self._now()
         text = None if error is None else _error_text(error)
         outcome: JobOutcome = "done" if error is None else "failed"
         next_run = now + (job.every if error is None else min(job.every, _RETRY))
         record = RunRecord(outcome, seconds, run.done, next_run, run.notes, text)
         recorded = await self._jobs.finish(job.name, self._holder, record, now=now)
-        return RunReport(job.name, outcome if recorded else "lost", run.done, seconds, text)
+        return RunReport(
+            job.name, outcome if recorded else "lost", run.done, seconds, text
+        )
 
     async def _give_back(self, job: Job, run: JobRun, seconds: float) -> None:
         """Record that the run was cancelled if the database answers soon; otherwise the lease expires."""
         now = self._now()
         record = RunRecord("cancelled", seconds, run.done, now, run.notes)
         with suppress(FolkloreError, TimeoutError):
-            await asyncio.wait_for(self._jobs.finish(job.name, self._holder, record, now=now), _FAREWELL_SECONDS)
+            await asyncio.wait_for(
+                self._jobs.finish(job.name, self._holder, record, now=now),
+                _FAREWELL_SECONDS,
+            )
 
     async def _renew(self, job: Job, run: JobRun) -> None:
         """Renew the lease until another process has taken it or it has expired while the database did not answer."""
@@ -124,7 +146,12 @@ class Runner:
             await asyncio.sleep(self._lease.renewed_every)
             renewed_until = self._now() + self._lease.lasts
             try:
-                if not await self._jobs.renew(job=job.name, holder=self._holder, until=renewed_until, done=run.done):
+                if not await self._jobs.renew(
+                    job=job.name,
+                    holder=self._holder,
+                    until=renewed_until,
+                    done=run.done,
+                ):
                     return
                 until = renewed_until
             except FolkloreError as error:
@@ -155,20 +182,36 @@ class Scheduler:
         holder = f"{socket.gethostname()}:{os.getpid()}:{self.session}"
         return Runner(JobRun(database, context, self.options, self.now), holder=holder)
 
-    async def run_now(self, names: Sequence[str], *, dry_run: bool) -> tuple[RunReport, ...]:
+    async def run_now(
+        self, names: Sequence[str], *, dry_run: bool
+    ) -> tuple[RunReport, ...]:
         """Run the jobs of these names, due or not; without names, those that run in the background.
 
         Raises InvalidInput for an unknown name, and in a dry run what a job raises.
         """
         if unknown := [name for name in names if name not in BY_NAME]:
-            raise InvalidInput("jobs", f"{unknown[0]!r} does not exist.", hint=f"Use {', '.join(BY_NAME)}.")
+            raise InvalidInput(
+                "jobs",
+                f"{unknown[0]!r} does not exist.",
+                hint=f"Use {', '.join(BY_NAME)}.",
+            )
         jobs = [BY_NAME[name] for name in dict.fromkeys(names)] or self.scheduled
         async with self.connect() as (database, context):
             runner = self.runner(database, context)
-            return tuple([await (runner.dry_run(job) if dry_run else runner.run(job)) for job in jobs])
+            return tuple(
+                [
+                    await (runner.dry_run(job) if dry_run else runner.run(job))
+                    for job in jobs
+                ]
+            )
 
     async def run_forever(
-        self, used: asyncio.Event, pending: asyncio.Event, *, first: float = 60.0, every: float = 300.0
+        self,
+        used: asyncio.Event,
+        pending: asyncio.Event,
+        *,
+        first: float = 60.0,
+        every: float = 300.0,
     ) -> None:
         """Run due jobs every few minutes while the process is used, until cancelled.
 
@@ -186,15 +229,26 @@ class Scheduler:
             pending.clear()
             try:
                 async with self.connect() as (database, context):
-                    reports = await self.runner(database, context).run_due(self.scheduled, embeddings if forced else ())
+                    reports = await self.runner(database, context).run_due(
+                        self.scheduled, embeddings if forced else ()
+                    )
             except FolkloreError as error:  # the database is away; requests report that
                 log.info("jobs_postponed", reason=error.message)
                 continue
-            if forced := any((report.job, report.outcome) == ("embeddings", "busy") for report in reports):
+            if forced := any(
+                (report.job, report.outcome) == ("embeddings", "busy")
+                for report in reports
+            ):
                 wait = first  # until the process that makes them ends, or the lease of a killed one
             for report in reports:
                 write = log.warning if report.error else log.info
-                write("job", job=report.job, outcome=report.outcome, error=report.error, done=dict(report.done))
+                write(
+                    "job",
+                    job=report.job,
+                    outcome=report.outcome,
+                    error=report.error,
+                    done=dict(report.done),
+                )
 
 
 async def cancel(*tasks: asyncio.Task[None]) -> None:
@@ -216,5 +270,7 @@ def _error_text(error: BaseException) -> str:
     if isinstance(error, FolkloreError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    place = (
+        f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    )
     return f"{type(error).__name__}{place}"

@@ -12,7 +12,19 @@ from folklore.lazy import click
 from folklore.local.server import LocalServer, home_of
 
 # What users and assistants call many times a day, without an editor.
-_DAILY = ("forget", "history", "injected", "list", "log", "pin", "recall", "relate", "search", "show", "stale")
+_DAILY = (
+    "forget",
+    "history",
+    "injected",
+    "list",
+    "log",
+    "pin",
+    "recall",
+    "relate",
+    "search",
+    "show",
+    "stale",
+)
 _COMMANDS = frozenset((*_DAILY, "serve", "status", "store", "undo"))
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
 _LOOK_SECONDS = 1.0
@@ -29,17 +41,28 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
         return None
     umask = os.umask(0o077)
     os.umask(umask)
-    message = json.dumps({"arguments": arguments, "environment": dict(environ), "umask": umask}).encode()
+    message = json.dumps(
+        {"arguments": arguments, "environment": dict(environ), "umask": umask}
+    ).encode()
     try:
         for stream in range(3):
-            os.fstat(stream)  # of one that is closed, the connection would get the number
-        connection = LocalServer(options.pop("home"), environ, **options).connect_to_forks(_SECONDS)
+            os.fstat(
+                stream
+            )  # of one that is closed, the connection would get the number
+        connection = LocalServer(
+            options.pop("home"), environ, **options
+        ).connect_to_forks(_SECONDS)
         directory = os.open(".", os.O_PATH)
-        socket.send_fds(connection, [b"%*d" % (HEAD_BYTES, len(message))], [0, 1, 2, directory])
+        socket.send_fds(
+            connection, [b"%*d" % (HEAD_BYTES, len(message))], [0, 1, 2, directory]
+        )
         connection.sendall(message)
         answer = connection.makefile("rb")
         process = int(answer.readline())
-    except (OSError, ValueError):  # it does not run, this process has other rights, a stream is closed
+    except (
+        OSError,
+        ValueError,
+    ):  # it does not run, this process has other rights, a stream is closed
         return None
     connection.settimeout(None)
     signal.signal(signal.SIGINT, lambda *_: os.kill(process, signal.SIGINT))
@@ -56,13 +79,17 @@ def _is_carried_out(arguments: Sequence[str], options: dict[str, str]) -> bool:
     while command[:1] in (["--home"], ["--config"]) and len(command) > 1:
         options[command[0][2:]] = os.path.abspath(command[1])
         del command[:2]
-    return _COMMANDS.issuperset(command[:1]) and (command[:1] != ["serve"] or len(command) == 1)
+    return _COMMANDS.issuperset(command[:1]) and (
+        command[:1] != ["serve"] or len(command) == 1
+    )
 
 
 def _shown(outcome: bytes) -> int:
     """Show the page that a fork left to this process, which has the terminal, and return the exit code."""
     if not outcome:
-        sys.stderr.write("folklore: the process that carried out this command was killed.\n")
+        sys.stderr.write(
+            "folklore: the process that carried out this command was killed.\n"
+        )
         return 128 + signal.SIGKILL
     value = json.loads(outcome)
     if value["page"]:

@@ -19,7 +19,8 @@ from folklore.lazy import fcntl, subprocess
 
 # Each request states these; the other variables of Folklore belong to the server.
 _OF_A_SESSION = frozenset(
-    f"FOLKLORE_{name}" for name in ("AUTHOR", "HOME", "NAMESPACE", "OWN", "SERVER", "TIME_ZONE", "TOKEN")
+    f"FOLKLORE_{name}"
+    for name in ("AUTHOR", "HOME", "NAMESPACE", "OWN", "SERVER", "TIME_ZONE", "TOKEN")
 )
 _OF_A_REPOSITORY = ("GIT_", "CLAUDE_")
 _LONGEST_PATH = 100  # of a socket: 104 bytes on macOS, 108 on Linux
@@ -41,17 +42,27 @@ class LocalServer:
     Another version, installation or configuration has a server of its own; that of the former one ends when it is idle.
     """
 
-    def __init__(self, home: str, environ: Mapping[str, str], **flags: str | None) -> None:
+    def __init__(
+        self, home: str, environ: Mapping[str, str], **flags: str | None
+    ) -> None:
         """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`."""
         settings, others = _divided(environ, flags)
-        file = os.path.abspath(os.path.expanduser(settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml")))
+        file = os.path.abspath(
+            os.path.expanduser(settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml"))
+        )
         content = b""
         with suppress(OSError), open(file, "rb") as stream:
             content = stream.read()
             settings["FOLKLORE_CONFIG"] = file
-        shared = sorted((name, value) for name, value in settings.items() if name not in _OF_A_SESSION)
+        shared = sorted(
+            (name, value)
+            for name, value in settings.items()
+            if name not in _OF_A_SESSION
+        )
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
-        key = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        key = hashlib.sha256(
+            repr(about).encode("utf-8", "surrogateescape")
+        ).hexdigest()[:12]
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
         self.home, self.log, folder = home, f"{home}/logs/server.log", f"{home}/run"
@@ -66,7 +77,9 @@ class LocalServer:
             return self._connected(seconds)
         with self._locked():
             with suppress(*_ABSENT):
-                return self._connected(seconds)  # another client has started it meanwhile
+                return self._connected(
+                    seconds
+                )  # another client has started it meanwhile
             self._start()
             return self._connected(seconds)
 
@@ -96,7 +109,10 @@ class LocalServer:
 
     def pid(self) -> int | None:
         """Return the process id of the server that runs; None if none does."""
-        with suppress(FileNotFoundError, ValueError), open(f"{self.path}.pid", encoding="ascii") as file:
+        with (
+            suppress(FileNotFoundError, ValueError),
+            open(f"{self.path}.pid", encoding="ascii") as file,
+        ):
             try:
                 _lock(file.fileno(), wait=False)
             except BlockingIOError:
@@ -105,7 +121,9 @@ class LocalServer:
 
     def claim(self) -> None:
         """Declare this process the server, for its whole life; wait for the end of the one before it."""
-        file = os.open(f"{self.path}.pid", os.O_RDWR | os.O_CREAT, 0o600)  # never closed
+        file = os.open(
+            f"{self.path}.pid", os.O_RDWR | os.O_CREAT, 0o600
+        )  # never closed
         _lock(file)
         os.ftruncate(file, 0)
         os.pwrite(file, str(os.getpid()).encode(), 0)
@@ -166,7 +184,15 @@ class LocalServer:
                 listening.listen(_BACKLOG)
                 # -P: without it, a file folklore.py of the working directory would be executed.
                 process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "folklore", "serve", "--socket", str(listening.fileno())],
+                    [
+                        sys.executable,
+                        "-P",
+                        "-m",
+                        "folklore",
+                        "serve",
+                        "--socket",
+                        str(listening.fileno()),
+                    ],
                     env=self._environment,
                     cwd=self.home,
                     stdin=subprocess.DEVNULL,
@@ -197,12 +223,23 @@ class LocalServer:
             os.close(file)
 
 
-def _divided(environ: Mapping[str, str], flags: Mapping[str, str | None]) -> tuple[dict[str, str], dict[str, str]]:
+def _divided(
+    environ: Mapping[str, str], flags: Mapping[str, str | None]
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings by variable, and the other variables but those of the client's repository."""
-    stated = {**environ, **{f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value}}
-    settings = {name: value for name, value in stated.items() if name.startswith("FOLKLORE_") and value}
+    stated = {
+        **environ,
+        **{f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value},
+    }
+    settings = {
+        name: value
+        for name, value in stated.items()
+        if name.startswith("FOLKLORE_") and value
+    }
     ours = ("FOLKLORE_", *_OF_A_REPOSITORY)
-    return settings, {name: value for name, value in environ.items() if not name.startswith(ours)}
+    return settings, {
+        name: value for name, value in environ.items() if not name.startswith(ours)
+    }
 
 
 def _lock(file: int, *, wait: bool = True) -> None:
@@ -213,5 +250,11 @@ def _lock(file: int, *, wait: bool = True) -> None:
 def _require_private(folder: str) -> None:
     """Raise PermissionError unless this user alone reaches the folder: what listens in it is trusted."""
     status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise PermissionError(f"{folder} is not a directory with mode 0700 of user id {os.getuid()}")
+    if (
+        not stat.S_ISDIR(status.st_mode)
+        or status.st_uid != os.getuid()
+        or status.st_mode & 0o077
+    ):
+        raise PermissionError(
+            f"{folder} is not a directory with mode 0700 of user id {os.getuid()}"
+        )

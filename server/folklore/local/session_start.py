@@ -18,7 +18,11 @@ _OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
 def printed(text: str, as_json: bool) -> str:
     """Return what clients read; Gemini CLI shows a text that is not JSON to the user and not to the model."""
     output = {"hookEventName": "SessionStart", "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) if as_json else text
+    return (
+        json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+        if as_json
+        else text
+    )
 
 
 def away(reason: str) -> str:
@@ -30,37 +34,59 @@ def away(reason: str) -> str:
 def read_event() -> dict[str, str]:
     """Return the session, the source and the directory of the event on standard input, empty where it has none."""
     event: Any = None
-    with suppress(ValueError, OSError, RecursionError, AttributeError):  # a closed stream is None
+    with suppress(
+        ValueError, OSError, RecursionError, AttributeError
+    ):  # a closed stream is None
         event = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
     names = {"session": "session_id", "source": "source", "directory": "cwd"}
-    return {name: str(event.get(key) or "") if isinstance(event, dict) else "" for name, key in names.items()}
+    return {
+        name: str(event.get(key) or "") if isinstance(event, dict) else ""
+        for name, key in names.items()
+    }
 
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
     home = home_of(environ)
-    if arguments[:2] != ["hook", "session-start"] or arguments[2:] not in ([], ["--json"]) or os.name != "posix":
+    if (
+        arguments[:2] != ["hook", "session-start"]
+        or arguments[2:] not in ([], ["--json"])
+        or os.name != "posix"
+    ):
         return False
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
     if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
         return False
-    if not _has_database(environ, home, lines):  # the first server creates it, and no hook can wait for that
+    if not _has_database(
+        environ, home, lines
+    ):  # the first server creates it, and no hook can wait for that
         return True
     server = LocalServer(home, environ)
     try:
         server.connect(SECONDS).close()
     except OSError:
-        return False  # no socket or no process can be made here: the command does without
+        return (
+            False  # no socket or no process can be made here: the command does without
+        )
     signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     if (text := _text(server, environ)) and sys.stdout is not None:
-        with suppress(OSError):  # its reader is gone, or its disk is full: that is no failure of the session
-            os.write(sys.stdout.fileno(), f"{printed(text, as_json=arguments[2:] != [])}\n".encode())
+        with suppress(
+            OSError
+        ):  # its reader is gone, or its disk is full: that is no failure of the session
+            os.write(
+                sys.stdout.fileno(),
+                f"{printed(text, as_json=arguments[2:] != [])}\n".encode(),
+            )
     return True
 
 
-def _has_database(environ: Mapping[str, str], home: str, lines: Sequence[bytes]) -> bool:
-    stated = environ.get("FOLKLORE_DATABASE_URL") or any(line.startswith(b"database_url") for line in lines)
+def _has_database(
+    environ: Mapping[str, str], home: str, lines: Sequence[bytes]
+) -> bool:
+    stated = environ.get("FOLKLORE_DATABASE_URL") or any(
+        line.startswith(b"database_url") for line in lines
+    )
     return bool(stated) or os.path.exists(f"{home}/engine/data")
 
 
@@ -82,7 +108,11 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
     try:
         value = json.loads(_exchange(server, environ))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        return str(value["result"]["text"]) if "result" in value else away(value["error"]["message"])
+        return (
+            str(value["result"]["text"])
+            if "result" in value
+            else away(value["error"]["message"])
+        )
     except OSError as error:
         return away(f"{error.strerror or error}.")
     except (ValueError, LookupError, TypeError):
@@ -92,10 +122,17 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
 def _exchange(server: LocalServer, environ: Mapping[str, str]) -> bytes:
     """Return the body of the answer. Raises OSError."""
     body = json.dumps({"event": "SessionStart", **read_event()}).encode()
-    head = ["POST /api/hook HTTP/1.0", "host: localhost", "content-type: application/json"]
+    head = [
+        "POST /api/hook HTTP/1.0",
+        "host: localhost",
+        "content-type: application/json",
+    ]
     for name in ("author", "namespace", "time-zone"):
         if value := environ.get(f"FOLKLORE_{name.upper().replace('-', '_')}"):
-            safe = (chr(byte) if 32 < byte < 127 and byte != 37 else f"%{byte:02X}" for byte in os.fsencode(value))
+            safe = (
+                chr(byte) if 32 < byte < 127 and byte != 37 else f"%{byte:02X}"
+                for byte in os.fsencode(value)
+            )
             head.append(f"folklore-{name}: {''.join(safe)}")
     head += [f"content-length: {len(body)}", "", ""]
     with server.connect(SECONDS) as connection:

@@ -26,7 +26,9 @@ class _Lenient(Part):
     model_config = ConfigDict(extra="ignore")
 
 
-HookArguments = arguments_of(HookRequest, {"directory", "source"}, {"cwd": (str, "")}, _Lenient)
+HookArguments = arguments_of(
+    HookRequest, {"directory", "source"}, {"cwd": (str, "")}, _Lenient
+)
 
 
 async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -41,7 +43,9 @@ async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonD
 def _output(event: str, answer: HookAnswer) -> str:
     """Return what Claude Code and Codex read: they drop every other form, or take it for an error."""
     if answer.asks:
-        return json.dumps({"decision": "block", "reason": answer.text}, ensure_ascii=False)
+        return json.dumps(
+            {"decision": "block", "reason": answer.text}, ensure_ascii=False
+        )
     if event == _PLAIN:  # it is added to the instructions for the summary
         return answer.text
     output = {"hookEventName": event, "additionalContext": answer.text}

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
+from mcp.types import (
+    INVALID_PARAMS,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    TextContent,
+)
 
 from folklore.errors import FolkloreError
 from folklore.memory.service import Service
@@ -55,11 +62,15 @@ def render(service: Service, name: str, values: Mapping[str, str]) -> GetPromptR
     prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if prompt is None:
         names = ", ".join(prompt.name for prompt in PROMPTS)
-        raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {names}.")
+        raise MCPError(
+            INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {names}."
+        )
     _check_arguments(prompt, values)
     text = _TEXTS[name].format(
         topic=values.get("topic"),
-        about=f" about: {values['what']}" if values.get("what") else " of this conversation",
+        about=f" about: {values['what']}"
+        if values.get("what")
+        else " of this conversation",
         where=_where(service, values.get("namespace", "")),
     )
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
@@ -70,10 +81,16 @@ def _check_arguments(prompt: Prompt, values: Mapping[str, str]) -> None:
     arguments = {argument.name: argument for argument in prompt.arguments or ()}
     if unknown := [argument for argument in values if argument not in arguments]:
         hint = f"It takes {', '.join(arguments)}."
-        raise MCPError(INVALID_PARAMS, f"{unknown[0][:60]}: the prompt {prompt.name!r} has no such argument. {hint}")
+        raise MCPError(
+            INVALID_PARAMS,
+            f"{unknown[0][:60]}: the prompt {prompt.name!r} has no such argument. {hint}",
+        )
     for name, argument in arguments.items():
         if argument.required and name not in values:
-            raise MCPError(INVALID_PARAMS, f"{name}: is missing; the prompt {prompt.name!r} needs it.")
+            raise MCPError(
+                INVALID_PARAMS,
+                f"{name}: is missing; the prompt {prompt.name!r} needs it.",
+            )
 
 
 def _where(service: Service, namespace: str) -> str:

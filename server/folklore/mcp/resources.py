@@ -12,7 +12,13 @@ from mcp.shared.exceptions import MCPError
 from folklore.errors import EngineFailed, FolkloreError, InvalidInput, NotFound
 from folklore.memory import serializers
 from folklore.memory.ids import id_of
-from folklore.memory.requests import FiltersRequest, GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
+from folklore.memory.requests import (
+    FiltersRequest,
+    GetRequest,
+    ListNamespacesRequest,
+    ListRequest,
+    StatusRequest,
+)
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
 from folklore.text import names
@@ -21,18 +27,44 @@ _JSON = "application/json"
 _RECENT = 20
 
 RESOURCES = tuple(
-    types.Resource(uri=f"memory://{name}", name=name, title=title, description=description, mime_type=_JSON)
+    types.Resource(
+        uri=f"memory://{name}",
+        name=name,
+        title=title,
+        description=description,
+        mime_type=_JSON,
+    )
     for name, title, description in (
-        ("status", "Memory status", "Namespaces with their sizes, and whether everything works."),
+        (
+            "status",
+            "Memory status",
+            "Namespaces with their sizes, and whether everything works.",
+        ),
         ("namespaces", "Namespaces", "The namespaces with their descriptions."),
     )
 )
 _OF_A_NAMESPACE = "Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi)."
 TEMPLATES = tuple(
-    types.ResourceTemplate(uri_template=uri, name=name, title=title, description=description, mime_type=_JSON)
+    types.ResourceTemplate(
+        uri_template=uri,
+        name=name,
+        title=title,
+        description=description,
+        mime_type=_JSON,
+    )
     for uri, name, title, description in (
-        ("memory://{namespace}/recent", "recent", "Recent memories of a namespace", _OF_A_NAMESPACE),
-        ("memory://item/{id}", "item", "One whole memory", "One memory with all fields, its relations and revision."),
+        (
+            "memory://{namespace}/recent",
+            "recent",
+            "Recent memories of a namespace",
+            _OF_A_NAMESPACE,
+        ),
+        (
+            "memory://item/{id}",
+            "item",
+            "One whole memory",
+            "One memory with all fields, its relations and revision.",
+        ),
     )
 )
 
@@ -42,19 +74,35 @@ async def read(service: Operations, uri: str) -> types.ReadResourceResult:
     for pattern, reader in _READERS:
         if match := pattern.fullmatch(uri):
             try:
-                value = await reader(service, *(unquote(part) for part in match.groups()))
+                value = await reader(
+                    service, *(unquote(part) for part in match.groups())
+                )
             except (NotFound, InvalidInput) as error:
-                raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from error
+                raise MCPError(
+                    types.INVALID_PARAMS, str(error), {"uri": uri}
+                ) from error
             except FolkloreError as error:
-                raise MCPError(types.INTERNAL_ERROR, in_brief(error), {"uri": uri}) from error
+                raise MCPError(
+                    types.INTERNAL_ERROR, in_brief(error), {"uri": uri}
+                ) from error
             text = json.dumps(value, ensure_ascii=False)
-            return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
-    raise MCPError(types.INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri})
+            return types.ReadResourceResult(
+                contents=[
+                    types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)
+                ]
+            )
+    raise MCPError(
+        types.INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri}
+    )
 
 
 def in_brief(error: FolkloreError) -> str:
     """Return an error for an assistant: one of the engine without the lines of its log, which the first line names."""
-    message = error.message.partition("\n")[0] if isinstance(error, EngineFailed) else error.message
+    message = (
+        error.message.partition("\n")[0]
+        if isinstance(error, EngineFailed)
+        else error.message
+    )
     return f"{message} {error.hint or ''}".rstrip()
 
 
@@ -76,15 +124,21 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
     others = await service.call(_listed(namespace, remaining, pinned=False))
     memories = pinned.memories + others.memories
     note = None if memories else others.note
-    return serializers.answer(replace(others, memories=memories, cursor=None, note=note), "concise")
+    return serializers.answer(
+        replace(others, memories=memories, cursor=None, note=note), "concise"
+    )
 
 
 def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:
-    return ListRequest(namespaces=(namespace,), limit=limit, filters=FiltersRequest(**filters))
+    return ListRequest(
+        namespaces=(namespace,), limit=limit, filters=FiltersRequest(**filters)
+    )
 
 
 async def _item(service: Operations, id_: str) -> JsonDict:
-    result = await service.call(GetRequest(ids=(id_of(id_, "id", "Recall and list show ids."),)))
+    result = await service.call(
+        GetRequest(ids=(id_of(id_, "id", "Recall and list show ids."),))
+    )
     return serializers.details(result.found[0])
 
 

@@ -17,7 +17,11 @@ _OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 _MEMORIES: Schema = {"type": "array", "items": {"type": "object", "required": ["id"]}}
 _MARKED: Schema = {
     "type": "array",
-    "items": {"type": "object", "properties": {"stale": {"type": "object"}}, "required": ["id"]},
+    "items": {
+        "type": "object",
+        "properties": {"stale": {"type": "object"}},
+        "required": ["id"],
+    },
 }
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FLAG: Schema = {"type": "boolean"}
@@ -31,7 +35,12 @@ def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
 STORE_RESULT = _object(
     ("namespace", "stored"),
     namespace=_TEXT,
-    stored={"type": "array", "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"})},
+    stored={
+        "type": "array",
+        "items": _object(
+            ("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}
+        ),
+    },
     refused={"type": "array"},
     note=_TEXT,
 )
@@ -40,12 +49,16 @@ ANSWER = _object(
     memories=_MARKED, searched=_TEXTS, degraded=_OBJECTS, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
 )  # fmt: skip
 GET_RESULT = _object(("memories",), memories=_MARKED, missing=_TEXTS)
-RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
+RECORD = _object(
+    ("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"}
+)
 FORGET_RESULT = _object(
     ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG,
     restored=_MEMORIES,
 )  # fmt: skip
-RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS)
+RELATE_RESULT = _object(
+    ("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS
+)
 STATUS = _object(
     ("version", "engine", "namespaces"),
     version=_TEXT, engine=_TEXT, namespaces=_OBJECTS, model={"type": "object"}, embedding_debt={"type": "integer"},
@@ -58,14 +71,21 @@ def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schem
     schema = arguments.model_json_schema()
     definitions = schema.get("$defs", {})
     if (draft := definitions.get(Draft.__name__)) is not None:
-        draft["properties"] = {name: entry for name, entry in draft["properties"].items() if name not in _NOT_STATED}
+        draft["properties"] = {
+            name: entry
+            for name, entry in draft["properties"].items()
+            if name not in _NOT_STATED
+        }
     short: Schema = _shorten(schema, definitions)
     short.pop("$defs", None)
     short.pop("description", None)
     for name in _HIDDEN:
         short["properties"].pop(name, None)
     for name, reference in shared.items():
-        short["properties"][name] = {"type": "object", "description": f"as in {reference}"}
+        short["properties"][name] = {
+            "type": "object",
+            "description": f"as in {reference}",
+        }
     return short
 
 
@@ -78,7 +98,9 @@ def _shorten(node: Any, definitions: Schema) -> Any:
     short: Schema = {}
     for key, entry in _inlined(node, definitions).items():
         if key == "properties":
-            short[key] = {name: _shorten(part, definitions) for name, part in entry.items()}
+            short[key] = {
+                name: _shorten(part, definitions) for name, part in entry.items()
+            }
         elif _says_something(key, value := _shorten(entry, definitions)):
             short[key] = value
     return _without_null(short)
@@ -88,7 +110,11 @@ def _inlined(node: Schema, definitions: Schema) -> Schema:
     """Replace a reference by its definition without the description; the other keys override it."""
     if (reference := node.get("$ref")) is None:
         return node
-    defined = {key: entry for key, entry in definitions[reference.rpartition("/")[2]].items() if key != "description"}
+    defined = {
+        key: entry
+        for key, entry in definitions[reference.rpartition("/")[2]].items()
+        if key != "description"
+    }
     return defined | {key: entry for key, entry in node.items() if key != "$ref"}
 
 
@@ -102,7 +128,9 @@ def _says_something(key: str, entry: Any) -> bool:
 
 
 def _without_null(schema: Schema) -> Schema:
-    alternatives = [entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}]
+    alternatives = [
+        entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}
+    ]
     if len(alternatives) == 1:
         rest = {key: entry for key, entry in schema.items() if key != "anyOf"}
         return {**alternatives[0], **rest}

@@ -37,9 +37,16 @@ Context = ServerRequestContext[Any]
 Page = types.PaginatedRequestParams | None
 
 
-def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequence[ToolSpec] = TOOLS) -> Server[Any]:
+def build_server(
+    service: Service,
+    *,
+    offered: Offered = "all",
+    every_tool: Sequence[ToolSpec] = TOOLS,
+) -> Server[Any]:
     """Make a server over a service, which it does not close."""
-    handlers = _Handlers(service, [tool for tool in every_tool if tool.core or offered == "all"])
+    handlers = _Handlers(
+        service, [tool for tool in every_tool if tool.core or offered == "all"]
+    )
     return Server(
         "folklore",
         title="Folklore: the team's memory",
@@ -66,7 +73,9 @@ class _Handlers:
 
     def _offered(self) -> list[ToolSpec]:
         read_only = not may_write_somewhere(self._service.caller())
-        return [tool for tool in self._tools.values() if not (read_only and tool.writes)]
+        return [
+            tool for tool in self._tools.values() if not (read_only and tool.writes)
+        ]
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tools.get(name) or self._hidden.get(name)
@@ -75,18 +84,32 @@ class _Handlers:
     async def list_tools(self, _ctx: Context, _params: Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed for tool in self._offered()])
 
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
-        tool, meta, operations = self._tool(params.name), ctx.meta or {}, _ResultKeeper(self._service)
+        tool, meta, operations = (
+            self._tool(params.name),
+            ctx.meta or {},
+            _ResultKeeper(self._service),
+        )
         started, outcome = perf_counter(), "cancelled"
         try:
-            raw = await with_whole_ids(self._service, _parsed(tool, params.arguments or {}))
+            raw = await with_whole_ids(
+                self._service, _parsed(tool, params.arguments or {})
+            )
             arguments = tool.arguments.model_validate(raw)
-            value = await tool.run(operations if ANCHORS in meta else self._service, arguments, meta)
+            value = await tool.run(
+                operations if ANCHORS in meta else self._service, arguments, meta
+            )
             outcome = "ok"
         except ValidationError as error:
             outcome = "invalid_input"
-            return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))
+            return _error(
+                "\n".join(
+                    f"{field}: {message}" for field, message in field_errors(error)
+                )
+            )
         except FolkloreError as error:
             outcome = error.code
             return _error(resources.in_brief(error))
@@ -95,32 +118,51 @@ class _Handlers:
             log.exception("tool_crashed %s", tool.name)
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
-            self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
+            self._service.usage().metrics.called(
+                tool.name, outcome, perf_counter() - started
+            )
         if params.name in self._hidden:  # no content is silence
             return types.CallToolResult(content=_text(value["text"]) if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return types.CallToolResult(content=_text(text), structured_content=value, _meta=operations.anchors)
+        return types.CallToolResult(
+            content=_text(text), structured_content=value, _meta=operations.anchors
+        )
 
     def _tool(self, name: str) -> ToolSpec:
         offered = {tool.name: tool for tool in self._offered()}
         tool = offered.get(name) or self._hidden.get(name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {name[:60]!r}. There are {', '.join(offered)}.")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"There is no tool {name[:60]!r}. There are {', '.join(offered)}.",
+            )
         return tool
 
-    async def list_resources(self, _ctx: Context, _params: Page) -> types.ListResourcesResult:
+    async def list_resources(
+        self, _ctx: Context, _params: Page
+    ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=list(resources.RESOURCES))
 
-    async def list_templates(self, _ctx: Context, _params: Page) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+    async def list_templates(
+        self, _ctx: Context, _params: Page
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=list(resources.TEMPLATES)
+        )
 
-    async def read_resource(self, _ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        self, _ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         return await resources.read(self._service, str(params.uri))
 
-    async def list_prompts(self, _ctx: Context, _params: Page) -> types.ListPromptsResult:
+    async def list_prompts(
+        self, _ctx: Context, _params: Page
+    ) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
 
-    async def get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(
+        self, _ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         return prompts.render(self._service, params.name, params.arguments or {})
 
 
@@ -139,7 +181,11 @@ class _ResultKeeper:
     @property
     def anchors(self) -> dict[str, object] | None:
         """The part of an answer with the anchors of its memories, if it was kept."""
-        return None if self.result is None else {ANCHORS: anchors_json(memories_of(self.result))}
+        return (
+            None
+            if self.result is None
+            else {ANCHORS: anchors_json(memories_of(self.result))}
+        )
 
 
 def _text(text: str) -> list[types.ContentBlock]:

@@ -21,9 +21,24 @@ from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unr
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
 _CALL_IDS = ("claudecode/toolUseId", "folklore/callId")
 # Also of the tool in mcp/hook.py.
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-_STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+READS = ToolAnnotations(
+    read_only_hint=True,
+    destructive_hint=False,
+    idempotent_hint=True,
+    open_world_hint=False,
+)
+_STORES = ToolAnnotations(
+    read_only_hint=False,
+    destructive_hint=False,
+    idempotent_hint=True,
+    open_world_hint=False,
+)
+_CHANGES = ToolAnnotations(
+    read_only_hint=False,
+    destructive_hint=True,
+    idempotent_hint=True,
+    open_world_hint=False,
+)
 _ID = "Give the whole id, or at least its last 4 characters."
 # Paths of the arguments that name memories, of any tool: `a.b` is the field b of each entry of a.
 _IDS = (
@@ -41,10 +56,17 @@ MaxTokens = Annotated[int | None, Field(ge=50, le=100_000)]
 
 
 def arguments_of(
-    request: type[requests.Request], left_out: Set[str], extra: Fields | None = None, base: type[Part] = Part
+    request: type[requests.Request],
+    left_out: Set[str],
+    extra: Fields | None = None,
+    base: type[Part] = Part,
 ) -> Any:
     """Return the arguments of a tool: the fields of its request, but for those left out, and its own."""
-    fields = {name: (field.annotation, field) for name, field in request.model_fields.items() if name not in left_out}
+    fields = {
+        name: (field.annotation, field)
+        for name, field in request.model_fields.items()
+        if name not in left_out
+    }
     return _arguments(request.operation, fields | (extra or {}), base)
 
 
@@ -58,34 +80,59 @@ def _one_memory(field: FieldDeclaration) -> tuple[Any, Any]:
     return requests.VALUE_TYPES[field.type] | None, Field(None, description=about)
 
 
-_PAGE: Fields = {"limit": (Limit, 10), "format": (Format, "concise"), "max_tokens": (MaxTokens, None)}
+_PAGE: Fields = {
+    "limit": (Limit, 10),
+    "format": (Format, "concise"),
+    "max_tokens": (MaxTokens, None),
+}
 _ORDER = Literal["time_desc", "time_asc", "updated_desc", "updated_asc"]
 # One memory by its fields, or several in `memories`.
 StoreArguments = _arguments(
     "store",
     {
         "content": (str | None, Field(None, description=FIELDS["content"].about)),
-        "memories": (tuple[requests.NewMemory, ...] | None, Field(None, description="Instead of content: up to 500")),
+        "memories": (
+            tuple[requests.NewMemory, ...] | None,
+            Field(None, description="Instead of content: up to 500"),
+        ),
         "namespace": (str | None, Field(None, description="default: the project's")),
-        **{name: _one_memory(field) for name, field in FIELDS.items() if field.argument},
-        "supersedes": (str | None, Field(None, description="id of the memory it replaces")),
+        **{
+            name: _one_memory(field) for name, field in FIELDS.items() if field.argument
+        },
+        "supersedes": (
+            str | None,
+            Field(None, description="id of the memory it replaces"),
+        ),
         "idempotency_key": (str | None, None),
     },
 )
 _TOKENS = (MaxTokens, Field(None, description="default: 2000 if concise"))
-RecallArguments = arguments_of(requests.RecallRequest, {"counted"}, _PAGE | {"max_tokens": _TOKENS})
+RecallArguments = arguments_of(
+    requests.RecallRequest, {"counted"}, _PAGE | {"max_tokens": _TOKENS}
+)
 SearchArguments = arguments_of(requests.SearchRequest, {"counted"}, _PAGE)
 _READ = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
-GetArguments = arguments_of(requests.GetRequest, {"forgotten"}, {"ids": _READ, "max_tokens": (MaxTokens, None)})
-ListArguments = arguments_of(requests.ListRequest, set(), _PAGE | {"limit": (Limit, 20), "sort": (_ORDER, "time_desc")})
+GetArguments = arguments_of(
+    requests.GetRequest, {"forgotten"}, {"ids": _READ, "max_tokens": (MaxTokens, None)}
+)
+ListArguments = arguments_of(
+    requests.ListRequest,
+    set(),
+    _PAGE | {"limit": (Limit, 20), "sort": (_ORDER, "time_desc")},
+)
 UpdateArguments = arguments_of(
     requests.UpdateRequest,
     {"changes", "namespaces"},
     {"id": (str, Field(description=_ENDS))}
-    | {name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None) for name in requests.CHANGEABLE},
+    | {
+        name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None)
+        for name in requests.CHANGEABLE
+    },
 )
 _SOME = (Texts | None, Field(None, min_length=1, max_length=100, description=_ENDS))
-ForgetArguments = arguments_of(requests.ForgetRequest, {"only", "undoes_store"}, {"ids": _SOME})
+ForgetArguments = arguments_of(
+    requests.ForgetRequest, {"only", "undoes_store"}, {"ids": _SOME}
+)
 RelateArguments = arguments_of(requests.RelateRequest, set())
 
 
@@ -94,19 +141,31 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
     preference. One fact per memory, understandable without this conversation. Never secrets. Supersede outdated
     ones in `similar`.
     """
-    single = arguments.model_dump(exclude={"content", "memories", "namespace"}, exclude_none=True)
+    single = arguments.model_dump(
+        exclude={"content", "memories", "namespace"}, exclude_none=True
+    )
     if arguments.memories is None:
         if arguments.content is None:
-            raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
+            raise InvalidInput(
+                "content",
+                "is missing.",
+                hint="Give content for one memory, or memories for several.",
+            )
         if arguments.supersedes:
             single["supersedes"] = UUID(arguments.supersedes)
         drafts: tuple[requests.NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
-        raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
+        raise InvalidInput(
+            "memories",
+            "excludes content and its fields.",
+            hint="Put them into each memory.",
+        )
     else:
         drafts = arguments.memories
     request = requests.StoreRequest(
-        memories=_with_keys(drafts, meta), namespace=arguments.namespace or None, single=arguments.memories is None
+        memories=_with_keys(drafts, meta),
+        namespace=arguments.namespace or None,
+        single=arguments.memories is None,
     )
     return serializers.stored(await service.call(request))
 
@@ -128,7 +187,9 @@ async def memory_get(service: Operations, arguments: Any, _meta: Meta) -> JsonDi
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    result = await service.call(requests.GetRequest(ids=tuple(map(UUID, arguments.ids))))
+    result = await service.call(
+        requests.GetRequest(ids=tuple(map(UUID, arguments.ids)))
+    )
     return serializers.fitted(serializers.got(result), arguments.max_tokens)
 
 
@@ -144,7 +205,9 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     """
     fields = _given(arguments)
     changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
-    return serializers.record(await service.call(requests.UpdateRequest(**fields, changes=changes)))
+    return serializers.record(
+        await service.call(requests.UpdateRequest(**fields, changes=changes))
+    )
 
 
 async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -153,7 +216,9 @@ async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> Jso
     facts that changed, store with supersedes instead.
     """
     result = await service.call(requests.ForgetRequest(**_given(arguments)))
-    return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)
+    return serializers.forgotten(
+        result, erase=arguments.erase, dry_run=arguments.dry_run
+    )
 
 
 async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -161,7 +226,9 @@ async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> Jso
     derived_from, part_of, depends_on, causes, exemplifies, prefers_over, precedes, supersedes or another word. An
     existing relation takes the new strength; remove deletes it.
     """
-    return serializers.related(await service.call(requests.RelateRequest(**_given(arguments))))
+    return serializers.related(
+        await service.call(requests.RelateRequest(**_given(arguments)))
+    )
 
 
 async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> JsonDict:
@@ -169,19 +236,31 @@ async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> J
     return serializers.status(await service.call(requests.StatusRequest()))
 
 
-async def with_whole_ids(service: Operations, arguments: dict[str, Any]) -> dict[str, Any]:
+async def with_whole_ids(
+    service: Operations, arguments: dict[str, Any]
+) -> dict[str, Any]:
     """Put whole ids in place of ends, which notes show, in the arguments of a tool. Raises InvalidInput, NotFound."""
-    places = [place for path in _IDS for place in _texts_at(arguments, *path.split("."))]
+    places = [
+        place for path in _IDS for place in _texts_at(arguments, *path.split("."))
+    ]
     parsed = [id_or_ending(holder[key], field, _ID) for holder, key, field in places]
     if len({id_ for id_ in parsed if isinstance(id_, str)}) > _MOST_ENDS:
         name = places[0][2].partition("[")[0]
-        raise InvalidInput(name, f"names more than {_MOST_ENDS} memories by the ends of ids.", hint="Give whole ids.")
-    for (holder, key, _), id_ in zip(places, await whole_ids(service, parsed, hint=_ID), strict=True):
+        raise InvalidInput(
+            name,
+            f"names more than {_MOST_ENDS} memories by the ends of ids.",
+            hint="Give whole ids.",
+        )
+    for (holder, key, _), id_ in zip(
+        places, await whole_ids(service, parsed, hint=_ID), strict=True
+    ):
         holder[key] = str(id_)
     return arguments
 
 
-def _texts_at(arguments: Any, name: str, *rest: str, field: str = "") -> Iterator[tuple[Any, Any, str]]:
+def _texts_at(
+    arguments: Any, name: str, *rest: str, field: str = ""
+) -> Iterator[tuple[Any, Any, str]]:
     """Return the texts at a path of arguments: what holds each, its key or place there, and its name in errors."""
     value = arguments.get(name) if isinstance(arguments, dict) else None
     if isinstance(value, str) and value and not rest:
@@ -193,19 +272,30 @@ def _texts_at(arguments: Any, name: str, *rest: str, field: str = "") -> Iterato
             yield value, place, f"{field}{name}[{place}]"
 
 
-async def _answer(service: Operations, request: Callable[..., requests.Returns[Answer]], arguments: Any) -> JsonDict:
+async def _answer(
+    service: Operations,
+    request: Callable[..., requests.Returns[Answer]],
+    arguments: Any,
+) -> JsonDict:
     """Return an answer within the budget of its format, or the one given."""
     budget = serializers.budget(arguments.format, arguments.max_tokens)
     answer = await service.call(request(**_given(arguments) | {"max_tokens": budget}))
-    return serializers.fitted(serializers.answer(answer, arguments.format), arguments.max_tokens)
+    return serializers.fitted(
+        serializers.answer(answer, arguments.format), arguments.max_tokens
+    )
 
 
 def _given(arguments: Part) -> dict[str, Any]:
     """Return what the caller gave for the request. The format is that of the answer."""
-    return {name: getattr(arguments, name) for name in arguments.model_fields_set - {"format"}}
+    return {
+        name: getattr(arguments, name)
+        for name in arguments.model_fields_set - {"format"}
+    }
 
 
-def _with_keys(drafts: tuple[requests.NewMemory, ...], meta: Meta) -> tuple[requests.NewMemory, ...]:
+def _with_keys(
+    drafts: tuple[requests.NewMemory, ...], meta: Meta
+) -> tuple[requests.NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = next((meta[name] for name in _CALL_IDS if name in meta), None)
     if not isinstance(call, str) or not 0 < len(call) <= 100:
@@ -260,20 +350,67 @@ class ToolSpec:
         return frozenset(
             name
             for name, schema in self.listed.input_schema["properties"].items()
-            if any(part.get("type") == "string" for part in (schema, *schema.get("anyOf", ())))
+            if any(
+                part.get("type") == "string"
+                for part in (schema, *schema.get("anyOf", ()))
+            )
         )
 
 
 _FILTERS = {"filters": "memory_recall"}
 # In their fixed order, the core tools first.
 TOOLS = (
-    ToolSpec(memory_store, "Store memories", StoreArguments, schemas.STORE_RESULT, _STORES, core=True),
-    ToolSpec(memory_recall, "Recall memories", RecallArguments, schemas.ANSWER, READS, core=True),
-    ToolSpec(search_keywords, "Search by keyword", SearchArguments, schemas.ANSWER, READS, core=True, shared=_FILTERS),
+    ToolSpec(
+        memory_store,
+        "Store memories",
+        StoreArguments,
+        schemas.STORE_RESULT,
+        _STORES,
+        core=True,
+    ),
+    ToolSpec(
+        memory_recall,
+        "Recall memories",
+        RecallArguments,
+        schemas.ANSWER,
+        READS,
+        core=True,
+    ),
+    ToolSpec(
+        search_keywords,
+        "Search by keyword",
+        SearchArguments,
+        schemas.ANSWER,
+        READS,
+        core=True,
+        shared=_FILTERS,
+    ),
     ToolSpec(memory_get, "Read memories", GetArguments, schemas.GET_RESULT, READS),
-    ToolSpec(memory_list, "List memories", ListArguments, schemas.ANSWER, READS, shared=_FILTERS),
-    ToolSpec(memory_update, "Update a memory", UpdateArguments, schemas.RECORD, _CHANGES),
-    ToolSpec(memory_forget, "Forget memories", ForgetArguments, schemas.FORGET_RESULT, _CHANGES, shared=_FILTERS),
-    ToolSpec(memory_relate, "Relate memories", RelateArguments, schemas.RELATE_RESULT, _CHANGES),
+    ToolSpec(
+        memory_list,
+        "List memories",
+        ListArguments,
+        schemas.ANSWER,
+        READS,
+        shared=_FILTERS,
+    ),
+    ToolSpec(
+        memory_update, "Update a memory", UpdateArguments, schemas.RECORD, _CHANGES
+    ),
+    ToolSpec(
+        memory_forget,
+        "Forget memories",
+        ForgetArguments,
+        schemas.FORGET_RESULT,
+        _CHANGES,
+        shared=_FILTERS,
+    ),
+    ToolSpec(
+        memory_relate,
+        "Relate memories",
+        RelateArguments,
+        schemas.RELATE_RESULT,
+        _CHANGES,
+    ),
     ToolSpec(memory_status, "Memory status", Part, schemas.STATUS, READS),
 )

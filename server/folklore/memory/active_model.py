@@ -40,36 +40,60 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """
     model = await model_of(embedder)
     ranges = [passages(text, *passage_rule(model.name, len(text))) for text in texts]
-    parts = [text[begin:end] for text, spans in zip(texts, ranges, strict=True) for begin, end in spans]
+    parts = [
+        text[begin:end]
+        for text, spans in zip(texts, ranges, strict=True)
+        for begin, end in spans
+    ]
     vectors = await embedder.embed([*texts, *parts])
     following = iter(vectors[len(texts) :])
-    items = [_embedded(vector, spans, following) for vector, spans in zip(vectors, ranges, strict=False)]
+    items = [
+        _embedded(vector, spans, following)
+        for vector, spans in zip(vectors, ranges, strict=False)
+    ]
     return Vectors(by=model, vectors=items)
 
 
 def _embedded(
-    vector: NDArray[np.float32], ranges: Sequence[tuple[int, int]], following: Iterator[NDArray[np.float32]]
+    vector: NDArray[np.float32],
+    ranges: Sequence[tuple[int, int]],
+    following: Iterator[NDArray[np.float32]],
 ) -> Embedded | None:
     """Return a text's vector with those of its passages, the next ones."""
     # A zero vector has no direction and so no cosine with any other.
-    passages = [(range_, passage) for range_ in ranges if (passage := next(following)).any()]
+    passages = [
+        (range_, passage) for range_ in ranges if (passage := next(following)).any()
+    ]
     if not vector.any():
         return None
-    return Embedded(vector, [range_ for range_, _ in passages], [passage for _, passage in passages])
+    return Embedded(
+        vector, [range_ for range_, _ in passages], [passage for _, passage in passages]
+    )
 
 
 async def model_of(embedder: Embedder) -> KnownModel:
     """Return an embedder's model with its fingerprint, as the database records it. Raises EmbedderUnavailable."""
     model = await embedder.model()
-    shared = {field.name for field in fields(Model)} & {field.name for field in fields(KnownModel)}
+    shared = {field.name for field in fields(Model)} & {
+        field.name for field in fields(KnownModel)
+    }
     probe: Sequence[float] = (await embedder.probe()).tolist()
-    return KnownModel(model.id, **{name: getattr(model, name) for name in shared}, probe=probe)
+    return KnownModel(
+        model.id, **{name: getattr(model, name) for name in shared}, probe=probe
+    )
 
 
 def choice_of(model: KnownModel) -> ModelChoice:
     """Return the choice that builds an embedder of this model."""
     prefixes = model.query_prefix, model.document_prefix
-    return ModelChoice(model.provider, model.name, model.url, model.asked_dimensions, *prefixes, model.revision)
+    return ModelChoice(
+        model.provider,
+        model.name,
+        model.url,
+        model.asked_dimensions,
+        *prefixes,
+        model.revision,
+    )
 
 
 def fingerprint_cosine(one: Sequence[float], other: Sequence[float]) -> float:
@@ -94,7 +118,9 @@ class ActiveModel:
     Without a source, `embedder` is used whatever model is active; without an embedder, embedding is switched off.
     """
 
-    def __init__(self, embedder: Embedder | None, source: ModelSource | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder | None, source: ModelSource | None = None
+    ) -> None:
         self._configured = embedder
         self._source = None if embedder is None else source
         self._current = embedder
@@ -124,7 +150,9 @@ class ActiveModel:
             return
         try:
             await self.observe(await self._source.models.active())
-        except DatabaseUnavailable as error:  # the caller's own statement is about to fail the same way
+        except (
+            DatabaseUnavailable
+        ) as error:  # the caller's own statement is about to fail the same way
             log.info("active_model_unknown", reason=error.message)
 
     async def observe(self, active: UUID | None) -> None:
@@ -164,11 +192,21 @@ class ActiveModel:
             self.mismatch = _mismatch(source.configured, active, models)
             configured = None if source.configured is None else source.configured.label
             write = log.info if self.mismatch is None else log.warning
-            write("settings_name_another_model", active=active.label, settings=configured)
-        self._current = VerifiedEmbedder(self._embedder_of(source, active), active, source.models)
+            write(
+                "settings_name_another_model", active=active.label, settings=configured
+            )
+        self._current = VerifiedEmbedder(
+            self._embedder_of(source, active), active, source.models
+        )
 
-    def _embedder_of(self, source: ModelSource, model: KnownModel) -> Embedder | FolkloreError:
-        if self._configured is not None and _names(source.configured, model) and not model.revision:
+    def _embedder_of(
+        self, source: ModelSource, model: KnownModel
+    ) -> Embedder | FolkloreError:
+        if (
+            self._configured is not None
+            and _names(source.configured, model)
+            and not model.revision
+        ):
             return self._configured
         if model.id not in self._built:
             try:
@@ -180,15 +218,25 @@ class ActiveModel:
 
 def _names(configured: ModelChoice | None, model: KnownModel) -> bool:
     return configured is not None and (
-        (configured.provider, configured.name, configured.query_prefix, configured.document_prefix)
+        (
+            configured.provider,
+            configured.name,
+            configured.query_prefix,
+            configured.document_prefix,
+        )
         == (model.provider, model.name, model.query_prefix, model.document_prefix)
         and configured.dimensions in (None, model.dimensions)
     )
 
 
-def _mismatch(configured: ModelChoice | None, active: KnownModel, models: Sequence[KnownModel]) -> str | None:
+def _mismatch(
+    configured: ModelChoice | None, active: KnownModel, models: Sequence[KnownModel]
+) -> str | None:
     """Explain that the settings name another model; None while they are merely behind or ahead of a switch."""
-    if any(model.role in ("previous", "next") and _names(configured, model) for model in models):
+    if any(
+        model.role in ("previous", "next") and _names(configured, model)
+        for model in models
+    ):
         return None
     label = "another model" if configured is None else configured.label
     return (
@@ -203,12 +251,18 @@ class VerifiedEmbedder:
     If the model could not be built, `inner` is the error, and every method raises EmbedderUnavailable with its reason.
     """
 
-    def __init__(self, inner: Embedder | FolkloreError, model: KnownModel, models: Models) -> None:
+    def __init__(
+        self, inner: Embedder | FolkloreError, model: KnownModel, models: Models
+    ) -> None:
         self._inner = inner
         self._known = model
         self._models = models
-        self._verified: NDArray[np.float32] | None = None  # the fingerprint compared last
-        self._asked: dict[str, asyncio.Future[NDArray[np.float32]]] = {}  # questions that are being embedded
+        self._verified: NDArray[np.float32] | None = (
+            None  # the fingerprint compared last
+        )
+        self._asked: dict[
+            str, asyncio.Future[NDArray[np.float32]]
+        ] = {}  # questions that are being embedded
 
     @property
     def weighs_words(self) -> bool:
@@ -232,14 +286,18 @@ class VerifiedEmbedder:
         await self._verify()
         return vectors
 
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+    async def embed_question(
+        self, pieces: Sequence[str], weights: Sequence[float]
+    ) -> NDArray[np.float32]:
         """Embed a query. A model that does not weigh words is asked once for searches at the same time."""
         question, embedder = " ".join(pieces), self._embedder()
         if embedder.weighs_words:
             vector = await embedder.embed_question(pieces, weights)
         else:
             if question not in self._asked:
-                task = self._asked[question] = asyncio.ensure_future(embedder.embed_question(pieces, weights))
+                task = self._asked[question] = asyncio.ensure_future(
+                    embedder.embed_question(pieces, weights)
+                )
                 task.add_done_callback(lambda _done: self._asked.pop(question, None))
             # A search that is cancelled leaves the request to the other.
             vector = await asyncio.shield(self._asked[question])
@@ -267,7 +325,9 @@ class VerifiedEmbedder:
             return
         if self._known.probe is None:
             await self._models.set_probe(id=self._known.id, probe=probe.tolist())
-        elif (cosine := fingerprint_cosine(self._known.probe, probe.tolist())) < SAME_MODEL:
+        elif (
+            cosine := fingerprint_cosine(self._known.probe, probe.tolist())
+        ) < SAME_MODEL:
             raise EmbedderUnavailable(
                 f"The model behind {self._known.label} is not the one that made the embeddings here: the cosine of "
                 f"their fingerprints is {cosine:.3f}.",

@@ -16,7 +16,9 @@ _SHORTEST_TEXT = 40
 _OF_RESULTS = 0.95
 
 
-def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: str = "") -> tuple[list[Recalled], bool]:
+def within_budget(
+    results: Sequence[Recalled], max_tokens: int | None, query: str = ""
+) -> tuple[list[Recalled], bool]:
     """Return the leading results that fit, and True if any was left out.
 
     A text longer than its share of the budget is replaced by its summary, its passage, or what matches the query. The
@@ -27,7 +29,9 @@ def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: st
     room = int(max_tokens * _OF_RESULTS)
     remaining, count = room, 0
     for result in results:
-        remaining -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
+        remaining -= _envelope(result) + min(
+            _cost(result.memory.content), _SHORTEST_TEXT
+        )
         if remaining < 0 and count:
             break
         count += 1
@@ -53,7 +57,9 @@ def _share(costs: Sequence[int], room: int) -> int:
 
 def _cost(text: str) -> int:
     """Return the tokens of a text in JSON, which escapes lines and quotation marks."""
-    return -(-(len(text) + text.count("\n") + text.count('"')) // tokens.CHARACTERS_PER_TOKEN)
+    return -(
+        -(len(text) + text.count("\n") + text.count('"')) // tokens.CHARACTERS_PER_TOKEN
+    )
 
 
 def _envelope(result: Recalled) -> int:
@@ -68,7 +74,11 @@ def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:
     """Return a result with its summary, its passage, or what matches the question, in this many tokens."""
     memory = result.memory
     room = share * tokens.CHARACTERS_PER_TOKEN
-    text, passage = (memory.content, result.passage) if memory.summary is None else (memory.summary, None)
+    text, passage = (
+        (memory.content, result.passage)
+        if memory.summary is None
+        else (memory.summary, None)
+    )
     excerpt = snippet(text, words, room, passage)
     while _cost(excerpt) > share and len(excerpt) > 1:
         room -= (_cost(excerpt) - share) * tokens.CHARACTERS_PER_TOKEN

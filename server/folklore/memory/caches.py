@@ -38,10 +38,18 @@ class StatisticsCache:
     has and how many of them are in scope.
     """
 
-    packed: TTLCache[str, bool] = field(default_factory=lambda: TTLCache(1, _PACKED_EVERY))
-    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(default_factory=lambda: LRUCache(_PIECES))
-    totals: TTLCache[object, int] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
-    vectors: TTLCache[tuple[object, UUID], tuple[int, int]] = field(default_factory=lambda: TTLCache(_SCOPES, _SECONDS))
+    packed: TTLCache[str, bool] = field(
+        default_factory=lambda: TTLCache(1, _PACKED_EVERY)
+    )
+    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(
+        default_factory=lambda: LRUCache(_PIECES)
+    )
+    totals: TTLCache[object, int] = field(
+        default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
+    )
+    vectors: TTLCache[tuple[object, UUID], tuple[int, int]] = field(
+        default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
+    )
 
 
 class RecalledTexts:
@@ -54,9 +62,13 @@ class RecalledTexts:
         """Add the texts of an answer."""
         for result in answer.memories:
             if len(result.memory.content) <= _LONGEST:
-                self._latest[names.key(result.memory.namespace), digest(result.memory.content)] = True
+                self._latest[
+                    names.key(result.memory.namespace), digest(result.memory.content)
+                ] = True
 
-    def unquoted(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> Sequence[Draft | Unreadable]:
+    def unquoted(
+        self, namespace: str, drafts: Sequence[Draft | Unreadable]
+    ) -> Sequence[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a recalled memory.
 
         A store then confirms that memory as a duplicate. Only signs around the whole text are taken off, never a word.
@@ -64,11 +76,18 @@ class RecalledTexts:
         if not self._latest:
             return drafts
         key = names.key(namespace)
-        return [draft if isinstance(draft, Unreadable) else self._unquoted(key, draft) for draft in drafts]
+        return [
+            draft if isinstance(draft, Unreadable) else self._unquoted(key, draft)
+            for draft in drafts
+        ]
 
     def _unquoted(self, namespace: str, draft: Draft) -> Draft:
         if (namespace, digest(draft.content)) in self._latest:
             return draft
-        texts = (text for text in unquoted(draft.content) if (namespace, digest(text)) in self._latest)
+        texts = (
+            text
+            for text in unquoted(draft.content)
+            if (namespace, digest(text)) in self._latest
+        )
         text = next(texts, None)
         return draft if text is None else replace(draft, content=text)

@@ -62,7 +62,9 @@ class MemoryContext:
     secrets: SecretPolicy = "refuse"
     presets: Mapping[str, Ranking] = field(default_factory=lambda: PRESETS)
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
-    views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
+    views: LRUCache[Access, MemoryContext] = field(
+        default_factory=lambda: LRUCache(_CACHED)
+    )
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     recalled: RecalledTexts = field(default_factory=RecalledTexts)
     whole: MemoryContext | None = None
@@ -104,7 +106,11 @@ class MemoryContext:
         if self.standby is None or not await self.standby.has_all():
             return None
         database, key = self.standby.database, self.database.token_key
-        return replace(self, standby=None, answering=database if key is None else database.for_token(key))
+        return replace(
+            self,
+            standby=None,
+            answering=database if key is None else database.for_token(key),
+        )
 
     def view_of(self, access: Access | None) -> MemoryContext:
         """Return the context for the grants of a token; the whole context without a token.
@@ -151,7 +157,11 @@ class MemoryContext:
     @property
     def embeds_later(self) -> bool:
         """True if embeddings that take long are made after the answer: not in a command, nor by the bundled model."""
-        return self.embedding_wait is not None and self.embedder is not None and not self.embedder.weighs_words
+        return (
+            self.embedding_wait is not None
+            and self.embedder is not None
+            and not self.embedder.weighs_words
+        )
 
     @property
     def embedder(self) -> Embedder | None:
@@ -187,13 +197,17 @@ class MemoryContext:
         key = () if ALL in requested_names else tuple(requested_names)
         if (cached := self.known_namespaces.get(key)) is not None:
             return cached
-        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in key))
+        requested = list(
+            dict.fromkeys(names.normalise(name, field="namespaces") for name in key)
+        )
         namespaces = await self.namespaces.find(requested or None)
         await self._require_all(requested, namespaces)
         if namespaces:
             await self.active_model.observe(namespaces[0].model)
         # Another process may change the list: without a token by creating one, or by a first store.
-        if (key or self.whole is not None) and not any(namespace.empty for namespace in namespaces):
+        if (key or self.whole is not None) and not any(
+            namespace.empty for namespace in namespaces
+        ):
             self.known_namespaces[key] = namespaces
         return namespaces
 
@@ -207,7 +221,11 @@ class MemoryContext:
             return
         existing = (await self.namespaces.find(None)).names
         near = names.nearest(name, existing) or existing[:5]
-        hint = f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet."
+        hint = (
+            f"Did you mean {', '.join(near)}?"
+            if near
+            else "Nothing has been stored yet."
+        )
         raise NotFound(f"There is no namespace {name!r}.", hint=hint)
 
 
@@ -257,8 +275,12 @@ class RequestContext:
     scheduled: Callable[[], Sequence[str]] = tuple
     note_pending: Callable[[], None] = lambda: None
     backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _nothing
-    run_jobs: Callable[[Sequence[str], bool], Awaitable[tuple[RunReport, ...]]] = _nothing
-    model_of: Callable[[Mapping[str, str]], tuple[ModelChoice | None, Build]] = lambda _: (None, _no_model)
+    run_jobs: Callable[[Sequence[str], bool], Awaitable[tuple[RunReport, ...]]] = (
+        _nothing
+    )
+    model_of: Callable[[Mapping[str, str]], tuple[ModelChoice | None, Build]] = (
+        lambda _: (None, _no_model)
+    )
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: Advance = lambda _done, _all: None
     edit_notes: bool = True
@@ -270,19 +292,29 @@ def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
 
 
 async def locate(
-    memory: MemoryContext, ids: Sequence[UUID], *, namespaces: Sequence[str] = (), unforgotten: bool = False
+    memory: MemoryContext,
+    ids: Sequence[UUID],
+    *,
+    namespaces: Sequence[str] = (),
+    unforgotten: bool = False,
 ) -> dict[UUID, NamespaceInfo]:
     """Return the namespace of each memory, looked for in these namespaces, or in all. Two statements.
 
     Raises NotFound for unknown ids; with `unforgotten`, they and forgotten ones are left out. Raises Conflict for an id
     that an import brought into several namespaces.
     """
-    searched = {namespace.id: namespace for namespace in await memory.find_namespaces(namespaces)}
+    searched = {
+        namespace.id: namespace
+        for namespace in await memory.find_namespaces(namespaces)
+    }
     spaces = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
     for id_, places in spaces.items():
         if len(places) > 1:
             names = ", ".join(sorted(searched[place].name for place in places))
-            raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Name one of them.")
+            raise Conflict(
+                f"The memory {id_} is in several namespaces: {names}.",
+                hint="Name one of them.",
+            )
     missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in spaces]
     if missing and not unforgotten:
         raise unknown_memories(missing)
@@ -290,7 +322,11 @@ async def locate(
 
 
 async def namespace_of(
-    context: RequestContext, id_: UUID, *, namespaces: Sequence[str] = (), role: Role = "reader"
+    context: RequestContext,
+    id_: UUID,
+    *,
+    namespaces: Sequence[str] = (),
+    role: Role = "reader",
 ) -> NamespaceInfo:
     """Return the namespace of a memory in which the caller has this role. Raises NotFound, Conflict, Refused."""
     namespace = (await locate(context.memory, [id_], namespaces=namespaces))[id_]
@@ -300,5 +336,9 @@ async def namespace_of(
 
 def unknown_memories(ids: Sequence[UUID]) -> NotFound:
     """Make the error for ids that no readable namespace holds."""
-    listing = ", ".join(str(id_) for id_ in ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
-    return NotFound(f"There is no memory {listing}.", hint="Ids come from recall, search or list.")
+    listing = ", ".join(str(id_) for id_ in ids[:5]) + (
+        f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+    )
+    return NotFound(
+        f"There is no memory {listing}.", hint="Ids come from recall, search or list."
+    )

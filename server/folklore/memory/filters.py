@@ -34,39 +34,66 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
     for name in ("kinds", "tags", "exclude_tags", "paths"):
         if len(getattr(request, name)) > MAX_VALUES:
             raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
-    zone = context.zone if request.time_zone is None else zone_named(request.time_zone, "filters.time_zone")
+    zone = (
+        context.zone
+        if request.time_zone is None
+        else zone_named(request.time_zone, "filters.time_zone")
+    )
     since, until = _times(request, context.now, zone)
     return Filters(
-        kinds=tuple(dict.fromkeys(tag_rules.kind_of(kind, "filters.kinds") for kind in request.kinds)),
+        kinds=tuple(
+            dict.fromkeys(
+                tag_rules.kind_of(kind, "filters.kinds") for kind in request.kinds
+            )
+        ),
         tags=tag_rules.normalise(request.tags, field="filters.tags"),
         tag_mode=request.tag_mode,
         tag_match=request.tag_match,
-        exclude_tags=tag_rules.normalise(request.exclude_tags, field="filters.exclude_tags"),
+        exclude_tags=tag_rules.normalise(
+            request.exclude_tags, field="filters.exclude_tags"
+        ),
         source_prefix=_text(request.source_prefix, "source_prefix"),
         author=_text(request.author, "author"),
-        paths=tuple(_path(path, place) for place, path in enumerate(request.paths, start=1)),
+        paths=tuple(
+            _path(path, place) for place, path in enumerate(request.paths, start=1)
+        ),
         metadata=metadata_predicate(request.metadata),
         since=since,
         until=until,
         as_of=with_zone(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
         faded=request.faded,
-        equal={name: _text(value, name) for name in _EQUAL if (value := getattr(request, name)) is not None},
-        time_expression=None if request.time is None else f"{request.time} {request.since} {request.until} {zone}",
+        equal={
+            name: _text(value, name)
+            for name in _EQUAL
+            if (value := getattr(request, name)) is not None
+        },
+        time_expression=None
+        if request.time is None
+        else f"{request.time} {request.since} {request.until} {zone}",
     )
 
 
-def _times(request: FiltersRequest, now: datetime, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
-    since, until = with_zone(request.since, zone, "filters.since"), with_zone(request.until, zone, "filters.until")
+def _times(
+    request: FiltersRequest, now: datetime, zone: tzinfo
+) -> tuple[datetime | None, datetime | None]:
+    since, until = (
+        with_zone(request.since, zone, "filters.since"),
+        with_zone(request.until, zone, "filters.until"),
+    )
     if request.time is not None:
         try:
             period = expressions.parse_time(request.time, now=now, zone=zone)
         except InvalidInput as error:
-            raise InvalidInput("filters.time", error.message.removeprefix("time: "), hint=error.hint) from None
+            raise InvalidInput(
+                "filters.time", error.message.removeprefix("time: "), hint=error.hint
+            ) from None
         since = max(filter(None, (since, period.since)), default=None)
         until = min(filter(None, (until, period.until)), default=None)
     if since is not None and until is not None and since > until:
-        raise InvalidInput("filters.until", "is before since, so nothing can match.", hint="Swap them.")
+        raise InvalidInput(
+            "filters.until", "is before since, so nothing can match.", hint="Swap them."
+        )
     return since, until
 
 
@@ -76,14 +103,20 @@ def _text(value: Value, name: str) -> Value | str:
         return value
     cleaned = clean(value).text
     if not cleaned.strip():
-        raise InvalidInput(f"filters.{name}", "is empty.", hint="Leave it out, or give a value.")
+        raise InvalidInput(
+            f"filters.{name}", "is empty.", hint="Leave it out, or give a value."
+        )
     return cleaned
 
 
 def _path(value: str, place: int) -> str:
     cleaned = clean(value).text
     if not cleaned.strip().rstrip("/"):
-        raise InvalidInput("filters.paths", f"path {place} is empty.", hint="Leave it out, or name a file or folder.")
+        raise InvalidInput(
+            "filters.paths",
+            f"path {place} is empty.",
+            hint="Leave it out, or name a file or folder.",
+        )
     return plain_path(cleaned)
 
 
@@ -94,20 +127,38 @@ def metadata_predicate(conditions: Mapping[str, object]) -> str | None:
     a key "a.b". A list matches by any of its elements.
     """
     if len(conditions) > MAX_CONDITIONS:
-        problem = f"must hold at most {MAX_CONDITIONS} conditions, got {len(conditions)}."
+        problem = (
+            f"must hold at most {MAX_CONDITIONS} conditions, got {len(conditions)}."
+        )
         raise InvalidInput(_FIELD, problem, hint="Leave the least important ones out.")
-    return " && ".join(_condition(clean(path).text, conditions[path]) for path in sorted(conditions)) or None
+    return (
+        " && ".join(
+            _condition(clean(path).text, conditions[path])
+            for path in sorted(conditions)
+        )
+        or None
+    )
 
 
 def _condition(path: str, condition: object) -> str:
     places, field = _places(path), f"{_FIELD}.{path[:60]}"
     match condition:
         case {"exists": bool(exists), **rest} if not rest:
-            return ("" if exists else "!") + _any(f"exists({place})" for place in places)
-        case {"in": [_, *_] as values, **rest} if not rest and len(values) <= MAX_VALUES:
-            return _any(f"{place} == {_value(value, field)}" for value in values for place in places)
+            return ("" if exists else "!") + _any(
+                f"exists({place})" for place in places
+            )
+        case {"in": [_, *_] as values, **rest} if (
+            not rest and len(values) <= MAX_VALUES
+        ):
+            return _any(
+                f"{place} == {_value(value, field)}"
+                for value in values
+                for place in places
+            )
         case {"in": _, **rest} if not rest:
-            raise InvalidInput(f"{field}.in", f"must be a list of 1 to {MAX_VALUES} values.")
+            raise InvalidInput(
+                f"{field}.in", f"must be a list of 1 to {MAX_VALUES} values."
+            )
     return _any(f"{place} == {_value(condition, field)}" for place in places)
 
 

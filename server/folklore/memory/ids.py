@@ -34,7 +34,9 @@ class Ids:
             else:
                 # The highest bit stays free for further ids of the same millisecond.
                 self._milliseconds = milliseconds
-                self._tail = int.from_bytes(os.urandom(10), "big") >> 80 - _TAIL_BITS + 1
+                self._tail = (
+                    int.from_bytes(os.urandom(10), "big") >> 80 - _TAIL_BITS + 1
+                )
             value = (self._milliseconds & 0xFFFFFFFFFFFF) << 80
             value |= 0x7 << 76 | (self._tail >> 62 & 0xFFF) << 64
             value |= 0b10 << 62 | self._tail & 0x3FFFFFFFFFFFFFFF

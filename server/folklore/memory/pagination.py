@@ -27,21 +27,33 @@ _HINT = "Repeat the same arguments with the cursor of their last answer, or leav
 
 def without_clock(filters: Filters) -> Filters:
     """Return the filters by which a question is recognised: a time by its expression, as its meaning moves on."""
-    return filters if filters.time_expression is None else replace(filters, since=None, until=None)
+    return (
+        filters
+        if filters.time_expression is None
+        else replace(filters, since=None, until=None)
+    )
 
 
 def _fingerprint(question: object) -> str:
-    return hashlib.sha256(repr(question).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return hashlib.sha256(repr(question).encode("utf-8", "surrogatepass")).hexdigest()[
+        :12
+    ]
 
 
 def _encode(value: list[object]) -> str:
-    return urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+    return (
+        urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode())
+        .decode()
+        .rstrip("=")
+    )
 
 
 def _decoded(cursor: str, question: object, read: Callable[..., Value]) -> Value:
     """Return what `read` makes of the values in a cursor. Raises InvalidInput for a cursor of another question."""
     try:
-        *values, fingerprint = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        *values, fingerprint = json.loads(
+            urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        )
         if fingerprint == _fingerprint(question):
             return read(*map(str, values))
     except (ValueError, TypeError, RecursionError):
@@ -53,14 +65,18 @@ def _mark(id_: UUID) -> bytes:
     return hashlib.blake2b(id_.bytes, digest_size=_MARK).digest()
 
 
-def given_cursor(ids: Collection[UUID], marks_before: frozenset[bytes], question: object) -> str | None:
+def given_cursor(
+    ids: Collection[UUID], marks_before: frozenset[bytes], question: object
+) -> str | None:
     """Return the cursor of a ranked answer: three bytes for each result given so far; None at the end of paging.
 
     A ranking depends on its length, and memories are stored meanwhile: an offset would repeat or skip results.
     """
     marks = marks_before | {_mark(id_) for id_ in ids}
     encoded = urlsafe_b64encode(b"".join(sorted(marks))).decode()
-    return _encode([encoded, _fingerprint(question)]) if len(marks) <= MAX_PAGED else None
+    return (
+        _encode([encoded, _fingerprint(question)]) if len(marks) <= MAX_PAGED else None
+    )
 
 
 def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
@@ -76,7 +92,9 @@ def _given(text: str) -> frozenset[bytes]:
 
 
 def _split(marks: bytes, size: int) -> frozenset[bytes]:
-    return frozenset(marks[start : start + size] for start in range(0, len(marks), size))
+    return frozenset(
+        marks[start : start + size] for start in range(0, len(marks), size)
+    )
 
 
 def is_given(id_: UUID, marks: frozenset[bytes]) -> bool:
@@ -102,11 +120,16 @@ class Feed:
     @classmethod
     def of(cls, since: datetime, places: Iterable[Place]) -> Feed:
         """Make a feed of the events that were given."""
-        return cls(since, frozenset(_event_mark(place) for place in places if place.at >= since))
+        return cls(
+            since,
+            frozenset(_event_mark(place) for place in places if place.at >= since),
+        )
 
 
 def _event_mark(place: Place) -> bytes:
-    return hashlib.blake2b(place.id.bytes + place.namespace.bytes, digest_size=_EVENT_MARK).digest()
+    return hashlib.blake2b(
+        place.id.bytes + place.namespace.bytes, digest_size=_EVENT_MARK
+    ).digest()
 
 
 def feed_cursor(feed: Feed, question: object) -> str:
@@ -126,12 +149,23 @@ def feed_of(cursor: str, question: object) -> Feed:
 
 def place_cursor(place: Place, question: object) -> str:
     """Return the cursor of a page of events: its last one."""
-    return _encode([place.at.isoformat(), str(place.id), str(place.namespace), _fingerprint(question)])
+    return _encode(
+        [
+            place.at.isoformat(),
+            str(place.id),
+            str(place.namespace),
+            _fingerprint(question),
+        ]
+    )
 
 
 def place_of(cursor: str, question: object) -> Place:
     """Return the event before which a page begins. Raises InvalidInput for a cursor of another question."""
-    return _decoded(cursor, question, lambda at, id_, namespace: Place(_aware(at), UUID(id_), UUID(namespace)))
+    return _decoded(
+        cursor,
+        question,
+        lambda at, id_, namespace: Place(_aware(at), UUID(id_), UUID(namespace)),
+    )
 
 
 def _aware(text: str) -> datetime:

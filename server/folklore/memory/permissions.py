@@ -15,7 +15,11 @@ if TYPE_CHECKING:  # imports the database driver
 # New namespaces of one principal an hour, by stores into missing ones and by claims of access tokens.
 MAX_NEW = 100
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
-_ACTION: dict[Role, str] = {"reader": "read", "writer": "write to", "admin": "administer"}
+_ACTION: dict[Role, str] = {
+    "reader": "read",
+    "writer": "write to",
+    "admin": "administer",
+}
 
 
 def role_in(caller: Caller, namespace: str) -> Role | None:
@@ -26,7 +30,9 @@ def role_in(caller: Caller, namespace: str) -> Role | None:
     return role if caller.may_write or role is None else "reader"
 
 
-def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False) -> None:
+def require(
+    caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
+) -> None:
     """Check that the caller has at least this role in a namespace; a `dry_run` is allowed on a read-only server too.
 
     Raises Refused; NotFound, alike for an existing and a missing namespace, where the caller has no grant.
@@ -39,18 +45,32 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
     if granted is None:
         namespaces = granted_names(caller.access, role)
         near = names.nearest(namespace, namespaces) or tuple(namespaces[:5])
-        hint = f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none."
-        raise NotFound(f"There is no namespace {namespace!r} that you may {_ACTION[role]}.", hint=hint)
+        hint = (
+            f"You may {_ACTION[role]} {', '.join(near)}."
+            if near
+            else f"Your token may {_ACTION[role]} none."
+        )
+        raise NotFound(
+            f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
+            hint=hint,
+        )
     if stronger(role, granted):
-        hint = "Ask the owner of the server for another token (`folklore tokens create`)."
-        error = Refused(f"Your token has the role {granted} in {namespace}; this needs {role}.", hint=hint)
+        hint = (
+            "Ask the owner of the server for another token (`folklore tokens create`)."
+        )
+        error = Refused(
+            f"Your token has the role {granted} in {namespace}; this needs {role}.",
+            hint=hint,
+        )
         error.namespace = namespace
         raise error
 
 
 def opens(caller: Caller, namespace: str) -> bool:
     """Return True if the namespace of this name exists for the caller; a pattern grants a role in missing ones too."""
-    return caller.access is None or names.key(namespace) in {names.key(grant.name) for grant in caller.access.grants}
+    return caller.access is None or names.key(namespace) in {
+        names.key(grant.name) for grant in caller.access.grants
+    }
 
 
 def stronger(one: Role, other: Role) -> bool:
@@ -69,14 +89,27 @@ def require_owner(caller: Caller, *, dry_run: bool = False) -> None:
     if not dry_run:
         require_writable(caller)
     if caller.access is not None:
-        raise Refused("Only the owner of this deployment may do this.", hint="It needs a token made with --owner.")
+        raise Refused(
+            "Only the owner of this deployment may do this.",
+            hint="It needs a token made with --owner.",
+        )
 
 
-async def require_new_namespace(namespaces: Namespaces, principal: str, now: datetime) -> None:
+async def require_new_namespace(
+    namespaces: Namespaces, principal: str, now: datetime
+) -> None:
     """Check that a principal who is not the owner may create a namespace now. One statement. Raises RateLimited."""
-    if await namespaces.created(author=principal, since=now - timedelta(hours=1)) >= MAX_NEW:
-        hint = "Store into one of them, or wait; the owner of the server may create more."
-        raise RateLimited(f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.", hint=hint)
+    if (
+        await namespaces.created(author=principal, since=now - timedelta(hours=1))
+        >= MAX_NEW
+    ):
+        hint = (
+            "Store into one of them, or wait; the owner of the server may create more."
+        )
+        raise RateLimited(
+            f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.",
+            hint=hint,
+        )
 
 
 def may_write_somewhere(caller: Caller) -> bool:
@@ -94,19 +127,35 @@ def default_namespace(caller: Caller) -> str | None:
     if caller.home is not None or caller.access is None:
         return caller.home
     namespaces = granted_names(caller.access, "writer")
-    return namespaces[0] if len(namespaces) == 1 and not namespaces[0].endswith("*") else None
+    return (
+        namespaces[0]
+        if len(namespaces) == 1 and not namespaces[0].endswith("*")
+        else None
+    )
 
 
 def granted_names(access: Access, role: Role) -> list[str]:
     """Return the namespaces and patterns in which a token has at least this role; patterns end with `*`."""
-    matched = tuple(pattern.prefix for pattern in access.patterns if not stronger(role, pattern.role))
+    matched = tuple(
+        pattern.prefix
+        for pattern in access.patterns
+        if not stronger(role, pattern.role)
+    )
     granted = [grant.name for grant in access.grants if not stronger(role, grant.role)]
-    return [f"{prefix}*" for prefix in matched] + [name for name in granted if not names.key(name).startswith(matched)]
+    return [f"{prefix}*" for prefix in matched] + [
+        name for name in granted if not names.key(name).startswith(matched)
+    ]
 
 
 def _granted(access: Access, namespace: str) -> Role | None:
     """Return the strongest role by a name or a pattern; a pattern grants it for a missing namespace too."""
     requested = names.key(namespace)
-    roles = [grant.role for grant in access.grants if names.key(grant.name) == requested]
-    roles += [pattern.role for pattern in access.patterns if requested.startswith(pattern.prefix)]
+    roles = [
+        grant.role for grant in access.grants if names.key(grant.name) == requested
+    ]
+    roles += [
+        pattern.role
+        for pattern in access.patterns
+        if requested.startswith(pattern.prefix)
+    ]
     return max(roles, key=_ORDER.index, default=None)

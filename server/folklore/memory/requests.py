@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+)
 from uuid import UUID
 
 from pydantic import (
@@ -75,7 +85,9 @@ def without_nulls(value: object) -> object:
 
 def _not_empty(names: Words) -> Words:
     if not names:
-        raise ValueError('names none; leave it out for the default, or give ["*"] for all')
+        raise ValueError(
+            'names none; leave it out for the default, or give ["*"] for all'
+        )
     return names
 
 
@@ -109,14 +121,20 @@ def _between(least: int, most: int) -> AfterValidator:
     def check(value: Any, info: ValidationInfo) -> Any:
         number = value if isinstance(value, int) else len(value)
         if not least <= number <= most:
-            words = f"be between {least} and {most}" if number is value else f"hold {least:,} to {most:,}"
+            words = (
+                f"be between {least} and {most}"
+                if number is value
+                else f"hold {least:,} to {most:,}"
+            )
             raise InvalidInput(str(info.field_name), f"must {words}, got {number:,}.")
         return value
 
     return AfterValidator(check)
 
 
-UseFlag = Annotated[bool, Field(description="count the answer as a use of its memories")]
+UseFlag = Annotated[
+    bool, Field(description="count the answer as a use of its memories")
+]
 UpTo100 = Annotated[int, _between(1, 100)]
 UpTo200 = Annotated[int, _between(1, 200)]
 UpTo1000 = Annotated[int, _between(1, 1_000)]
@@ -134,20 +152,34 @@ def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
     except ValidationError as error:
         [(field, reason), *_] = field_errors(error)
         return Unreadable("" if field == "arguments" else field, reason)
-    imported = None if draft is value else next((name for name in _IMPORTED if getattr(draft, name) is not None), None)
-    return draft if imported is None else Unreadable(imported, "is set by the server. Only an import may state it.")
+    imported = (
+        None
+        if draft is value
+        else next(
+            (name for name in _IMPORTED if getattr(draft, name) is not None), None
+        )
+    )
+    return (
+        draft
+        if imported is None
+        else Unreadable(imported, "is set by the server. Only an import may state it.")
+    )
 
 
 if TYPE_CHECKING:
     NewMemory = Draft | Unreadable
 else:
-    NewMemory = Annotated[Draft, BeforeValidator(without_nulls), WrapValidator(_readable)]
+    NewMemory = Annotated[
+        Draft, BeforeValidator(without_nulls), WrapValidator(_readable)
+    ]
 
 
 class Part(BaseModel):
     """A part of a request. Unknown keys are errors: a misspelt filter must not widen a search."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -173,15 +205,22 @@ class Request(Part):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.operation = re.sub(r"\B[A-Z]", r"_\g<0>", cls.__name__.removesuffix("Request")).lower()
+        cls.operation = re.sub(
+            r"\B[A-Z]", r"_\g<0>", cls.__name__.removesuffix("Request")
+        ).lower()
 
     @model_validator(mode="after")
     def _storable(self) -> Self:
         """Refuse a NUL in a name. What people write at length is cleaned instead."""
         for name, value in self:
             texts = value if isinstance(value, tuple) else (value,)
-            if name not in _CLEANED and any(isinstance(text, str) and "\0" in text for text in texts):
-                raise InvalidInput(name, "holds a NUL or half of a surrogate pair, which no text can hold.")
+            if name not in _CLEANED and any(
+                isinstance(text, str) and "\0" in text for text in texts
+            ):
+                raise InvalidInput(
+                    name,
+                    "holds a NUL or half of a surrogate pair, which no text can hold.",
+                )
         return self
 
 
@@ -196,20 +235,31 @@ class _Filters(Part):
     paths: Words = ()
     metadata: Annotated[
         dict[str, JsonValue],
-        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'),
+        Field(
+            description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'
+        ),
     ] = {}
-    time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
+    time: Annotated[
+        str | None,
+        Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09"),
+    ] = None
     since: Time | None = None
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
     faded: bool = False
-    time_zone: Annotated[str | None, Field(description="of these times; default: yours")] = None
+    time_zone: Annotated[
+        str | None, Field(description="of these times; default: yours")
+    ] = None
 
 
 def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:
-    optional: dict[str, Any] = {field: (VALUE_TYPES[FIELDS[field].type] | None, None) for field in fields}
-    return create_model(name, __base__=base, __doc__=doc, __module__=__name__, **optional)
+    optional: dict[str, Any] = {
+        field: (VALUE_TYPES[FIELDS[field].type] | None, None) for field in fields
+    }
+    return create_model(
+        name, __base__=base, __doc__=doc, __module__=__name__, **optional
+    )
 
 
 # Declared fields that a caller may change.
@@ -224,19 +274,30 @@ else:
         [name for name, field in FIELDS.items() if field.filter],
         "Conditions on the memories of an answer. Times without an offset are in the caller's time zone.",
     )
-    Changes = _with_fields("Changes", Part, CHANGEABLE, "New values of the fields that are set.")
+    Changes = _with_fields(
+        "Changes", Part, CHANGEABLE, "New values of the fields that are set."
+    )
 
 
 class RankingRequest(Part):
     """A preset of the ranking, and the numbers that differ from it."""
 
-    preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming, rrf or a configured one")] = (
-        "balanced"
-    )
+    preset: Annotated[
+        str,
+        Field(
+            description="balanced, keyword, semantic, roaming, rrf or a configured one"
+        ),
+    ] = "balanced"
     weights: Annotated[
-        dict[str, Number], Field(description="of dense, keyword, exact, neighbours, relations or a signal")
+        dict[str, Number],
+        Field(
+            description="of dense, keyword, exact, neighbours, relations or a signal"
+        ),
     ] = {}
-    min_score: Annotated[Number | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
+    min_score: Annotated[
+        Number | None,
+        Field(description="leave out results of lower confidence, 0 to 1"),
+    ] = None
     mmr_lambda: Number | None = None
     reflections: Reflections = "include"
     expand: tuple[Expansion, ...] = ()
@@ -269,10 +330,15 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 class RecallRequest(Request, Returns[Answer]):
     """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str | None = Field(None, description="A question or topic in plain words; * lists what is trending")
-    queries: Words = Field((), max_length=8, description="Instead of query: up to 8 questions at once")
+    query: str | None = Field(
+        None, description="A question or topic in plain words; * lists what is trending"
+    )
+    queries: Words = Field(
+        (), max_length=8, description="Instead of query: up to 8 questions at once"
+    )
     namespaces: NamespaceNames = Field(
-        (), description='default: the project\'s, others only where clearly better; ["*"]: all'
+        (),
+        description='default: the project\'s, others only where clearly better; ["*"]: all',
     )
     limit: UpTo100 = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
@@ -372,9 +438,12 @@ class UpdateRequest(Request, Returns[Memory]):
     changes: Changes = Field(default_factory=Changes)
     clear: Words = Field((), description="fields to empty")
     merge: Annotated[tuple[UUID, ...], _between(0, 50)] = Field(
-        (), description="memories that this one replaces; it gets the newest text and all tags, unless given"
+        (),
+        description="memories that this one replaces; it gets the newest text and all tags, unless given",
     )
-    if_revision: Whole | None = Field(None, description="refuse if it changed since this revision")
+    if_revision: Whole | None = Field(
+        None, description="refuse if it changed since this revision"
+    )
     namespaces: ChangedNamespaces = ()
 
 
@@ -395,7 +464,9 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
 
     ids: Annotated[tuple[UUID, ...], _between(0, 1_000)] = ()
     filters: FiltersRequest | None = None
-    namespaces: ChangedNamespaces = Field((), description="for filters; default: the project's")
+    namespaces: ChangedNamespaces = Field(
+        (), description="for filters; default: the project's"
+    )
     erase: bool = Field(False, description="delete permanently")
     dry_run: bool = Field(False, description="only list what would be forgotten")
     only: Annotated[tuple[UUID, ...], _between(0, 1_000)] | None = None
@@ -406,7 +477,9 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: Annotated[tuple[RelationChange, ...], _between(1, 500)]
-    namespaces: ChangedNamespaces = Field((), description="where the memories are; default: all")
+    namespaces: ChangedNamespaces = Field(
+        (), description="where the memories are; default: all"
+    )
 
 
 class RenameTagRequest(Request, Returns[results.RenamedTag]):
@@ -762,7 +835,9 @@ class ImportRequest(Request):
 
 # Every operation whose result is one value, by name.
 OPERATIONS: Mapping[str, type[Request]] = {
-    request.operation: request for request in Request.__subclasses__() if issubclass(request, Returns)
+    request.operation: request
+    for request in Request.__subclasses__()
+    if issubclass(request, Returns)
 }
 
 
@@ -784,7 +859,11 @@ def request_json(request: Request) -> str:
     try:
         return request.model_dump_json(exclude_unset=True, by_alias=True)
     except ValueError:
-        raise InvalidInput("arguments", "have text that is not UTF-8.", hint="Convert it, e.g. by `iconv`.") from None
+        raise InvalidInput(
+            "arguments",
+            "have text that is not UTF-8.",
+            hint="Convert it, e.g. by `iconv`.",
+        ) from None
 
 
 def result_json(request: Request, result: object) -> Any:
@@ -799,5 +878,9 @@ def read_result(request: Request, value: object) -> Any:
 
 @cache
 def _result_type(request: type[Request]) -> TypeAdapter[Any]:
-    [declared] = [base for base in request.__orig_bases__ if getattr(base, "__origin__", None) is Returns]  # type: ignore[attr-defined]
+    [declared] = [
+        base
+        for base in request.__orig_bases__  # type: ignore[attr-defined]
+        if getattr(base, "__origin__", None) is Returns
+    ]
     return TypeAdapter(get_args(declared)[0])

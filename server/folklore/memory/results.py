@@ -28,7 +28,18 @@ SMALLEST_SAMPLE = 5
 
 ReviewReason = Literal["contradiction", "similar", "unused"]
 # Actions of events: writes of the text or the fields of memories, and recalls.
-Action = Literal["store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo", "recall"]
+Action = Literal[
+    "store",
+    "import",
+    "update",
+    "merge",
+    "retag",
+    "supersede",
+    "forget",
+    "restore",
+    "undo",
+    "recall",
+]
 # The same as people say it: stored 3 memories.
 DONE: Mapping[str, str] = {
     "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
@@ -49,8 +60,12 @@ class RefusedMemory:
     @classmethod
     def of(cls, index: int, error: FolkloreError) -> RefusedMemory:
         """Read the field from the message of an error: `memories[2].kind: …` or `kind: …`."""
-        field, _, reason = error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
-        return cls(index, field, f"{reason} {error.hint}" if error.hint else reason, error.code)
+        field, _, reason = (
+            error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
+        )
+        return cls(
+            index, field, f"{reason} {error.hint}" if error.hint else reason, error.code
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +375,11 @@ class JobsInfo:
         """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""
         row, scheduled = self.row(job), job in self.scheduled
         if row is not None and row.holder is not None:
-            return "running" if row.leased_until is not None and row.leased_until >= self.at else "abandoned"
+            return (
+                "running"
+                if row.leased_until is not None and row.leased_until >= self.at
+                else "abandoned"
+            )
         if row is None or row.outcome is None:
             return "waiting" if scheduled else "off"
         return row.outcome if scheduled else f"{row.outcome} (off)"
@@ -673,7 +692,15 @@ class Preset:
 
 # Where a candidate ended: in the answer, on the next page, represented by another one, without a place among the
 # results, below the confidence that is shown, left out as a reflection too many, or never read for its low rank.
-Stage = Literal["answer", "next page", "grouped", "below the limit", "low confidence", "reflection", "not read"]
+Stage = Literal[
+    "answer",
+    "next page",
+    "grouped",
+    "below the limit",
+    "low confidence",
+    "reflection",
+    "not read",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,15 @@ _SEARCHED = frozenset({"text", "kind", "language", "tags", "paths", "json", "blo
 # Validation refuses a longer text, so it is not searched.
 _LONGEST = 2 * FIELDS["content"].limit
 _GUARDED = tuple(
-    name for name in Draft.__dataclass_fields__ if name in _FIXED or (name in FIELDS and FIELDS[name].type in _SEARCHED)
+    name
+    for name in Draft.__dataclass_fields__
+    if name in _FIXED or (name in FIELDS and FIELDS[name].type in _SEARCHED)
 )
 
 
-def guard_draft(draft: Draft, policy: SecretPolicy, *, prefix: str = "") -> tuple[Draft, tuple[str, ...]]:
+def guard_draft(
+    draft: Draft, policy: SecretPolicy, *, prefix: str = ""
+) -> tuple[Draft, tuple[str, ...]]:
     """Return a cleaned memory without secrets, and what was replaced, as "content: GitHub token". Raises Refused.
 
     `refuse` raises for the first secret; `redact` replaces it by a marker; `off` searches nothing. The error names the
@@ -42,10 +46,14 @@ def guard_draft(draft: Draft, policy: SecretPolicy, *, prefix: str = "") -> tupl
     return (replace(draft, **changed), replaced) if changed else (draft, replaced)  # type: ignore[arg-type]
 
 
-def guard_fields(values: Mapping[str, object], policy: SecretPolicy) -> tuple[dict[str, object], tuple[str, ...]]:
+def guard_fields(
+    values: Mapping[str, object], policy: SecretPolicy
+) -> tuple[dict[str, object], tuple[str, ...]]:
     """Clean fields, and return the changed ones without secrets, and what was replaced. Raises Refused."""
     try:
-        return _guarded({name: cleaned(value) for name, value in values.items()}, policy, "")
+        return _guarded(
+            {name: cleaned(value) for name, value in values.items()}, policy, ""
+        )
     except RecursionError:
         return {}, ()  # validation refuses it
 
@@ -56,7 +64,9 @@ def _guarded(
     if policy == "off":
         return {}, ()
     texts = {name: text for name, value in values.items() if (text := _as_text(value))}
-    if not find("\n\n".join(texts.values())):  # one search for all fields: most memories hold no secret
+    if not find(
+        "\n\n".join(texts.values())
+    ):  # one search for all fields: most memories hold no secret
         return {}, ()
     changed: dict[str, object] = {}
     replaced: list[str] = []
@@ -95,7 +105,10 @@ def _redacted(value: object, kinds: list[str], name: str = "") -> object:
     if isinstance(value, str):
         return _redacted_text(value, kinds, name)
     if isinstance(value, Mapping):
-        return {str(_redacted(str(key), kinds)): _redacted(entry, kinds, str(key)) for key, entry in value.items()}
+        return {
+            str(_redacted(str(key), kinds)): _redacted(entry, kinds, str(key))
+            for key, entry in value.items()
+        }
     if isinstance(value, list | tuple):
         return tuple(_redacted(entry, kinds, name) for entry in value)
     return value
@@ -104,7 +117,10 @@ def _redacted(value: object, kinds: list[str], name: str = "") -> object:
 def _redacted_text(value: str, kinds: list[str], name: str) -> str:
     text, secrets = redact(value)
     if not secrets and name:  # {"password": "…"}: the name marks the value as secret
-        secrets = tuple(secret.kind for secret in find(json.dumps({name: value}, ensure_ascii=False)))
+        secrets = tuple(
+            secret.kind
+            for secret in find(json.dumps({name: value}, ensure_ascii=False))
+        )
         text = f"[redacted: {secrets[0]}]" if secrets else text
     kinds.extend(secrets)
     return text

@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from folklore.memory.results import ForgetResult, GetResult, MemoryDetails, RelateResult, Status, StoreResult
+from folklore.memory.results import (
+    ForgetResult,
+    GetResult,
+    MemoryDetails,
+    RelateResult,
+    Status,
+    StoreResult,
+)
 from folklore.model import (
     FIELDS,
     VISIBLE,
@@ -61,8 +68,13 @@ def fitted(value: JsonDict, max_tokens: int | None) -> JsonDict:
     memories: list[JsonDict] = []
     for memory in value["memories"]:
         text = json.dumps(memory, ensure_ascii=False)
-        remaining -= -(-sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text) // CHARACTERS_PER_TOKEN)
-        memories.append(memory if remaining >= 0 or not memories else {"id": memory["id"]})
+        remaining -= -(
+            -sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text)
+            // CHARACTERS_PER_TOKEN
+        )
+        memories.append(
+            memory if remaining >= 0 or not memories else {"id": memory["id"]}
+        )
     if len(memories) > 1 and remaining < 0:
         note = "The last memories are ids alone, since all would be too long: read them by memory_get, a few at once."
         return value | {"memories": memories, "truncated": True, "note": note}
@@ -89,9 +101,13 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         **_fields(result, "score match"),
         superseded_by=_plain(memory.superseded_by),
         # The memory that superseded it may have been erased.
-        superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
+        superseded_at=_plain(memory.superseded_at)
+        if memory.superseded_by is None
+        else None,
         **_fields(result, "queries expanded elsewhere"),
-        passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
+        passage=list(result.passage)
+        if result.passage and (form == "detailed" or result.explain)
+        else None,
         variants=_variants(result),
         contradicts=list(map(str, result.contradicts)),
         stale=stale(result.stale),
@@ -103,7 +119,11 @@ def _variants(result: Recalled) -> list[JsonDict]:
     """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
     rows = [
         _fields(item, "id when author")
-        | _set(namespace=item.namespace if item.namespace != result.memory.namespace else None)
+        | _set(
+            namespace=item.namespace
+            if item.namespace != result.memory.namespace
+            else None
+        )
         | _set(differs=item.differs or None)
         for item in result.variants[:_VARIANTS]
     ]
@@ -116,7 +136,9 @@ def stale(files: Sequence[Stale]) -> JsonDict | None:
     if not files:
         return None
     value = _fields(files[0], "path since commit vanished moved_to")
-    return _set(**value | {"commit": files[0].commit[:_COMMIT]}, more=len(files) - 1 or None)
+    return _set(
+        **value | {"commit": files[0].commit[:_COMMIT]}, more=len(files) - 1 or None
+    )
 
 
 def _concise(memory: Memory) -> JsonDict:
@@ -131,8 +153,13 @@ def record(memory: Memory) -> JsonDict:
     """Serialize a whole memory without unset values. `source` is always there."""
     return _set(
         **_fields(memory, "id content namespace"),
-        **{name: _plain(getattr(memory, name)) for name in VISIBLE if name != "content"},
-        **_fields(memory, "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by"),
+        **{
+            name: _plain(getattr(memory, name)) for name in VISIBLE if name != "content"
+        },
+        **_fields(
+            memory,
+            "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by",
+        ),
         recall_count=memory.recall_count or None,
         revision=memory.revision,
     ) | {"source": memory.source or ""}
@@ -146,7 +173,9 @@ def stored(result: StoreResult) -> JsonDict:
                    for near in item.similar]  # fmt: skip
         items.append(_fields(item, "id status") | _set(similar=similar))
     refusals = [_fields(item, "index field reason") for item in result.refused]
-    return {"namespace": result.namespace, "stored": items} | _set(refused=refusals, note=result.note)
+    return {"namespace": result.namespace, "stored": items} | _set(
+        refused=refusals, note=result.note
+    )
 
 
 def beginning(text: str) -> str:
@@ -156,21 +185,30 @@ def beginning(text: str) -> str:
 
 def got(result: GetResult) -> JsonDict:
     """Serialize memories that were read by id."""
-    return {"memories": list(map(details, result.found))} | _set(missing=list(map(str, result.missing)))
+    return {"memories": list(map(details, result.found))} | _set(
+        missing=list(map(str, result.missing))
+    )
 
 
 def details(item: MemoryDetails) -> JsonDict:
     """Serialize a whole memory with its relations, seen from it, and the number of its revisions."""
     value = record(item.memory)
     if item.relations:
-        value["relations"] = [relation(entry, item.memory.id) for entry in item.relations]
+        value["relations"] = [
+            relation(entry, item.memory.id) for entry in item.relations
+        ]
     value["revisions"] = item.revisions
     return value | _set(stale=stale(item.stale))
 
 
 def relation(item: Relation, seen_from: UUID | None = None) -> JsonDict:
     """Serialize a relation; the end that it is seen from is left out."""
-    value: JsonDict = {"from": str(item.from_id), "type": item.type, "to": str(item.to_id), "strength": item.strength}
+    value: JsonDict = {
+        "from": str(item.from_id),
+        "type": item.type,
+        "to": str(item.to_id),
+        "strength": item.strength,
+    }
     if seen_from is not None:
         del value["from" if item.from_id == seen_from else "to"]
     return value
@@ -181,7 +219,9 @@ def related(result: RelateResult) -> JsonDict:
     return {"created": list(map(relation, result.created))} | _set(
         updated=list(map(relation, result.updated)),
         removed=list(map(relation, result.removed)),
-        failed=[relation(item.relation) | {"reason": item.reason} for item in result.failed],
+        failed=[
+            relation(item.relation) | {"reason": item.reason} for item in result.failed
+        ],
     )
 
 
@@ -189,14 +229,22 @@ def revision(item: Revision) -> JsonDict:
     """Serialize a change with the former values of the changed columns."""
     return _set(
         **_fields(item, "revision action author agent changed_at reason undoes"),
-        before={name: entry for name, entry in item.before.items() if entry is not None and name not in _HIDDEN},
+        before={
+            name: entry
+            for name, entry in item.before.items()
+            if entry is not None and name not in _HIDDEN
+        },
     )
 
 
 def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
-    memories = [_fields(item, "id namespace") for item in result.memories] if erased else _short(result.memories)
+    memories = (
+        [_fields(item, "id namespace") for item in result.memories]
+        if erased
+        else _short(result.memories)
+    )
     return {"forgotten": memories} | _set(
         already_forgotten=list(map(str, result.already)),
         erased=erased,
@@ -207,13 +255,18 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
 
 
 def _short(memories: Sequence[Memory]) -> list[JsonDict]:
-    return [_fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in memories]
+    return [
+        _fields(memory, "id namespace") | {"content": beginning(memory.content)}
+        for memory in memories
+    ]
 
 
 def namespace(item: Namespace) -> JsonDict:
     """Serialize a namespace."""
     described = _fields(item, "language description created_at deleted_at deleted_by")
-    return _set(name=item.name, memories=item.memories or 0, shared=_shared(item), **described)
+    return _set(
+        name=item.name, memories=item.memories or 0, shared=_shared(item), **described
+    )
 
 
 def _shared(item: Namespace | NamespaceStatus) -> str | None:
@@ -223,8 +276,13 @@ def _shared(item: Namespace | NamespaceStatus) -> str | None:
 def status(state: Status) -> JsonDict:
     """Serialize the state of the memory."""
     model = state.model
-    namespaces = [_fields(item, "name memories role") | _set(shared=_shared(item)) for item in state.namespaces]
-    value = _fields(state, "version engine") | _set(model=model and _fields(model, "provider name dimensions"))
+    namespaces = [
+        _fields(item, "name memories role") | _set(shared=_shared(item))
+        for item in state.namespaces
+    ]
+    value = _fields(state, "version engine") | _set(
+        model=model and _fields(model, "provider name dimensions")
+    )
     value["namespaces"] = namespaces
     return value | _set(
         embedding_debt=None if model is None else state.pending_embeddings,
@@ -248,4 +306,8 @@ def _plain(value: object) -> object:
 
 def _set(**values: object) -> JsonDict:
     """Return the values that say something: no null, no False, no empty list."""
-    return {name: value for name, value in values.items() if value is not None and value is not False and value != []}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value is not False and value != []
+    }

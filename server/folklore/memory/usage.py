@@ -54,13 +54,20 @@ class UsageQueue:
     """
 
     def __init__(
-        self, write: Write, *, session: str | None, delay: float = _DELAY_SECONDS, capacity: int = _CAPACITY
+        self,
+        write: Write,
+        *,
+        session: str | None,
+        delay: float = _DELAY_SECONDS,
+        capacity: int = _CAPACITY,
     ) -> None:
         self._write = write
         self._session = session
         self._delay = delay
         self._capacity = capacity
-        self._entries: deque[tuple[UsageEntry, int]] = deque()  # with the number of tries so far
+        self._entries: deque[tuple[UsageEntry, int]] = (
+            deque()
+        )  # with the number of tries so far
         self._closing = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self.written = 0
@@ -74,7 +81,10 @@ class UsageQueue:
         """
         if not answer.found_by:
             return
-        answer_id, better = new_id(), any(result.match in ("strong", "fair") for result in answer.memories)
+        answer_id, better = (
+            new_id(),
+            any(result.match in ("strong", "fair") for result in answer.memories),
+        )
         digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
             if result.expanded is not None or (better and result.match == "weak"):
@@ -120,7 +130,12 @@ class UsageQueue:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), self._delay)
             for _ in range(-(-len(self._entries) // _BATCH)):
-                await self._write_batch([self._entries.popleft() for _ in range(min(_BATCH, len(self._entries)))])
+                await self._write_batch(
+                    [
+                        self._entries.popleft()
+                        for _ in range(min(_BATCH, len(self._entries)))
+                    ]
+                )
 
     async def _write_batch(self, batch: list[tuple[UsageEntry, int]]) -> None:
         try:
@@ -133,7 +148,11 @@ class UsageQueue:
             self.dropped += len(batch)
             raise
         self.written += len(batch) - len(remaining)
-        repeated = [(entry, tries + 1) for entry, tries in batch if entry in remaining and tries + 1 < _TRIES]
+        repeated = [
+            (entry, tries + 1)
+            for entry, tries in batch
+            if entry in remaining and tries + 1 < _TRIES
+        ]
         self.dropped += len(remaining) - len(repeated)
         self._entries.extend(repeated)
 
@@ -145,20 +164,31 @@ class UsageRecorder:
         self.queue = queue
         self.metrics = CallMetrics()
 
-    def record(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
+    def record(
+        self, answer: Answer, *queries: str, caller: Caller, now: datetime
+    ) -> None:
         """Record the answer of a recall or keyword search without waiting."""
         self.metrics.answered(answer)
         if self.queue is not None:
             self.queue.add(answer, *queries, caller=caller, now=now)
 
-    def record_use(self, used: str, memories: Iterable[tuple[str, UUID]], *, caller: Caller, now: datetime) -> None:
+    def record_use(
+        self,
+        used: str,
+        memories: Iterable[tuple[str, UUID]],
+        *,
+        caller: Caller,
+        now: datetime,
+    ) -> None:
         """Record that a caller used memories, by the names of their namespaces, without waiting.
 
         It counts for those that a hook had injected.
         """
         if self.queue is not None:
             for namespace, memory in memories:
-                self.queue.append(UsageEntry(namespace, memory, now, caller.author, used))
+                self.queue.append(
+                    UsageEntry(namespace, memory, now, caller.author, used)
+                )
 
     async def close(self) -> None:
         """Write the queued entries."""
@@ -168,4 +198,6 @@ class UsageRecorder:
 
 def query_digest(query: str) -> bytes:
     """Return 16 bytes that identify a query without its words; white space and case do not count."""
-    return hashlib.sha256(" ".join(query.casefold().split()).encode("utf-8", "surrogatepass")).digest()[:16]
+    return hashlib.sha256(
+        " ".join(query.casefold().split()).encode("utf-8", "surrogatepass")
+    ).digest()[:16]

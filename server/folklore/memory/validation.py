@@ -9,7 +9,17 @@ from typing import Any
 
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
-from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
+from folklore.model import (
+    FIELDS,
+    Draft,
+    Field,
+    FieldType,
+    JsonObject,
+    Link,
+    SecretPolicy,
+    Unreadable,
+    number,
+)
 from folklore.text import tags as tag_rules
 from folklore.text.amounts import amount
 from folklore.text.clean import clean, cleaned
@@ -29,7 +39,11 @@ _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
 # Other fields with text in them; a guard must not miss a key behind an invisible character.
 _WITH_TEXT = [
-    *(name for name, field in FIELDS.items() if field.type in ("kind", "language", "tags", "paths", "json", "blobs")),
+    *(
+        name
+        for name, field in FIELDS.items()
+        if field.type in ("kind", "language", "tags", "paths", "json", "blobs")
+    ),
     "idempotency_key",
     "supersede_reason",
 ]
@@ -74,7 +88,11 @@ def check_batch(
     too large; if all drafts are refused, the first error.
     """
     if not drafts:
-        raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
+        raise InvalidInput(
+            "memories",
+            "is empty.",
+            hint="Give content, or memories with one object each.",
+        )
     if len(drafts) > MAX_BATCH:
         problem = f"must hold at most {MAX_BATCH} memories, got {len(drafts)}."
         raise InvalidInput("memories", problem, hint="Split them over several calls.")
@@ -99,7 +117,9 @@ def check_batch(
             injected += [] if cleaned is stated else [f"{prefix}content"]
     if not checked:
         raise errors[min(errors)]
-    return ValidBatch(checked, errors, [_note(text, items) for text, items in notes.items() if items])
+    return ValidBatch(
+        checked, errors, [_note(text, items) for text, items in notes.items() if items]
+    )
 
 
 def prefix_of(place: int, *, single: bool) -> str:
@@ -117,16 +137,30 @@ def _stated(draft: Draft | Unreadable, prefix: str) -> Draft:
 def _check_lengths(draft: Draft, prefix: str) -> None:
     """Refuse a text far over its limit before anything reads it. Raises InvalidInput."""
     for name in _TEXTS:
-        if len(getattr(draft, name) or "") > 2 * FIELDS[name].limit:  # what is removed from it may be as long
-            _CHECKS["text"](getattr(draft, name), _Check(FIELDS[name], prefix + name, UTC))
+        if (
+            len(getattr(draft, name) or "") > 2 * FIELDS[name].limit
+        ):  # what is removed from it may be as long
+            _CHECKS["text"](
+                getattr(draft, name), _Check(FIELDS[name], prefix + name, UTC)
+            )
 
 
 def _without_injected(draft: Draft, prefix: str) -> Draft:
     """Return a draft without what a hook injected into the session: it is stored already. Raises InvalidInput."""
-    content = without_blocks(draft.content).strip() if OPENING in draft.content else draft.content
+    content = (
+        without_blocks(draft.content).strip()
+        if OPENING in draft.content
+        else draft.content
+    )
     if draft.content.strip() and not content:
-        problem = "holds nothing but notes that Folklore injected, which are stored already."
-        raise InvalidInput(f"{prefix}content", problem, hint="Store what is new, or update a note by its id.")
+        problem = (
+            "holds nothing but notes that Folklore injected, which are stored already."
+        )
+        raise InvalidInput(
+            f"{prefix}content",
+            problem,
+            hint="Store what is new, or update a note by its id.",
+        )
     return draft if content == draft.content else replace(draft, content=content)
 
 
@@ -144,14 +178,20 @@ def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
         try:
             values[name] = cleaned(getattr(draft, name))
         except RecursionError:
-            raise InvalidInput(f"{prefix}{name}", "is nested too deeply.", hint="Keep it flat.") from None
-    values["related"] = tuple(replace(link, type=clean(link.type).text) for link in draft.related)
+            raise InvalidInput(
+                f"{prefix}{name}", "is nested too deeply.", hint="Keep it flat."
+            ) from None
+    values["related"] = tuple(
+        replace(link, type=clean(link.type).text) for link in draft.related
+    )
     return replace(draft, **values), notes
 
 
 def check_draft(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> Draft:
     """Return one draft, cleaned and normalised; `prefix` is put before field names in errors. Raises InvalidInput."""
-    return check_cleaned(clean_draft(draft, prefix)[0], prefix=prefix, now=now, zone=zone)
+    return check_cleaned(
+        clean_draft(draft, prefix)[0], prefix=prefix, now=now, zone=zone
+    )
 
 
 def check_cleaned(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> Draft:
@@ -162,15 +202,25 @@ def check_cleaned(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> 
         if (value := getattr(draft, name)) is not None
     }
     if draft.expires_at is not None and values["expires_at"] <= now:
-        raise InvalidInput(f"{prefix}expires_at", "is in the past.", hint="Give a later time, or none.")
+        raise InvalidInput(
+            f"{prefix}expires_at", "is in the past.", hint="Give a later time, or none."
+        )
     source = values.get("source")
     if source is not None and len(source.encode()) > MAX_SOURCE_BYTES:
-        raise InvalidInput(f"{prefix}source", f"must be at most {MAX_SOURCE_BYTES:,} bytes.", hint="Shorten it.")
+        raise InvalidInput(
+            f"{prefix}source",
+            f"must be at most {MAX_SOURCE_BYTES:,} bytes.",
+            hint="Shorten it.",
+        )
     return replace(
         draft,
         **values,
-        idempotency_key=_limited(draft.idempotency_key, f"{prefix}idempotency_key", MAX_KEY),
-        supersede_reason=_limited(draft.supersede_reason, f"{prefix}supersede_reason", MAX_REASON),
+        idempotency_key=_limited(
+            draft.idempotency_key, f"{prefix}idempotency_key", MAX_KEY
+        ),
+        supersede_reason=_limited(
+            draft.supersede_reason, f"{prefix}supersede_reason", MAX_REASON
+        ),
         related=_links(draft.related, f"{prefix}related") if draft.related else (),
     )
 
@@ -203,10 +253,16 @@ def short_text(text: str | None, field: str, limit: int) -> str | None:
     return None if text is None else _limited(clean(text).text, field, limit)
 
 
-def _limited(text: str | None, field: str, limit: int, hint: str = "Shorten it.") -> str | None:
+def _limited(
+    text: str | None, field: str, limit: int, hint: str = "Shorten it."
+) -> str | None:
     text = (text or "").strip()
     if len(text) > limit:
-        raise InvalidInput(field, f"must be at most {limit:,} characters, got {len(text):,}.", hint=hint)
+        raise InvalidInput(
+            field,
+            f"must be at most {limit:,} characters, got {len(text):,}.",
+            hint=hint,
+        )
     return text or None
 
 
@@ -223,28 +279,48 @@ def share(value: float, field: str) -> float:
 def _text(value: str, check: _Check) -> str | None:
     if check.field.name != "content":
         return _limited(value, check.name, check.field.limit)
-    text = _limited(value, check.name, MAX_CONTENT, hint="Split it into several memories of one fact each.")
+    text = _limited(
+        value,
+        check.name,
+        MAX_CONTENT,
+        hint="Split it into several memories of one fact each.",
+    )
     if text is None:
-        raise InvalidInput(check.name, "is empty.", hint="State one fact that can be understood by itself.")
+        raise InvalidInput(
+            check.name,
+            "is empty.",
+            hint="State one fact that can be understood by itself.",
+        )
     return text
 
 
 def _integer(value: int, check: _Check) -> int:
     if not check.field.least <= value <= check.field.limit:
-        raise InvalidInput(check.name, f"must be between {check.field.least} and {check.field.limit}, got {value}.")
+        raise InvalidInput(
+            check.name,
+            f"must be between {check.field.least} and {check.field.limit}, got {value}.",
+        )
     return value
 
 
 def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
     if len(paths) > MAX_PATHS:
-        raise InvalidInput(check.name, f"must hold at most {MAX_PATHS} paths, got {len(paths)}.")
-    limited = (_limited(path, f"{check.name}[{place}]", 1_000) for place, path in enumerate(paths))
+        raise InvalidInput(
+            check.name, f"must hold at most {MAX_PATHS} paths, got {len(paths)}."
+        )
+    limited = (
+        _limited(path, f"{check.name}[{place}]", 1_000)
+        for place, path in enumerate(paths)
+    )
     return tuple(dict.fromkeys(plain_path(path) for path in limited if path))
 
 
 def _blobs(blobs: Sequence[str], check: _Check) -> tuple[str, ...]:
     if len(blobs) > MAX_PATHS or not all(map(_BLOB.fullmatch, blobs)):
-        raise InvalidInput(check.name, f"must hold at most {MAX_PATHS} texts: git's id of a file, a space, its path.")
+        raise InvalidInput(
+            check.name,
+            f"must hold at most {MAX_PATHS} texts: git's id of a file, a space, its path.",
+        )
     return tuple(blobs)
 
 
@@ -252,22 +328,37 @@ def _json(value: JsonObject, check: _Check) -> JsonObject:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(check.name, "must be a JSON object of finite numbers, not nested too deeply.") from error
+        raise InvalidInput(
+            check.name,
+            "must be a JSON object of finite numbers, not nested too deeply.",
+        ) from error
     if len(text.encode()) > check.field.limit:
         limit = check.field.limit // 1024
-        raise InvalidInput(check.name, f"must be at most {limit} KB.", hint="Keep only what is needed later.")
+        raise InvalidInput(
+            check.name,
+            f"must be at most {limit} KB.",
+            hint="Keep only what is needed later.",
+        )
     return value
 
 
 def _links(links: Sequence[Link], field: str) -> tuple[Link, ...]:
     if len(links) > MAX_RELATED:
-        raise InvalidInput(field, f"must hold at most {MAX_RELATED} relations, got {len(links)}.")
+        raise InvalidInput(
+            field, f"must hold at most {MAX_RELATED} relations, got {len(links)}."
+        )
     checked = []
     for place, link in enumerate(links):
         type_ = relation_type(link.type, f"{field}[{place}].type")
         if type_ == "supersedes":
-            raise InvalidInput(f"{field}[{place}].type", "belongs in the field supersedes.", hint="Put the id there.")
-        checked.append(Link(link.id, type_, share(link.strength, f"{field}[{place}].strength")))
+            raise InvalidInput(
+                f"{field}[{place}].type",
+                "belongs in the field supersedes.",
+                hint="Put the id there.",
+            )
+        checked.append(
+            Link(link.id, type_, share(link.strength, f"{field}[{place}].strength"))
+        )
     return tuple(checked)
 
 

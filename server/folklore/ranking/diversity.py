@@ -21,7 +21,10 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 
 def maximal_marginal_relevance(
-    relevance: NDArray[np.float64], similarity: NDArray[np.float32], limit: int, trade_off: float
+    relevance: NDArray[np.float64],
+    similarity: NDArray[np.float32],
+    limit: int,
+    trade_off: float,
 ) -> list[tuple[int, float]]:
     """Pick `limit` of n candidates, each with the greatest trade_off * relevance - (1 - trade_off) * redundancy.
 
@@ -35,14 +38,19 @@ def maximal_marginal_relevance(
         value = trade_off * relevance - (1.0 - trade_off) * redundancy
         value[[place for place, _ in picked]] = -np.inf
         best = int(value.argmax())
-        nearest = similarity[best] if not picked else np.maximum(redundancy, similarity[best])
+        nearest = (
+            similarity[best] if not picked else np.maximum(redundancy, similarity[best])
+        )
         picked.append((best, float(redundancy[best])))
         redundancy = np.asarray(nearest, dtype=np.float64)
     return picked
 
 
 def discounted_relevance(
-    relevance: NDArray[np.float64], similarity: NDArray[np.float32], limit: int, trade_off: float
+    relevance: NDArray[np.float64],
+    similarity: NDArray[np.float32],
+    limit: int,
+    trade_off: float,
 ) -> list[tuple[int, float]]:
     """Pick `limit` of n candidates, each with the greatest relevance * trade_off ^ redundancy.
 
@@ -56,7 +64,9 @@ def discounted_relevance(
     """
     count, repeated = len(relevance), np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
     # Most answers repeat nothing: then only the diagonal is above 0.
-    distinct = int(np.count_nonzero(repeated)) == int(np.count_nonzero(repeated.diagonal()))
+    distinct = int(np.count_nonzero(repeated)) == int(
+        np.count_nonzero(repeated.diagonal())
+    )
     if trade_off >= 1.0 or (distinct and bool((relevance[:-1] >= relevance[1:]).all())):
         return [(place, 0.0) for place in range(min(limit, count))]
     redundancy = np.zeros(count)
@@ -86,9 +96,16 @@ def group_near_duplicates(
     groups: dict[Hashable, list[Id]] = {}
     for id_ in order:
         alone = openings[opening_of(id_)] == 1
-        key = () if alone else tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
+        key = (
+            ()
+            if alone
+            else tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
+        )
         groups.setdefault(key or (id_,), []).append(id_)
-    newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in groups.values()]
+    newest = [
+        sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids
+        for ids in groups.values()
+    ]
     return {ids[0]: ids[1:] for ids in newest}
 
 

@@ -71,7 +71,9 @@ class Pool:
     def around(self) -> NDArray[np.bool_]:
         """The words (n, words) that only a direct neighbour holds."""
         padded = np.concatenate([self.anywhere, np.zeros_like(self.anywhere[:1])])
-        found: NDArray[np.bool_] = padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
+        found: NDArray[np.bool_] = (
+            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
+        )
         return found
 
     @cached_property
@@ -83,7 +85,9 @@ class Pool:
     def reciprocal(self) -> NDArray[np.float64]:
         """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
         near = np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
-        return _reciprocal(np.where(self.keyword > 0.0, _ranks(self.keyword), -1)) + near
+        return (
+            _reciprocal(np.where(self.keyword > 0.0, _ranks(self.keyword), -1)) + near
+        )
 
 
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
@@ -93,7 +97,9 @@ def keyword_excess(pool: Pool) -> NDArray[np.float64]:
     """
     scores = pool.keyword[pool.keyword > 0.0]
     base = float(scores.min()) if len(scores) >= pool.fetched else 0.0
-    return np.maximum(pool.keyword - base, 0.0) / max(float(scores.max(initial=0.0)) - base, 1e-9)
+    return np.maximum(pool.keyword - base, 0.0) / max(
+        float(scores.max(initial=0.0)) - base, 1e-9
+    )
 
 
 def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
@@ -104,7 +110,11 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
     cosines = pool.vectors @ pool.vectors.T
     np.fill_diagonal(cosines, -1.0)
     count = min(NEAREST, len(cosines) - 1)
-    density = -np.partition(-cosines, count)[:, :count].mean(axis=1) if count > 0 else pool.unrelated
+    density = (
+        -np.partition(-cosines, count)[:, :count].mean(axis=1)
+        if count > 0
+        else pool.unrelated
+    )
     values = 2.0 * pool.cosines - (density - pool.unrelated) / (1.0 - pool.unrelated)
     values = np.where(pool.cosines != 0.0, np.maximum(values, 0.0), 0.0)
     return values / max(float(values.max(initial=0.0)), 1e-9)
@@ -142,8 +152,14 @@ def neighbours(pool: Pool, places: slice = slice(2)) -> NDArray[np.float64]:
 
     They are those of these columns of `beside`: one place away unless others are given.
     """
-    nearby: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[pool.beside[:, places]].sum(axis=1)
-    return nearby * (LONG / np.maximum(pool.lengths, LONG)) * np.where(pool.asks, ASKING, 1.0)
+    nearby: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[
+        pool.beside[:, places]
+    ].sum(axis=1)
+    return (
+        nearby
+        * (LONG / np.maximum(pool.lengths, LONG))
+        * np.where(pool.asks, ASKING, 1.0)
+    )
 
 
 def relations(pool: Pool) -> NDArray[np.float64]:
@@ -173,7 +189,9 @@ def meaning(pool: Pool) -> NDArray[np.float64]:
     if pool.question is None:
         return np.zeros(len(pool.keyword))
     padded = np.concatenate([pool.vectors, np.zeros_like(pool.vectors[:1])])
-    joined = pool.vectors + BESIDE * (padded[pool.beside[:, 0]] + padded[pool.beside[:, 1]])
+    joined = pool.vectors + BESIDE * (
+        padded[pool.beside[:, 0]] + padded[pool.beside[:, 1]]
+    )
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
     cosines: NDArray[np.float64] = (joined @ pool.question / lengths).astype(float)
     return (cosines - pool.unrelated) / (1.0 - pool.unrelated)
@@ -227,13 +245,22 @@ def _share(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     return values / total if total > 0 else np.zeros(len(values))
 
 
-def signals_of(ranking: Ranking, pool: Pool, rows: Sequence[Any], pieces: Sequence[str], now: datetime) -> Parts:
+def signals_of(
+    ranking: Ranking,
+    pool: Pool,
+    rows: Sequence[Any],
+    pieces: Sequence[str],
+    now: datetime,
+) -> Parts:
     """Return the signals (n,) of the memories `rows` that have a weight, each times its weight."""
     parts: Parts = {}
     words = frozenset(piece.strip(".,;:!?").casefold() for piece in pieces)
     for name in SIGNALS:
         if (weight := float(getattr(ranking.signals, name))) > 0:
-            values = [_signal(name, row, words, now, ranking.signals.half_life) for row in rows]
+            values = [
+                _signal(name, row, words, now, ranking.signals.half_life)
+                for row in rows
+            ]
             if any(value is not None for value in values):
                 parts[name] = np.array([value or 0.0 for value in values]) * weight
     if pool.related:
@@ -241,16 +268,26 @@ def signals_of(ranking: Ranking, pool: Pool, rows: Sequence[Any], pieces: Sequen
     return parts
 
 
-def _signal(name: str, row: Any, words: frozenset[str], now: datetime, half_life: timedelta) -> float | None:
+def _signal(
+    name: str, row: Any, words: frozenset[str], now: datetime, half_life: timedelta
+) -> float | None:
     """Return a signal of a memory, None without one: a rating by its distance from the middle."""
     if name == "recency":
         return recency(row["last_recalled_at"] or row["created_at"], now, half_life)
     if name == "tags":
-        parts = {part for tag in row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
+        parts = {
+            part
+            for tag in row["tags"]
+            for part in (tag, *tag.replace("/", ":").split(":"))
+        }
         return len(words & parts) / max(len(words), 1) if parts else None
     if (value := row[name]) is None:
         return None
-    return ((_LOWEST_PRIORITY - value) / (_LOWEST_PRIORITY - 1) if name == "priority" else float(value)) - _NEUTRAL
+    return (
+        (_LOWEST_PRIORITY - value) / (_LOWEST_PRIORITY - 1)
+        if name == "priority"
+        else float(value)
+    ) - _NEUTRAL
 
 
 def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:

@@ -13,7 +13,9 @@ Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
 
 
-def reciprocal_rank_fusion(lists: Sequence[tuple[float, Sequence[Id]]], k: float) -> dict[Id, float]:
+def reciprocal_rank_fusion(
+    lists: Sequence[tuple[float, Sequence[Id]]], k: float
+) -> dict[Id, float]:
     """Return for each id the sum over lists of weight / (k + rank), with ranks from 1.
 
     `lists` holds (weight, ids best first). Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and
@@ -26,7 +28,9 @@ def reciprocal_rank_fusion(lists: Sequence[tuple[float, Sequence[Id]]], k: float
     return scores
 
 
-def reranked(relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
+def reranked(
+    relevance: NDArray[np.float64], scores: NDArray[np.float64]
+) -> tuple[list[int], NDArray[np.float64]]:
     """Sort the first len(scores) of n candidates by a reranker's scores of any scale; the others stay behind them.
 
     `relevance` (n,) is best first. Returns the places in their new order, and the relevance in that order: the reranked
@@ -40,7 +44,9 @@ def reranked(relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> tup
     low, high = float(scores.min()), float(scores.max())
     bottom, top = float(relevance[count - 1]), float(relevance[0])
     spread = bottom + (top - bottom) * (scores[order] - low) / (high - low)
-    return [*order, *range(count, len(relevance))], np.concatenate([spread, relevance[count:]])
+    return [*order, *range(count, len(relevance))], np.concatenate(
+        [spread, relevance[count:]]
+    )
 
 
 def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -52,7 +58,9 @@ def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
     return relevance - others
 
 
-def best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:
+def best_first(
+    scores: Mapping[Ordered, float], second: Mapping[Ordered, float]
+) -> list[Ordered]:
     """Return the ids by descending score, then second score, then ascending id: one question has one answer."""
     keyed = ((-value, -second.get(id_, 0.0), id_) for id_, value in scores.items())
     return [id_ for *_, id_ in sorted(keyed)]

@@ -20,7 +20,9 @@ _MOST_FULL, _MOST_HEADLINES = 2, 5
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
 # A path with a folder in a text, or a pattern of files that have a folder and an ending.
-_WRITTEN_PATH = re.compile(r"(?<![\w./*-])\w[\w.-]*/(?:[\w.*-]+/)*[\w*-]*\.?\w[\w.-]*(?![\w/*-])")
+_WRITTEN_PATH = re.compile(
+    r"(?<![\w./*-])\w[\w.-]*/(?:[\w.*-]+/)*[\w*-]*\.?\w[\w.-]*(?![\w/*-])"
+)
 # Injections without any use after which a memory is given as a headline at most.
 IGNORED = 4
 
@@ -31,8 +33,14 @@ def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | 
         return [None] * len(confidences)
     results: list[Form | None] = []
     for confidence, unused in zip(confidences, ignored, strict=True):
-        form: Form = "full" if confidence >= FULL and not unused and results.count("full") < _MOST_FULL else "headline"
-        fits = confidence >= LIKELY and (form == "full" or results.count("headline") < _MOST_HEADLINES)
+        form: Form = (
+            "full"
+            if confidence >= FULL and not unused and results.count("full") < _MOST_FULL
+            else "headline"
+        )
+        fits = confidence >= LIKELY and (
+            form == "full" or results.count("headline") < _MOST_HEADLINES
+        )
         results.append(form if fits else None)
     return results
 
@@ -44,10 +52,17 @@ def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> flo
     the memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another
     file of its folder, and the name of the file alone in the text count as some.
     """
-    if path in paths or any(fnmatchcase(path, written.rstrip(".")) for written in _WRITTEN_PATH.findall(text)):
+    if path in paths or any(
+        fnmatchcase(path, written.rstrip("."))
+        for written in _WRITTEN_PATH.findall(text)
+    ):
         return shared + CONCERNED
     folder, _, name = path.rpartition("/")
-    near = ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None) or any(
-        path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder) for other in paths
+    near = (
+        "." in name
+        and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+    ) or any(
+        path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder)
+        for other in paths
     )
     return shared + (_FOLDER if near else 0.0)

@@ -13,21 +13,27 @@ def inverse_document_frequency(documents: float, total: float) -> float:
     return math.log1p((max(total - documents, 0.0) + 0.5) / (documents + 0.5))
 
 
-def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int) -> dict[str, float]:
+def lexeme_weights(
+    documents: Mapping[str, int], *, total: int, budget: int
+) -> dict[str, float]:
     """Return the weights of the lexemes that a question reads, rarest first until `budget` postings are spent.
 
     The rarest lexeme is always read, so that a question of common words alone has an answer.
     """
     weights: dict[str, float] = {}
     postings = 0
-    for lexeme, count in sorted(documents.items(), key=lambda entry: (entry[1], entry[0])):
+    for lexeme, count in sorted(
+        documents.items(), key=lambda entry: (entry[1], entry[0])
+    ):
         if count == 0:
             continue
         postings += count
         if weights and postings > budget:
             break
         weight = inverse_document_frequency(count, max(total, count))
-        if postings > _MANY_POSTINGS and weight < _LEAST_SHARE * max(weights.values(), default=0.0):
+        if postings > _MANY_POSTINGS and weight < _LEAST_SHARE * max(
+            weights.values(), default=0.0
+        ):
             break
         weights[lexeme] = weight
     return weights

@@ -33,8 +33,15 @@ class Weights:
 
     def relevance_of(self, pool: Pool) -> dict[str, NDArray[np.float64]]:
         """Return each feature of the candidates (n,) times its weight; their sum is the relevance."""
-        features = {name: feature for name, (feature, _) in RELEVANCE.items() if name in self.relevance}
-        return {name: feature(pool) * self.relevance[name] for name, feature in features.items()}
+        features = {
+            name: feature
+            for name, (feature, _) in RELEVANCE.items()
+            if name in self.relevance
+        }
+        return {
+            name: feature(pool) * self.relevance[name]
+            for name, feature in features.items()
+        }
 
     def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
         """Return the probability (n,) that a memory answers the question, estimated from the two alone.
@@ -49,25 +56,42 @@ class Weights:
         return confidence
 
     def scores_of(
-        self, relevance: NDArray[np.float64], lead: NDArray[np.float64], confidence: NDArray[np.float64]
+        self,
+        relevance: NDArray[np.float64],
+        lead: NDArray[np.float64],
+        confidence: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return the calibrated probability (n,) that each result of an answer is right, in the order of the results.
 
         `lead` is the relevance minus the greatest one of the other candidates. The score falls along the order: it is
         the greatest of a result's own and of those after it.
         """
-        sums = self.score["relevance"] * relevance + self.score["lead"] * lead + self.score["bias"]
+        sums = (
+            self.score["relevance"] * relevance
+            + self.score["lead"] * lead
+            + self.score["bias"]
+        )
         sums += self.score["confidence"] * np.log(confidence / (1.0 - confidence))
-        falling: NDArray[np.float64] = np.maximum.accumulate((1.0 / (1.0 + np.exp(-sums)))[::-1])[::-1]
+        falling: NDArray[np.float64] = np.maximum.accumulate(
+            (1.0 / (1.0 + np.exp(-sums)))[::-1]
+        )[::-1]
         return falling
 
     def match_of(self, score: float) -> Match:
         """Return the match that a score is: strong, fair or weak."""
-        return "strong" if score >= self.strong else "fair" if score >= self.fair else "weak"
+        return (
+            "strong"
+            if score >= self.strong
+            else "fair"
+            if score >= self.fair
+            else "weak"
+        )
 
 
 @cache
 def weights_for(model: str) -> Weights:
     """Return the weights for questions with vectors of a model: "bundled", "contextual", or "none" for words alone."""
-    read: Mapping[str, Any] = json.loads(files("folklore.ranking").joinpath("weights.json").read_text("utf-8"))
+    read: Mapping[str, Any] = json.loads(
+        files("folklore.ranking").joinpath("weights.json").read_text("utf-8")
+    )
     return Weights(**read["models"][model])

@@ -73,7 +73,9 @@ PRESETS: Mapping[str, Ranking] = {
     "balanced": Ranking(),
     "keyword": Ranking(dense=0.0),
     "semantic": Ranking(keyword=0.0, exact=0.0),
-    "roaming": Ranking(keyword=0.0, exact=0.0, relations=1.0, expand=("relations", "entities")),
+    "roaming": Ranking(
+        keyword=0.0, exact=0.0, relations=1.0, expand=("relations", "entities")
+    ),
     "rrf": Ranking(fusion="rrf"),
 }
 _MAX_WEIGHT = 100.0
@@ -104,10 +106,18 @@ def chosen(
     Raises InvalidInput that names the number and its range.
     """
     if preset not in presets:
-        raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(presets)}.")
+        raise InvalidInput(
+            "ranking.preset",
+            f"unknown preset {preset!r}.",
+            hint=f"Use one of {', '.join(presets)}.",
+        )
     for name in weights or {}:
         if name not in _WEIGHTS:
-            raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(_WEIGHTS)}.")
+            raise InvalidInput(
+                "ranking.weights",
+                f"unknown weight {name!r}.",
+                hint=f"Use {', '.join(_WEIGHTS)}.",
+            )
     given = {name: value for name, value in overrides.items() if value is not None}
     ranking = with_numbers(presets[preset], weights or {}, "ranking.weights")
     return with_numbers(ranking, given, "ranking")
@@ -121,7 +131,9 @@ def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Rankin
     presets = dict(PRESETS)
     for name, values in given.items():
         try:
-            presets[name] = with_numbers(PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}")
+            presets[name] = with_numbers(
+                PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}"
+            )
         except InvalidInput as error:
             reason = error.message.removeprefix(f"{error.field}: ")
             raise ConfigInvalid(error.field, reason, hint=error.hint) from error
@@ -130,9 +142,16 @@ def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Rankin
 
 def numbers_of(ranking: Ranking) -> dict[str, float]:
     """Return the numbers that `weights` of a request takes, and mmr_lambda and min_score, as this ranking has them."""
-    own = {name: float(getattr(ranking, name)) for name in (*SCALES, "relations", "mmr_lambda")}
+    own = {
+        name: float(getattr(ranking, name))
+        for name in (*SCALES, "relations", "mmr_lambda")
+    }
     signals = {name: float(getattr(ranking.signals, name)) for name in SIGNALS}
-    return own | signals | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
+    return (
+        own
+        | signals
+        | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
+    )
 
 
 def with_numbers(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking:
@@ -145,7 +164,11 @@ def with_numbers(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ran
         signals["half_life"] = timedelta(days=own.pop("half_life_days"))
     changed = replace(ranking, **own, signals=replace(ranking.signals, **signals))
     if changed.dense == 0 and changed.keyword == 0:
-        raise InvalidInput(place, "gives no branch a weight above 0.", hint="Give dense or keyword one.")
+        raise InvalidInput(
+            place,
+            "gives no branch a weight above 0.",
+            hint="Give dense or keyword one.",
+        )
     return changed
 
 
@@ -163,7 +186,9 @@ def _checked(name: str, value: Any, place: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not low <= value <= high:
         shown = f", got {value:g}" if number else ""
-        raise InvalidInput(field, f"must be a number between {low:g} and {high:g}{shown}.")
+        raise InvalidInput(
+            field, f"must be a number between {low:g} and {high:g}{shown}."
+        )
     return value
 
 

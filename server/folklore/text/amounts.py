@@ -3,5 +3,7 @@
 
 def amount(number: int, noun: str) -> str:
     """Return a number with its noun: 1 memory, 2 memories, 2 days."""
-    plural = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
+    plural = (
+        f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
+    )
     return f"{number:,} {noun if number == 1 else plural}"

@@ -31,7 +31,9 @@ _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _JOINERS_AND_SELECTORS = re.compile(f"[{_JOINERS}{_SELECTORS}]+")
 _JOINING_SCRIPT = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af]")
-_EMOJI = re.compile("[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]")
+_EMOJI = re.compile(
+    "[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
+)
 _VIRAMA = 9  # canonical combining class
 # Normalising a run of combining marks takes quadratic time: 0.8 s for 32,000 marks. Readable text never has 30 in a row
 # (UAX #15, stream-safe text), so such runs are not normalised.
@@ -83,7 +85,9 @@ def nfc(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
     """Return a text in a Unicode normal form, in time linear in its length."""
-    if len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN:  # too few that are not ASCII
+    if (
+        len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN
+    ):  # too few that are not ASCII
         return unicodedata.normalize(form, text)
     pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
@@ -95,7 +99,9 @@ def digest(text: str) -> bytes:
 
     Texts that differ in line breaks, indentation or the encoding of accents share a digest; case and punctuation count.
     """
-    return hashlib.sha256(" ".join(nfc(text).split()).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(
+        " ".join(nfc(text).split()).encode("utf-8", "surrogatepass")
+    ).digest()
 
 
 def replace_lone_surrogates(json: bytes) -> bytes:
@@ -106,7 +112,9 @@ def replace_lone_surrogates(json: bytes) -> bytes:
     """
     if b"\\ud" not in json and b"\\uD" not in json:
         return json
-    return _JSON_SURROGATES.sub(lambda match: rb"\u0000" if match[1] else match[0], json)
+    return _JSON_SURROGATES.sub(
+        lambda match: rb"\u0000" if match[1] else match[0], json
+    )
 
 
 def _meaningful(run: re.Match[str]) -> str:
@@ -114,12 +122,23 @@ def _meaningful(run: re.Match[str]) -> str:
     text, (start, end) = run.string, run.span()
     previous = text[start - 1] if start else " "
     following = text[end] if end < len(text) else " "
-    selector = next((mark for mark in run[0] if mark not in _JOINERS), "") if not previous.isspace() else ""
+    selector = (
+        next((mark for mark in run[0] if mark not in _JOINERS), "")
+        if not previous.isspace()
+        else ""
+    )
     joiner = next((mark for mark in reversed(run[0]) if mark in _JOINERS), "")
     return selector + (joiner if joiner and _joins(previous, following, joiner) else "")
 
 
 def _joins(previous: str, following: str, joiner: str) -> bool:
     if _JOINING_SCRIPT.match(previous):
-        return bool(_JOINING_SCRIPT.match(following)) or unicodedata.combining(previous) == _VIRAMA  # half forms
-    return joiner == "\u200d" and bool(_EMOJI.match(previous)) and bool(_EMOJI.match(following))
+        return (
+            bool(_JOINING_SCRIPT.match(following))
+            or unicodedata.combining(previous) == _VIRAMA
+        )  # half forms
+    return (
+        joiner == "\u200d"
+        and bool(_EMOJI.match(previous))
+        and bool(_EMOJI.match(following))
+    )

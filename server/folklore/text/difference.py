@@ -17,7 +17,9 @@ _SIMILAR = 0.4
 _STEPS, _STEPS_OF_ALL, _STEPS_OF_PAIR = 1_000_000, 2_000_000, 4_000
 
 
-def opcodes(one: Sequence[str], other: Sequence[str], steps: int = _STEPS) -> tuple[list[Opcode], int]:
+def opcodes(
+    one: Sequence[str], other: Sequence[str], steps: int = _STEPS
+) -> tuple[list[Opcode], int]:
     """Return how one sequence becomes another, and the steps that it could take to find that.
 
     What they have in common at their beginnings and ends is left out first. If the rest could take more than `steps`,
@@ -28,20 +30,31 @@ def opcodes(one: Sequence[str], other: Sequence[str], steps: int = _STEPS) -> tu
     end, other_end = len(one) - last, len(other) - last
     old, new = one[first:end], other[first:other_end]
     counts = Counter(new)
-    most = (len(old) + len(new) + sum(counts[item] for item in old)) * min(len(old), len(new))
+    most = (len(old) + len(new) + sum(counts[item] for item in old)) * min(
+        len(old), len(new)
+    )
     codes: list[Opcode] = [("equal", 0, first, 0, first)] if first else []
     if most > steps:
         codes.append(("replace", first, end, first, other_end))
     else:
         inner = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        codes += [(action, a + first, b + first, c + first, d + first) for action, a, b, c, d in inner]
-    return [*codes, *([("equal", end, len(one), other_end, len(other))] if last else [])], most
+        codes += [
+            (action, a + first, b + first, c + first, d + first)
+            for action, a, b, c, d in inner
+        ]
+    return [
+        *codes,
+        *([("equal", end, len(one), other_end, len(other))] if last else []),
+    ], most
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the number of items in which the beginnings of two sequences agree."""
     pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (item, counterpart) in pairs if item != counterpart), min(len(one), len(other)))
+    return next(
+        (place for place, (item, counterpart) in pairs if item != counterpart),
+        min(len(one), len(other)),
+    )
 
 
 def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
@@ -54,8 +67,13 @@ def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
             around = [begin] * (place > 0) + [end - 1] * (place + 1 < len(codes))
             yield from ((" ", [(one[line], False)]) for line in dict.fromkeys(around))
             continue
-        removed, added = ([[(line, False)] for line in lines] for lines in (one[begin:end], other[first:last]))
-        for line, pair in enumerate(zip(one[begin:end], other[first:last], strict=False)):
+        removed, added = (
+            [[(line, False)] for line in lines]
+            for lines in (one[begin:end], other[first:last])
+        )
+        for line, pair in enumerate(
+            zip(one[begin:end], other[first:last], strict=False)
+        ):
             if budget <= 0:
                 break
             removed[line], added[line], steps = _compared(*pair, min(budget, _STEPS))
@@ -68,7 +86,9 @@ def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], i
     """Return two lines in parts, and the steps taken; lines with little in common have one part each."""
     for pieces in _PIECES:
         old_pieces, new_pieces = pieces.findall(old), pieces.findall(new)
-        codes, most = opcodes([*map(str.strip, old_pieces)], [*map(str.strip, new_pieces)], steps)
+        codes, most = opcodes(
+            [*map(str.strip, old_pieces)], [*map(str.strip, new_pieces)], steps
+        )
         if most <= steps:
             break
     cost = most if most <= steps else 0

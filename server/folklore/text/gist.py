@@ -29,7 +29,8 @@ def shared_words(texts: Sequence[str]) -> dict[str, float]:
         texts_with.update(folded_words)
     shared = sorted((-count, word) for word, count in texts_with.items() if count > 1)
     return {
-        min((-uses, spelling) for spelling, uses in spellings[word].items())[1]: -count / len(texts)
+        min((-uses, spelling) for spelling, uses in spellings[word].items())[1]: -count
+        / len(texts)
         for count, word in shared[:_MAX_SHARED_WORDS]
     }
 
@@ -37,7 +38,12 @@ def shared_words(texts: Sequence[str]) -> dict[str, float]:
 def keywords(shared: Mapping[str, float], rarity: Mapping[str, float]) -> list[str]:
     """Return at most eight words with the highest share * rarity; `rarity` (0 or more) is that of the whole corpus."""
     scores = {word: share * rarity.get(word, 0.0) for word, share in shared.items()}
-    return [word for _, word in sorted((-score, word) for word, score in scores.items() if score > 0)[:_MAX_KEYWORDS]]
+    return [
+        word
+        for _, word in sorted(
+            (-score, word) for word, score in scores.items() if score > 0
+        )[:_MAX_KEYWORDS]
+    ]
 
 
 def leading_sentence(text: str) -> str:
@@ -52,4 +58,9 @@ def gist(texts: Sequence[str], words: Sequence[str]) -> str:
     """Return a short text: the keywords of a group, then the leading sentence of each text without repetitions."""
     about = f" about {', '.join(words)}" if words else ""
     beginnings = dict.fromkeys(leading_sentence(text) for text in texts)
-    return "\n".join([f"{len(texts)} memories{about}:", *(f"- {line}" for line in beginnings if line)])
+    return "\n".join(
+        [
+            f"{len(texts)} memories{about}:",
+            *(f"- {line}" for line in beginnings if line),
+        ]
+    )

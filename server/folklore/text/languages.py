@@ -29,8 +29,15 @@ _LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 # Frequent words, for platforms without pycld2. Of languages without a configuration, so that they are not mistaken.
-_ROWS = Path(__file__).with_name("frequent_words.txt").read_text(encoding="utf-8").splitlines()
-_FREQUENT = {name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)}
+_ROWS = (
+    Path(__file__)
+    .with_name("frequent_words.txt")
+    .read_text(encoding="utf-8")
+    .splitlines()
+)
+_FREQUENT = {
+    name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)
+}
 
 
 def language(name: str, *, field: str = "language") -> str:
@@ -60,21 +67,31 @@ def detect(text: str) -> str | None:
         return _of_frequent_words(prose)
     reliable, _, details = pycld2.detect(text, bestEffort=True)
     _, code, share, _ = details[0]
-    clear = reliable and share >= _LEAST_SHARE and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
+    clear = (
+        reliable
+        and share >= _LEAST_SHARE
+        and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
+    )
     return _BY_CODE.get(code) if clear else None
 
 
 def _of_frequent_words(prose: Sequence[str]) -> str | None:
     """Return the language with the most different frequent words in a text: two or more, of six words one."""
     words = {word.lower() for word in prose}
-    (most, name), (second, _) = sorted(((len(words & some), name) for name, some in _FREQUENT.items()), reverse=True)[
-        :2
-    ]
+    (most, name), (second, _) = sorted(
+        ((len(words & some), name) for name, some in _FREQUENT.items()), reverse=True
+    )[:2]
     clear = most > max(second, 1) and most * 6 >= len(words) and name in LANGUAGES
-    return name if clear and (name != "english" or len(prose) >= _LEAST_WORDS_OF_ENGLISH) else None
+    return (
+        name
+        if clear and (name != "english" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
+        else None
+    )
 
 
 def _is_prose(word: str) -> bool:
     """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
     letters = word.translate(_WITHIN_WORDS)
-    return letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))
+    return (
+        letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))
+    )

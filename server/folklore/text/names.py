@@ -29,9 +29,13 @@ _LOWER_ASCII = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
 # A user name may contain "@" and "\" (mail addresses, Windows domains).
-_SSH_SHORT = re.compile(r"(?:[^:/\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
+_SSH_SHORT = re.compile(
+    r"(?:[^:/\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL
+)
 # The older address of an organisation of Azure DevOps, which names it in the host.
-_VISUAL_STUDIO = re.compile(r"(?:[^@]*@)?([^.@]+)\.visualstudio\.com(?::\d+)?", re.IGNORECASE)
+_VISUAL_STUDIO = re.compile(
+    r"(?:[^@]*@)?([^.@]+)\.visualstudio\.com(?::\d+)?", re.IGNORECASE
+)
 _DRIVE = re.compile(r".:")
 _DOT_GIT = re.compile(r"\.git$", re.IGNORECASE)
 
@@ -46,7 +50,10 @@ def normalise(name: str, *, field: str = "namespace") -> str:
     if len(text) <= MAX_LENGTH:  # composing an over-long text would be wasted
         text = nfc(text)
     if len(text) > MAX_LENGTH:
-        raise InvalidInput(field, f"a name of {len(text)} characters is over the limit of {MAX_LENGTH}.")
+        raise InvalidInput(
+            field,
+            f"a name of {len(text)} characters is over the limit of {MAX_LENGTH}.",
+        )
     if problem := _problem(text):
         raise InvalidInput(field, problem, hint=_proposal(text))
     return text
@@ -83,10 +90,17 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
     likely = nlargest(
         _MAX_ALIGNED,
         islice(candidates, _MAX_COMPARED),
-        key=lambda other: _similarity(requested, matcher, other, SequenceMatcher.quick_ratio),
+        key=lambda other: _similarity(
+            requested, matcher, other, SequenceMatcher.quick_ratio
+        ),
     )
-    scored = [(_similarity(requested, matcher, other, SequenceMatcher.ratio), other) for other in likely]
-    similar = sorted((-score, other) for score, other in scored if score >= _MIN_SIMILARITY)
+    scored = [
+        (_similarity(requested, matcher, other, SequenceMatcher.ratio), other)
+        for other in likely
+    ]
+    similar = sorted(
+        (-score, other) for score, other in scored if score >= _MIN_SIMILARITY
+    )
     return tuple(other for _, other in similar[:limit])
 
 
@@ -105,7 +119,10 @@ def from_remote(remote: str) -> str | None:
         local, path = True, text
     levels = _levels_of(path, local=local)
     if url and (organisation := _VISUAL_STUDIO.fullmatch(url[1])):
-        levels = [_level(organisation[1]), *(level for level in levels if level != "defaultcollection")]
+        levels = [
+            _level(organisation[1]),
+            *(level for level in levels if level != "defaultcollection"),
+        ]
     return _repository_name(levels[-2:] if local else _without_service_levels(levels))
 
 
@@ -117,7 +134,11 @@ def from_directory(path: str) -> str | None:
 def private(author: str) -> str:
     """Return the namespace of a person's own notes: `Alice` gives `alice-private`."""
     name = _level(author)[: MAX_LENGTH - len(_PRIVATE)].rstrip(_PUNCTUATION)
-    return _PRIVATE.removeprefix("-") if not name or _problem(name + _PRIVATE) else name + _PRIVATE
+    return (
+        _PRIVATE.removeprefix("-")
+        if not name or _problem(name + _PRIVATE)
+        else name + _PRIVATE
+    )
 
 
 def _problem(name: str) -> str | None:
@@ -135,35 +156,51 @@ def _problem(name: str) -> str | None:
 def _imitation(name: str) -> str | None:
     """Return why a name could be read as another one: a word of two scripts that look alike, or none that is Latin."""
     for word in filter(None, _WORDS.split(name)):
-        scripts = {unicodedata.name(char, "").partition(" ")[0] for char in word if char.isalpha()}
+        scripts = {
+            unicodedata.name(char, "").partition(" ")[0]
+            for char in word
+            if char.isalpha()
+        }
         if len(mixture := sorted(scripts & _CONFUSABLE_SCRIPTS)) > 1:
             mixed = " and ".join(map(str.capitalize, mixture))
             return f"a word is in one script; {word!r} mixes letters of {mixed} that look alike."
     others = {char for char in name if char.isalpha() and not char.isascii()}
     if others and others <= _LIKE_LATIN:
-        return (
-            "the letters of the name that are not Latin all look like Latin ones, so it would be read as another name."
-        )
+        return "the letters of the name that are not Latin all look like Latin ones, so it would be read as another name."
     return None
 
 
 def _is_allowed(char: str) -> bool:
-    return char.isalnum() or char in _PUNCTUATION or unicodedata.category(char) in ("Mn", "Mc")
+    return (
+        char.isalnum()
+        or char in _PUNCTUATION
+        or unicodedata.category(char) in ("Mn", "Mc")
+    )
 
 
 def _proposal(name: str) -> str:
     """Build a valid name by replacing each run of characters that are not allowed by `-`."""
     slug = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name)))
     slug = re.sub(r"-*([:/])-*", r"\1", slug).strip(_PUNCTUATION)
-    return f"For example: {slug}" if slug and not _problem(slug) else "For example: payments-team or repo:acme/api"
+    return (
+        f"For example: {slug}"
+        if slug and not _problem(slug)
+        else "For example: payments-team or repo:acme/api"
+    )
 
 
 def _hyphenated(text: str, but: str = "") -> str:
-    return "".join(char if _is_allowed(char) and char not in but else "-" for char in nfc(text).lower())
+    return "".join(
+        char if _is_allowed(char) and char not in but else "-"
+        for char in nfc(text).lower()
+    )
 
 
 def _similarity(
-    requested: str, matcher: SequenceMatcher[str], other: str, ratio: Callable[[SequenceMatcher[str]], float]
+    requested: str,
+    matcher: SequenceMatcher[str],
+    other: str,
+    ratio: Callable[[SequenceMatcher[str]], float],
 ) -> float:
     lower = other[:MAX_LENGTH].lower()
     last = _LEVELS.split(lower)[-1]
@@ -179,19 +216,29 @@ def _similarity(
 
 def _levels_of(path: str, *, local: bool) -> list[str]:
     """Split a path into levels of a name, without the drive letter, the suffix .git and empty levels."""
-    folders = [folder for folder in re.split(r"[/\\]+", path.strip()) if folder not in ("", ".", "..")]
+    folders = [
+        folder
+        for folder in re.split(r"[/\\]+", path.strip())
+        if folder not in ("", ".", "..")
+    ]
     if folders and _DRIVE.fullmatch(folders[0]):
         del folders[0]
     if folders:
         folders[-1] = _DOT_GIT.sub("", folders[-1])
         if local and not folders[-1]:
-            del folders[-1]  # the .git folder of a clone: the folder around it has the name
+            del folders[
+                -1
+            ]  # the .git folder of a clone: the folder around it has the name
     return [level for folder in folders if (level := _level(folder))]
 
 
 def _level(folder: str) -> str:
     """Return a folder as one level of a name; a leading dot or underscore belongs to it (`acme/.github`)."""
-    return re.sub(r"-{2,}", "-", _hyphenated(folder, but=":/@")).lstrip("-").rstrip(_PUNCTUATION)
+    return (
+        re.sub(r"-{2,}", "-", _hyphenated(folder, but=":/@"))
+        .lstrip("-")
+        .rstrip(_PUNCTUATION)
+    )
 
 
 def _without_service_levels(levels: list[str]) -> list[str]:

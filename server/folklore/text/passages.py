@@ -5,7 +5,14 @@ import re
 # Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
 # a word.
 _ENDS = tuple(
-    re.compile(pattern) for pattern in (r"\n(?=#{1,6} )", r"\n\s*\n", r"\n", r"[.!?;。！？]['\")\]]*\s|[。！？]", r"\s")
+    re.compile(pattern)
+    for pattern in (
+        r"\n(?=#{1,6} )",
+        r"\n\s*\n",
+        r"\n",
+        r"[.!?;。！？]['\")\]]*\s|[。！？]",
+        r"\s",
+    )
 )
 # A passage has at least this share of the usual size, and at most 1 / this share.
 _LEAST = 0.6

@@ -11,7 +11,9 @@ _OTHER_URL = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _FILE_URL = re.compile(r"file:(?://[^/]*)?(?=/)", re.IGNORECASE)
 _DRIVE = re.compile(r"/?([A-Za-z]):(?=/|$)")
 # Lines, as compilers (a.py:12:5), editors (a.py:12-20) and hosting services (a.py#L12-L20) append them.
-_LINES = re.compile(r"(?<=[^:/])(?::\d+(?:[:-]\d+)*:?|#L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?)$")
+_LINES = re.compile(
+    r"(?<=[^:/])(?::\d+(?:[:-]\d+)*:?|#L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?)$"
+)
 
 
 def plain_path(text: str) -> str:
@@ -20,7 +22,9 @@ def plain_path(text: str) -> str:
     Idempotent. The path is not looked up: a file whose own name ends in `:12` loses that end.
     """
     path = text
-    while (plainer := _plainer(path)) != path:  # each step uncovers others: a line number after a slash
+    while (
+        plainer := _plainer(path)
+    ) != path:  # each step uncovers others: a line number after a slash
         path = plainer
     return path
 
@@ -40,4 +44,9 @@ def _plainer(text: str) -> str:
 
 def is_inside(path: str) -> bool:
     """Return True for a plain path that is relative to the root of a repository and stays below it."""
-    return not (path.startswith(("/", "~", "../")) or path == ".." or _DRIVE.match(path) or _OTHER_URL.match(path))
+    return not (
+        path.startswith(("/", "~", "../"))
+        or path == ".."
+        or _DRIVE.match(path)
+        or _OTHER_URL.match(path)
+    )

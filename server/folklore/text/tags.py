@@ -20,7 +20,9 @@ def normalise(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
 
     Raises InvalidInput naming `field` for an empty or over-long tag (1 – 100 characters) and for more than 64 tags.
     """
-    normal = dict.fromkeys(_checked(tag, number, field) for number, tag in enumerate(tags, start=1))
+    normal = dict.fromkeys(
+        _checked(tag, number, field) for number, tag in enumerate(tags, start=1)
+    )
     if len(normal) > MAX_TAGS:
         raise InvalidInput(
             field,
@@ -52,7 +54,9 @@ def kind_of(kind: str, field: str) -> str:
 def _checked(raw: str, number: int, field: str) -> str:
     tag = spell(raw) if len(raw) <= _MAX_RAW_LENGTH else raw
     if not tag:
-        raise InvalidInput(field, f"tag {number} is empty.", hint="Leave it out, or give it a word.")
+        raise InvalidInput(
+            field, f"tag {number} is empty.", hint="Leave it out, or give it a word."
+        )
     if len(tag) > MAX_LENGTH:
         raise InvalidInput(
             field,

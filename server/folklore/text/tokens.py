@@ -4,7 +4,9 @@ import unicodedata
 
 CHARACTERS_PER_TOKEN = 4
 ELLIPSIS = "…"
-_JOINED_TO_PREVIOUS = frozenset("\u200c\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+_JOINED_TO_PREVIOUS = frozenset(
+    "\u200c\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+)
 
 
 def estimate(text: str) -> int:
@@ -38,9 +40,20 @@ def _cut_position(text: str, room: int) -> int:
 
 def last_space(text: str, begin: int, end: int) -> int | None:
     """Return the last white space in the second half of a range, its end included."""
-    return next((place for place in range(end, begin + (end - begin) // 2, -1) if text[place].isspace()), None)
+    return next(
+        (
+            place
+            for place in range(end, begin + (end - begin) // 2, -1)
+            if text[place].isspace()
+        ),
+        None,
+    )
 
 
 def _continues_character(text: str, position: int) -> bool:
     char = text[position]
-    return bool(unicodedata.combining(char)) or char in _JOINED_TO_PREVIOUS or text[position - 1] == "\u200d"
+    return (
+        bool(unicodedata.combining(char))
+        or char in _JOINED_TO_PREVIOUS
+        or text[position - 1] == "\u200d"
+    )

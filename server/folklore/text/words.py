@@ -16,14 +16,25 @@ _DASHES = "-–"
 
 # Letters of any script and the underscore of identifiers are no separators. `str.translate` is many times faster than
 # a regular expression.
-_SEPARATORS = str.maketrans(dict.fromkeys(string.punctuation.replace("_", "") + "‘’“”–—…", " "))
+_SEPARATORS = str.maketrans(
+    dict.fromkeys(string.punctuation.replace("_", "") + "‘’“”–—…", " ")
+)
 
 # A question mark at the end of a sentence, not one within a URL or an expression.
 _QUESTION_MARK = re.compile("[?\uff1f\u061f](?=[\\s\"')\\]*\u201d\u2019\u00bb]|$)")
 
 _BULLET = re.compile(r"(?:[-*+•–]|\d{1,3}[.)])\s+")
 _QUOTED_LINE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
-_QUOTES = (("```", "```"), ("**", "**"), ('"', '"'), ("'", "'"), ("`", "`"), ("“", "”"), ("„", "“"), ("«", "»"))
+_QUOTES = (
+    ("```", "```"),
+    ("**", "**"),
+    ('"', '"'),
+    ("'", "'"),
+    ("`", "`"),
+    ("“", "”"),
+    ("„", "“"),
+    ("«", "»"),
+)
 _MAX_QUOTATION_DEPTH = 6
 
 
@@ -45,7 +56,12 @@ def differing_words(text: str, other: str) -> str:
     """
     mine, theirs = text.split(), other.split()
     blocks, steps = opcodes(mine, theirs, _STEPS)
-    differing = [word for kind, start, end, _, _ in blocks if kind != "equal" for word in mine[start:end]]
+    differing = [
+        word
+        for kind, start, end, _, _ in blocks
+        if kind != "equal"
+        for word in mine[start:end]
+    ]
     if steps > _STEPS:
         counterparts = set(theirs)
         differing = [word for word in differing if word not in counterparts]
@@ -54,7 +70,9 @@ def differing_words(text: str, other: str) -> str:
 
 def is_question(text: str) -> bool:
     """Return whether any sentence of a text ends with a question mark, in the scripts that have one."""
-    marked = "?" in text or "\uff1f" in text or "\u061f" in text  # a tenth of the time of the regular expression
+    marked = (
+        "?" in text or "\uff1f" in text or "\u061f" in text
+    )  # a tenth of the time of the regular expression
     return marked and _QUESTION_MARK.search(text) is not None
 
 
@@ -84,6 +102,11 @@ def _without_outer_marks(text: str) -> str:
         return text[bullet.end() :].strip()
     for opening, closing in _QUOTES:
         inner = text[len(opening) : -len(closing)]
-        if text.startswith(opening) and text.endswith(closing) and inner and closing not in inner:
+        if (
+            text.startswith(opening)
+            and text.endswith(closing)
+            and inner
+            and closing not in inner
+        ):
             return inner.strip()
     return text

@@ -13,20 +13,34 @@ async def listed(visitor: Visitor, project: str) -> str:
     return texts(await visitor.get("/search", project=project, order="newest"))
 
 
-async def import_file(visitor: Visitor, content: bytes, **fields: str) -> httpx.Response:
+async def import_file(
+    visitor: Visitor, content: bytes, **fields: str
+) -> httpx.Response:
     form = {"form_token": visitor.form_token, **fields}
     return await visitor.http.post(
-        "/projects/import", data=form, files={"file": ("a.jsonl", content)}, headers={"Origin": visitor.url}
+        "/projects/import",
+        data=form,
+        files={"file": ("a.jsonl", content)},
+        headers={"Origin": visitor.url},
     )
 
 
-async def test_the_owner_creates_describes_shares_and_renames_a_project(team: Team) -> None:
+async def test_the_owner_creates_describes_shares_and_renames_a_project(
+    team: Team,
+) -> None:
     async with team.visitor("root", owner=True) as owner:
-        made = await owner.post("/projects", name="Quay/North", language="german", description="Notes & more")
+        made = await owner.post(
+            "/projects",
+            name="Quay/North",
+            language="german",
+            description="Notes & more",
+        )
         await owner.post("/project/describe", project="quay/north", description="Ships")
         shared = await owner.post("/project/share", project="quay/north", shared="1")
         alone = await owner.post("/project/share", project="quay/north")
-        renamed = await owner.post("/project/rename", project="quay/north", to="quay/south")
+        renamed = await owner.post(
+            "/project/rename", project="quay/north", to="quay/south"
+        )
         again = await owner.post("/projects", name="quay/south")
         found = texts(await owner.get("/projects", q="SOUTH quay"))
         none = texts(await owner.get("/projects", q="nowhere"))
@@ -44,16 +58,30 @@ async def test_the_owner_creates_describes_shares_and_renames_a_project(team: Te
 
 
 async def test_a_tag_is_renamed_after_a_preview_and_back(team: Team) -> None:
-    await team.keep(Draft("The crane lifts forty tonnes.", tags=("lift/heavy",)), namespace="crane")
+    await team.keep(
+        Draft("The crane lifts forty tonnes.", tags=("lift/heavy",)), namespace="crane"
+    )
     async with team.visitor("kate", "crane:writer") as writer:
-        preview = texts(await writer.get("/project/tag", project="crane", tag="lift", to="hoist"))
+        preview = texts(
+            await writer.get("/project/tag", project="crane", tag="lift", to="hoist")
+        )
         before = await listed(writer, "crane")
-        done = await writer.post("/project/tag", project="crane", tag="lift", to="hoist")
+        done = await writer.post(
+            "/project/tag", project="crane", tag="lift", to="hoist"
+        )
         after = await listed(writer, "crane")
-        undo = texts(await writer.get("/project/tag", project="crane", tag="lift", to="hoist", undo=1))
-        undone = await writer.post("/project/tag", project="crane", tag="lift", to="hoist", undo="1")
+        undo = texts(
+            await writer.get(
+                "/project/tag", project="crane", tag="lift", to="hoist", undo=1
+            )
+        )
+        undone = await writer.post(
+            "/project/tag", project="crane", tag="lift", to="hoist", undo="1"
+        )
         last = await listed(writer, "crane")
-        nothing = await writer.get("/project/tag", project="crane", tag="absent", to="hoist")
+        nothing = await writer.get(
+            "/project/tag", project="crane", tag="absent", to="hoist"
+        )
 
     assert "lift/heavy → hoist/heavy" in preview
     assert "on 1 memory" in preview
@@ -75,8 +103,12 @@ async def test_projects_are_merged_after_a_preview_and_back(team: Team) -> None:
         still = await listed(owner, "ferry")
         merged = await owner.post("/project/merge", project="ferry", into="pier")
         together = await listed(owner, "pier")
-        asked = texts(await owner.get("/project/merge", project="ferry", into="pier", undo=1))
-        back = await owner.post("/project/merge", project="ferry", into="pier", undo="1")
+        asked = texts(
+            await owner.get("/project/merge", project="ferry", into="pier", undo=1)
+        )
+        back = await owner.post(
+            "/project/merge", project="ferry", into="pier", undo="1"
+        )
         apart = await listed(owner, "pier")
 
     assert "1 memory will move from ferry into pier" in preview
@@ -102,10 +134,15 @@ async def test_a_project_is_deleted_restored_and_erased(team: Team) -> None:
         ids = page.text.split('name="id" value="')[1].split('"')[0]
         unsure = await owner.post("/project/erase", project="lamp", id=ids, word="yes")
         other = await owner.post(
-            "/project/erase", project="lamp", id="01890000-0000-7000-8000-000000000000", word="erase"
+            "/project/erase",
+            project="lamp",
+            id="01890000-0000-7000-8000-000000000000",
+            word="erase",
         )
         kept = await listed(owner, "lamp")
-        erased = await owner.post("/project/erase", project="lamp", id=ids, word="Erase")
+        erased = await owner.post(
+            "/project/erase", project="lamp", id=ids, word="Erase"
+        )
         last = await owner.get("/project", project="lamp")
 
     assert "1 memory will be hidden from everyone" in asked
@@ -131,7 +168,9 @@ async def test_forgotten_memories_are_counted_on_no_page(team: Team) -> None:
             for path in ("/", "/projects", "/project?project=buoys", "/operate")
         }
 
-    for path, count in zip(pages, ("buoys 2 reader", "buoys 2 reader", "Memories 2", "2 of 2"), strict=True):
+    for path, count in zip(
+        pages, ("buoys 2 reader", "buoys 2 reader", "Memories 2", "2 of 2"), strict=True
+    ):
         assert count in pages[path]
 
 
@@ -139,18 +178,29 @@ async def test_an_export_is_imported_once(team: Team) -> None:
     await team.keep("The buoy is red.", namespace="buoy")
     async with team.visitor("head", owner=True) as owner:
         export = await owner.get("/project/export", project="buoy")
-        trial = texts(await import_file(owner, export.content, project="float", dry_run="1"))
+        trial = texts(
+            await import_file(owner, export.content, project="float", dry_run="1")
+        )
         not_yet = await owner.get("/project", project="float")
         done = texts(await import_file(owner, export.content, project="float"))
         again = texts(await import_file(owner, export.content, project="float"))
         found = await listed(owner, "float")
-        bad = texts(await import_file(owner, b'{"content": "Fine."}\n{"content": 4}\n', project="float"))
+        bad = texts(
+            await import_file(
+                owner, b'{"content": "Fine."}\n{"content": 4}\n', project="float"
+            )
+        )
         binary = await import_file(owner, b"\xff\xfe\x00")
         empty = await import_file(owner, b"")
         unknown = await import_file(owner, export.content, on_conflict="guess")
 
-    assert export.headers["content-disposition"] == "attachment; filename*=utf-8''buoy.jsonl"
-    assert [json.loads(line).get("content") for line in export.text.splitlines()][1:2] == ["The buoy is red."]
+    assert (
+        export.headers["content-disposition"]
+        == "attachment; filename*=utf-8''buoy.jsonl"
+    )
+    assert [json.loads(line).get("content") for line in export.text.splitlines()][
+        1:2
+    ] == ["The buoy is red."]
     assert "1 memory stored" in trial
     assert not_yet.status_code == 404
     assert "1 memory stored" in done
@@ -165,9 +215,18 @@ async def test_an_export_is_imported_once(team: Team) -> None:
 async def test_each_role_sees_and_may_do_what_is_its_own(team: Team) -> None:
     await team.keep("The dock is dry.", namespace="dock")
     await team.keep("The safe is blue.", namespace="safe")
-    async with team.visitor("rita", "dock:reader") as reader, team.visitor("adam", "dock:admin") as admin:
-        projects, page = texts(await reader.get("/projects")), await reader.get("/project", project="dock")
-        hidden = [await reader.get(path, project="safe") for path in ("/project", "/project/delete", "/project/export")]
+    async with (
+        team.visitor("rita", "dock:reader") as reader,
+        team.visitor("adam", "dock:admin") as admin,
+    ):
+        projects, page = (
+            texts(await reader.get("/projects")),
+            await reader.get("/project", project="dock"),
+        )
+        hidden = [
+            await reader.get(path, project="safe")
+            for path in ("/project", "/project/delete", "/project/export")
+        ]
         missing = await reader.get("/project", project="nowhere")
         refused = [
             await reader.post("/project/rename", project="dock", to="other"),
@@ -182,7 +241,9 @@ async def test_each_role_sees_and_may_do_what_is_its_own(team: Team) -> None:
             await import_file(admin, b'{"content": "x"}'),
         ]
         export = await reader.get("/project/export", project="dock")
-        described = await admin.post("/project/describe", project="dock", description="Repairs")
+        described = await admin.post(
+            "/project/describe", project="dock", description="Repairs"
+        )
         shown = await admin.get("/project", project="dock")
 
     assert "dock" in projects

@@ -24,41 +24,66 @@ async def pair(team: Team, namespace: str, subject: str) -> tuple[UUID, UUID]:
     return older, newer
 
 
-async def item_of(visitor: Visitor, project: str, id_: UUID, reason: str = "similar") -> str:
+async def item_of(
+    visitor: Visitor, project: str, id_: UUID, reason: str = "similar"
+) -> str:
     page = await visitor.get("/review", project=project, reason=reason)
     assert page.status_code == 200
     (found,) = [item for item in _ITEM.findall(page.text) if str(id_) in item]
     return str(found)
 
 
-async def decided(visitor: Visitor, item: str, decision: str, project: str, reason: str = "similar") -> httpx.Response:
+async def decided(
+    visitor: Visitor, item: str, decision: str, project: str, reason: str = "similar"
+) -> httpx.Response:
     """Press the button of a decision."""
     page = await visitor.get("/review", project=project, reason=reason)
     assert f'name="decide" value="{decision} {item}"' in page.text
-    return await visitor.post("/review/apply", project=project, reason=reason, decide=f"{decision} {item}")
+    return await visitor.post(
+        "/review/apply", project=project, reason=reason, decide=f"{decision} {item}"
+    )
 
 
 async def test_items_are_decided_and_taken_back_where_they_stand(team: Team) -> None:
     async with team.visitor("ann", "docks:writer") as ann:
         for number, (decision, gone) in enumerate(
-            [("forget_older", 0), ("forget_newer", 1), ("supersede", 0), ("merge", 0), ("keep", None)]
+            [
+                ("forget_older", 0),
+                ("forget_newer", 1),
+                ("supersede", 0),
+                ("merge", 0),
+                ("keep", None),
+            ]
         ):
             ids = await pair(team, "docks", f"The gate number {number}{number}")
-            page = await decided(ann, await item_of(ann, "docks", ids[1]), decision, "docks")
+            page = await decided(
+                ann, await item_of(ann, "docks", ids[1]), decision, "docks"
+            )
             state = [await team.read(id_) for id_ in ids]
-            out = [item.forgotten_at is not None or item.superseded_at is not None for item in state]
+            out = [
+                item.forgotten_at is not None or item.superseded_at is not None
+                for item in state
+            ]
             assert "1 of 1 done" in texts(page), decision
             assert out == [place == gone for place in range(2)], decision
             [undo] = re.findall('name="undo" value="([^"]+)"', page.text)
-            undone = await ann.post("/review/undo", project="docks", reason="similar", undo=undo)
+            undone = await ann.post(
+                "/review/undo", project="docks", reason="similar", undo=undo
+            )
             state = [await team.read(id_) for id_ in ids]
             assert undone.status_code == 200
-            assert not any(item.forgotten_at or item.superseded_at for item in state), decision
-            assert str(ids[1]) in await item_of(ann, "docks", ids[1])  # it wants a decision again
+            assert not any(item.forgotten_at or item.superseded_at for item in state), (
+                decision
+            )
+            assert str(ids[1]) in await item_of(
+                ann, "docks", ids[1]
+            )  # it wants a decision again
             await team.owner.forget(*ids)
 
 
-async def test_several_are_decided_at_once_and_one_that_changed_meanwhile_is_not(team: Team) -> None:
+async def test_several_are_decided_at_once_and_one_that_changed_meanwhile_is_not(
+    team: Team,
+) -> None:
     async with team.visitor("ann", "quays:writer") as ann:
         one, other = (
             await pair(team, "quays", "The northern ticket office"),
@@ -67,8 +92,15 @@ async def test_several_are_decided_at_once_and_one_that_changed_meanwhile_is_not
         items = [await item_of(ann, "quays", ids[1]) for ids in (one, other)]
         await ann.post(f"/memories/{other[0]}/pin", pinned="yes")
 
-        form = {"project": "quays", "reason": "similar", "decision": "forget_older", "item": items}
-        preview, page = [await ann.post(f"/review/{path}", form) for path in ("preview", "apply")]
+        form = {
+            "project": "quays",
+            "reason": "similar",
+            "decision": "forget_older",
+            "item": items,
+        }
+        preview, page = [
+            await ann.post(f"/review/{path}", form) for path in ("preview", "apply")
+        ]
 
     assert len(_ITEM.findall(preview.text)) == 2
     assert "1 of 2 done" in texts(page)
@@ -84,7 +116,9 @@ async def test_a_page_is_bounded(team: Team) -> None:
     await team.keep(*texts_, namespace="sheds")
     async with team.visitor("ann", "sheds:writer") as ann:
         page = await ann.get("/review", project="sheds")
-        [further] = re.findall('id="more" class="button quiet" href="([^"]+)"', page.text)
+        [further] = re.findall(
+            'id="more" class="button quiet" href="([^"]+)"', page.text
+        )
         rest = await ann.http.get(page.url.join(html.unescape(further)))
 
     assert len(_ITEM.findall(page.text)) == 10
@@ -94,10 +128,18 @@ async def test_a_page_is_bounded(team: Team) -> None:
 
 
 async def test_contradictions_are_shown(team: Team) -> None:
-    older, newer = await team.keep("The crane is red.", "Paint of the lift: blue", namespace="yard")
+    older, newer = await team.keep(
+        "The crane is red.", "Paint of the lift: blue", namespace="yard"
+    )
     await team.owner.relate(Relation(newer, "contradicts", older))
     async with team.visitor("ann", "yard:writer") as ann:
-        page = await decided(ann, await item_of(ann, "yard", newer, "contradiction"), "keep", "yard", "contradiction")
+        page = await decided(
+            ann,
+            await item_of(ann, "yard", newer, "contradiction"),
+            "keep",
+            "yard",
+            "contradiction",
+        )
         after = await ann.get("/review", project="yard", reason="contradiction")
 
     assert "1 of 1 done" in texts(page)
@@ -117,10 +159,18 @@ WRONG: list[dict[str, Any]] = [
 
 async def test_a_wrong_form_is_a_clear_error(team: Team) -> None:
     ids = await pair(team, "slips", "The slipway")
-    right = {"project": "slips", "reason": "similar", "decision": "keep", "item": f"{ids[0]}:1|{ids[1]}:1"}
+    right = {
+        "project": "slips",
+        "reason": "similar",
+        "decision": "keep",
+        "item": f"{ids[0]}:1|{ids[1]}:1",
+    }
     async with team.visitor("ann", "slips:writer") as ann:
         for wrong in WRONG:
-            answers = [await ann.post(f"/review/{path}", right | wrong) for path in ("preview", "apply")]
+            answers = [
+                await ann.post(f"/review/{path}", right | wrong)
+                for path in ("preview", "apply")
+            ]
 
             assert {answer.status_code for answer in answers} == {400}, wrong
 
@@ -128,10 +178,24 @@ async def test_a_wrong_form_is_a_clear_error(team: Team) -> None:
 async def test_a_reader_decides_nothing_and_another_sees_nothing(team: Team) -> None:
     ids = await pair(team, "locks", "The lock of the canal")
     item = f"{ids[0]}:1|{ids[1]}:1"
-    form = {"project": "locks", "reason": "similar", "decision": "forget_older", "item": item}
-    async with team.visitor("rita", "locks:reader") as rita, team.visitor("bob", "elsewhere:writer") as bob:
-        shown, refused = await rita.get("/review", project="locks"), await rita.post("/review/apply", form)
-        hidden = [await bob.get("/review", project="locks"), await bob.post("/review/apply", form)]
+    form = {
+        "project": "locks",
+        "reason": "similar",
+        "decision": "forget_older",
+        "item": item,
+    }
+    async with (
+        team.visitor("rita", "locks:reader") as rita,
+        team.visitor("bob", "elsewhere:writer") as bob,
+    ):
+        shown, refused = (
+            await rita.get("/review", project="locks"),
+            await rita.post("/review/apply", form),
+        )
+        hidden = [
+            await bob.get("/review", project="locks"),
+            await bob.post("/review/apply", form),
+        ]
         projects = await bob.get("/review")
 
     assert "The lock of the canal" in texts(shown)
@@ -148,16 +212,24 @@ async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
         ["From now on we tie up at pier four.", "Never load at night."],
     )
     async with httpx.AsyncClient(
-        base_url=team.url, headers={**bearer(token.secret), "Folklore-Namespace": "docks"}
+        base_url=team.url,
+        headers={**bearer(token.secret), "Folklore-Namespace": "docks"},
     ) as http:
         for sentence in said:
             event = {"event": "UserPromptSubmit", "prompt": sentence, "session": "one"}
             assert (await http.post("/api/hook", json=event)).is_success
     async with visiting(team.url, token.secret) as ann:
         await team.keep("The pier is long.", namespace="docks")
-        overview, before = texts(await ann.get("/review")), texts(await ann.get("/review", project="docks"))
-        stored = await ann.post("/review/statement", project="docks", sentence=said[0], store=1)
-        dropped = await ann.post("/review/statement", project="docks", sentence=said[1], drop=1)
+        overview, before = (
+            texts(await ann.get("/review")),
+            texts(await ann.get("/review", project="docks")),
+        )
+        stored = await ann.post(
+            "/review/statement", project="docks", sentence=said[0], store=1
+        )
+        dropped = await ann.post(
+            "/review/statement", project="docks", sentence=said[1], drop=1
+        )
         found = texts(await ann.get("/search", q="pier four", project="docks"))
 
     assert "docks 2 0 in docks" in overview
@@ -169,22 +241,35 @@ async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
     assert "From now on we tie up at" in found
 
 
-async def test_an_injected_text_is_shown_exactly_to_its_person_and_to_the_owner(team: Team) -> None:
+async def test_an_injected_text_is_shown_exactly_to_its_person_and_to_the_owner(
+    team: Team,
+) -> None:
     text = f"The signal of the harbour is three short tones {HOSTILE}"
     await team.keep(text, namespace="repo:acme/port")
-    ann_token, bob_token = [await team.token(name, "repo:acme/port:writer") for name in ("ann", "bob")]
+    ann_token, bob_token = [
+        await team.token(name, "repo:acme/port:writer") for name in ("ann", "bob")
+    ]
     owner_token = await team.token("root", owner=True)
-    event = {"event": "UserPromptSubmit", "prompt": "What is the signal of the harbour?", "session": "session-7"}
+    event = {
+        "event": "UserPromptSubmit",
+        "prompt": "What is the signal of the harbour?",
+        "session": "session-7",
+    }
     async with httpx.AsyncClient(base_url=team.url) as client:
         headers = {**bearer(ann_token.secret), "Folklore-Namespace": "repo:acme/port"}
-        given = (await client.post("/api/hook", json=event, headers=headers)).json()["result"]["text"]
+        given = (await client.post("/api/hook", json=event, headers=headers)).json()[
+            "result"
+        ]["text"]
     async with (
         visiting(team.url, ann_token.secret) as ann,
         visiting(team.url, bob_token.secret) as bob,
         visiting(team.url, owner_token.secret) as owner,
     ):
         hers, his = await ann.get("/injected"), await bob.get("/injected")
-        all_, own = await owner.get("/injected", everyone="1"), await owner.get("/injected")
+        all_, own = (
+            await owner.get("/injected", everyone="1"),
+            await owner.get("/injected"),
+        )
         tried = await bob.get("/injected", everyone="1", session="session-7")
 
     assert "three short tones" in given

@@ -17,9 +17,18 @@ from folklore.db.database import Database
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import UNIDENTIFIED
-from folklore.memory.auth.console_sessions import LINK_LENGTH, SESSION_LENGTH, ConsoleSessions, form_token
+from folklore.memory.auth.console_sessions import (
+    LINK_LENGTH,
+    SESSION_LENGTH,
+    ConsoleSessions,
+    form_token,
+)
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import AuditRequest, CreateLinkRequest, RevokeTokensRequest
+from folklore.memory.requests import (
+    AuditRequest,
+    CreateLinkRequest,
+    RevokeTokensRequest,
+)
 from folklore.memory.results import CreatedToken
 from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
@@ -41,13 +50,17 @@ class Server(Authentication):
 
     def __post_init__(self) -> None:
         self.tokens = self.authenticator()
-        self.sessions = ConsoleSessions(self.memory, self.tokens, lambda: self.local, lambda: self.now)
+        self.sessions = ConsoleSessions(
+            self.memory, self.tokens, lambda: self.local, lambda: self.now
+        )
 
     async def sign_in(self, token: str | None) -> str:
         return await self.sessions.begin(await self.tokens.admit(token))
 
     async def link(self, caller: Caller) -> str:
-        person = Person(self.library.view_of(caller.access), caller=caller, now=self.now)
+        person = Person(
+            self.library.view_of(caller.access), caller=caller, now=self.now
+        )
         return (await person.call(CreateLinkRequest())).code
 
 
@@ -66,10 +79,14 @@ async def server(library: MemoryContext) -> Server:
 @pytest.fixture
 async def ann(person: Person) -> CreatedToken:
     await person.keep("The mole is closed.", namespace="harbour")
-    return await person.create_token("ann", "harbour:reader", "quay:writer", namespace="quay", agent="browser")
+    return await person.create_token(
+        "ann", "harbour:reader", "quay:writer", namespace="quay", agent="browser"
+    )
 
 
-async def test_a_session_has_the_caller_of_its_token(server: Server, person: Person, ann: CreatedToken) -> None:
+async def test_a_session_has_the_caller_of_its_token(
+    server: Server, person: Person, ann: CreatedToken
+) -> None:
     owner = await person.create_token("root", owner=True)
 
     for token in (ann.secret, owner.secret):
@@ -77,7 +94,9 @@ async def test_a_session_has_the_caller_of_its_token(server: Server, person: Per
         found = await server.sessions.find(await server.sessions.begin(caller))
         assert found == caller
 
-    assert (await server.sessions.find(await server.sign_in(ann.secret))).access is not None
+    assert (
+        await server.sessions.find(await server.sign_in(ann.secret))
+    ).access is not None
 
 
 async def test_the_key_of_a_session_opens_what_the_token_may_read_and_no_more(
@@ -86,13 +105,19 @@ async def test_the_key_of_a_session_opens_what_the_token_may_read_and_no_more(
     await person.keep("Bob alone knows this.", namespace="private")
     caller = await server.sessions.find(await server.sign_in(ann.secret))
 
-    read = await Person(server.library.view_of(caller.access), caller=caller).list_memories()
+    read = await Person(
+        server.library.view_of(caller.access), caller=caller
+    ).list_memories()
 
     assert [item.memory.content for item in read.memories] == ["The mole is closed."]
 
 
 async def test_a_request_of_a_session_takes_two_statements_and_records_the_use(
-    database: Database, server: Server, ann: CreatedToken, queries: list[str], connection: asyncpg.Connection
+    database: Database,
+    server: Server,
+    ann: CreatedToken,
+    queries: list[str],
+    connection: asyncpg.Connection,
 ) -> None:
     secret = await server.sign_in(ann.secret)
     await server.tokens.close()
@@ -108,7 +133,9 @@ async def test_a_request_of_a_session_takes_two_statements_and_records_the_use(
     await server.tokens.close()
 
     assert counted == 2
-    used = await connection.fetchval("select last_used_at from tokens where id = $1", ann.id)
+    used = await connection.fetchval(
+        "select last_used_at from tokens where id = $1", ann.id
+    )
     assert used == NOON + timedelta(minutes=5)
 
 
@@ -127,7 +154,9 @@ async def test_an_external_token_has_a_session_too(library: MemoryContext) -> No
         await server.sessions.find(secret)
 
 
-async def test_every_sign_in_has_a_secret_of_its_own(server: Server, ann: CreatedToken) -> None:
+async def test_every_sign_in_has_a_secret_of_its_own(
+    server: Server, ann: CreatedToken
+) -> None:
     secrets = {await server.sign_in(ann.secret) for _ in range(3)}
 
     assert len(secrets) == 3
@@ -135,7 +164,10 @@ async def test_every_sign_in_has_a_secret_of_its_own(server: Server, ann: Create
     assert not secrets & {form_token(secret) for secret in secrets}
 
 
-@pytest.mark.parametrize("secret", ["", "a" * 42, "a" * 44, "ä" * 43, "a" * 42 + "\n", "a" * 100_000, "\x00" * 43])
+@pytest.mark.parametrize(
+    "secret",
+    ["", "a" * 42, "a" * 44, "ä" * 43, "a" * 42 + "\n", "a" * 100_000, "\x00" * 43],
+)
 async def test_a_malformed_secret_is_refused_without_a_statement(
     server: Server, secret: str, queries: list[str]
 ) -> None:
@@ -146,7 +178,9 @@ async def test_a_malformed_secret_is_refused_without_a_statement(
     assert queries == []
 
 
-async def test_an_unknown_an_expired_and_an_ended_session_are_refused(server: Server, ann: CreatedToken) -> None:
+async def test_an_unknown_an_expired_and_an_ended_session_are_refused(
+    server: Server, ann: CreatedToken
+) -> None:
     secret, ended = await server.sign_in(ann.secret), await server.sign_in(ann.secret)
 
     await server.sessions.end(ended)
@@ -185,9 +219,13 @@ async def test_a_revoked_or_expired_token_ends_its_sessions_at_every_server(
             await server.sessions.find(begun)
 
 
-async def test_an_anonymous_session_ends_when_the_first_token_is_created(server: Server, person: Person) -> None:
+async def test_an_anonymous_session_ends_when_the_first_token_is_created(
+    server: Server, person: Person
+) -> None:
     secret = await server.sign_in(None)
-    linked = await server.sessions.exchange(await server.link(await server.tokens.admit(None)))
+    linked = await server.sessions.exchange(
+        await server.link(await server.tokens.admit(None))
+    )
     own = await server.sessions.exchange(await server.link(LOCAL))
     assert linked is not None
     assert own is not None
@@ -216,7 +254,9 @@ async def test_an_anonymous_session_is_refused_where_every_request_needs_a_token
 # Links
 
 
-async def test_a_link_begins_one_session_of_its_caller(server: Server, person: Person, ann: CreatedToken) -> None:
+async def test_a_link_begins_one_session_of_its_caller(
+    server: Server, person: Person, ann: CreatedToken
+) -> None:
     owner = await person.create_token("root", owner=True)
     for token in (ann.secret, owner.secret):
         caller = await server.tokens.admit(token)
@@ -240,13 +280,17 @@ async def test_of_many_exchanges_at_the_same_time_one_succeeds(
     code = await server.link(await server.tokens.admit(ann.secret))
     others = [server, Server(library)]
 
-    begun = await asyncio.gather(*(others[turn % 2].sessions.exchange(code) for turn in range(8)))
+    begun = await asyncio.gather(
+        *(others[turn % 2].sessions.exchange(code) for turn in range(8))
+    )
 
     [secret] = [one for one in begun if one is not None]
     assert (await server.sessions.find(secret)).author == "ann"
 
 
-async def test_a_link_lives_for_two_minutes_and_its_session_for_twelve_hours(server: Server, ann: CreatedToken) -> None:
+async def test_a_link_lives_for_two_minutes_and_its_session_for_twelve_hours(
+    server: Server, ann: CreatedToken
+) -> None:
     caller = await server.tokens.admit(ann.secret)
     late, timely = await server.link(caller), await server.link(caller)
 
@@ -279,13 +323,19 @@ async def test_the_table_holds_neither_the_secret_nor_the_key(
     key = bytes.fromhex(caller.access.key)
 
     rows = await connection.fetch("select * from console_sessions")
-    held = b"\n".join(value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row)
+    held = b"\n".join(
+        value if isinstance(value, bytes) else str(value).encode()
+        for row in rows
+        for value in row
+    )
 
     assert len(rows) == 2
     for hidden in (secret, code, ann.secret, caller.access.key):
         assert hidden.encode() not in held
     assert key not in held
-    assert len({row["sealed_key"] for row in rows}) == 2, "the pad of one secret seals no other"
+    assert len({row["sealed_key"] for row in rows}) == 2, (
+        "the pad of one secret seals no other"
+    )
     # Nor is the pad one that follows from what the table has.
     for row in rows:
         pad = bytes(a ^ b for a, b in zip(row["sealed_key"], key, strict=True))
@@ -322,7 +372,10 @@ async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> No
 
     mine = ConsoleSessionStore(server.library.view_of(caller.access).database)
 
-    assert await ConsoleSessionStore(server.library.database).find(digest=digest) is not None
+    assert (
+        await ConsoleSessionStore(server.library.database).find(digest=digest)
+        is not None
+    )
     with pytest.raises(Refused):
         await mine.find(digest=digest)
 
@@ -330,7 +383,9 @@ async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> No
 # Audit log, read-only servers, outages, old rows
 
 
-async def test_sign_ins_and_links_are_in_the_audit_log(server: Server, person: Person, ann: CreatedToken) -> None:
+async def test_sign_ins_and_links_are_in_the_audit_log(
+    server: Server, person: Person, ann: CreatedToken
+) -> None:
     caller = await server.tokens.admit(ann.secret)
     await server.sessions.begin(caller)
     await server.sessions.exchange(await server.link(caller))
@@ -342,7 +397,11 @@ async def test_sign_ins_and_links_are_in_the_audit_log(server: Server, person: P
 
     assert logged[("sign_in", "ann", ann.id)] == 2
     assert logged[("link_create", "ann", ann.id)] == 1
-    assert logged[("link_create", "tester", None)] == logged[("sign_in", "tester", None)] == 1
+    assert (
+        logged[("link_create", "tester", None)]
+        == logged[("sign_in", "tester", None)]
+        == 1
+    )
 
 
 async def test_a_read_only_server_begins_no_session_and_knows_those_of_others(
@@ -368,13 +427,20 @@ async def test_without_the_database_no_caller_is_identified(
     await doorway.open()
     async with library_at(doorway.url) as behind:
         server = Server(behind)
-        secret, caller = await server.sign_in(ann.secret), await server.tokens.admit(ann.secret)
+        secret, caller = (
+            await server.sign_in(ann.secret),
+            await server.tokens.admit(ann.secret),
+        )
         await doorway.shut()
 
         assert await server.sessions.find(secret) == UNIDENTIFIED
         with pytest.raises(DatabaseUnavailable):
             await server.sessions.begin(UNIDENTIFIED)
-        for refused in (server.sessions.begin(caller), server.sessions.exchange("a" * 43), server.sessions.end(secret)):
+        for refused in (
+            server.sessions.begin(caller),
+            server.sessions.exchange("a" * 43),
+            server.sessions.end(secret),
+        ):
             with pytest.raises(DatabaseUnavailable):
                 await refused
         await doorway.open()
@@ -383,7 +449,10 @@ async def test_without_the_database_no_caller_is_identified(
 
 
 async def test_retention_deletes_sessions_and_links_that_expired(
-    server: Server, ann: CreatedToken, jobs: BackgroundJobs, connection: asyncpg.Connection
+    server: Server,
+    ann: CreatedToken,
+    jobs: BackgroundJobs,
+    connection: asyncpg.Connection,
 ) -> None:
     server.now = jobs.now - SESSION_LENGTH
     await server.sign_in(ann.secret)
@@ -400,9 +469,13 @@ async def test_retention_deletes_sessions_and_links_that_expired(
 
 
 @pytest.fixture
-async def workers(database_url: str, library: MemoryContext, tmp_path: Path) -> AsyncIterator[Team]:
+async def workers(
+    database_url: str, library: MemoryContext, tmp_path: Path
+) -> AsyncIterator[Team]:
     """A server of two workers."""
-    async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as running:
+    async with on_http(
+        watched(tmp_path, database_url=database_url, http__workers="2")
+    ) as running:
         yield Team(running, library)
         assert not running.crashes()
 
@@ -411,27 +484,42 @@ async def test_every_worker_knows_a_session_and_its_end(workers: Team) -> None:
     created = await workers.token("ann", "harbour:reader")
     async with visiting(workers.url, created.secret) as ann:
         # Each of its own connection, so that both workers answer some.
-        answers = await asyncio.gather(*(statuses(workers.url, ann.http.cookies) for _ in range(12)))
+        answers = await asyncio.gather(
+            *(statuses(workers.url, ann.http.cookies) for _ in range(12))
+        )
         assert set(answers) == {200}
         await workers.revoke(created)
-        answers = await asyncio.gather(*(statuses(workers.url, ann.http.cookies) for _ in range(12)))
+        answers = await asyncio.gather(
+            *(statuses(workers.url, ann.http.cookies) for _ in range(12))
+        )
         assert set(answers) == {303}
 
 
 async def statuses(url: str, cookies: httpx.Cookies) -> int:
-    async with httpx.AsyncClient(base_url=url, cookies=cookies, headers={"Accept": "text/html"}) as client:
+    async with httpx.AsyncClient(
+        base_url=url, cookies=cookies, headers={"Accept": "text/html"}
+    ) as client:
         return (await client.get("/")).status_code
 
 
 async def test_a_link_of_the_api_signs_in_once(workers: Team) -> None:
     created = await workers.token("ann", "harbour:reader")
-    async with httpx.AsyncClient(base_url=workers.url, headers={"Accept": "text/html"}) as client:
-        made = await client.post("/api/create_link", json={}, headers=bearer(created.secret))
+    async with httpx.AsyncClient(
+        base_url=workers.url, headers={"Accept": "text/html"}
+    ) as client:
+        made = await client.post(
+            "/api/create_link", json={}, headers=bearer(created.secret)
+        )
         code = made.json()["result"]["code"]
         first = await client.get("/open", params={"code": code})
         again = await client.get("/open", params={"code": code})
         home = await client.get("/")
         stranger = await client.post("/api/create_link", json={})
 
-    assert (first.status_code, again.status_code, home.status_code, stranger.status_code) == (303, 403, 200, 401)
+    assert (
+        first.status_code,
+        again.status_code,
+        home.status_code,
+        stranger.status_code,
+    ) == (303, 403, 200, 401)
     assert "ann" in home.text

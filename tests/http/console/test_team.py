@@ -38,7 +38,12 @@ def secret_of(page: httpx.Response) -> str:
 
 async def test_the_owner_creates_a_token_that_is_shown_once(team: Team) -> None:
     async with owner_of(team) as owner:
-        fields = {"name": "nina", "grants": "harbour:writer\r\n\r\n pier/*:reader ", "agent": "bot", "expires": "90d"}
+        fields = {
+            "name": "nina",
+            "grants": "harbour:writer\r\n\r\n pier/*:reader ",
+            "agent": "bot",
+            "expires": "90d",
+        }
         made = await owner.post("/team/tokens", fields)
         secret = secret_of(made)
         page = texts(await owner.get("/team"))
@@ -48,7 +53,10 @@ async def test_the_owner_creates_a_token_that_is_shown_once(team: Team) -> None:
     assert (made.status_code, made.headers["cache-control"]) == (200, "no-store")
     assert secret not in str(made.url)
     assert str(again.url) == f"{team.url}/team"
-    assert (answer.json()["result"]["principal"], answer.json()["result"]["agent"]) == ("nina", "bot")
+    assert (answer.json()["result"]["principal"], answer.json()["result"]["agent"]) == (
+        "nina",
+        "bot",
+    )
     assert set(answer.json()["result"]["grants"]) == {"harbour:writer", "pier/*:reader"}
     assert {"nina", "harbour:writer"} <= set(page.split())
     assert secret not in page
@@ -80,18 +88,28 @@ async def test_the_owner_revokes_a_token_after_a_confirmation(team: Team) -> Non
 async def test_what_cannot_be_created_or_revoked_is_an_error_page(team: Team) -> None:
     async with owner_of(team) as owner:
         answers = [
-            await owner.post("/team/tokens", {"name": "nina", "grants": "harbour:king"}),
+            await owner.post(
+                "/team/tokens", {"name": "nina", "grants": "harbour:king"}
+            ),
             await owner.post("/team/tokens", {"name": "", "grants": "harbour:reader"}),
-            await owner.post("/team/tokens", {"name": "<b>x</b>", "grants": "harbour:reader", "owner": "1"}),
+            await owner.post(
+                "/team/tokens",
+                {"name": "<b>x</b>", "grants": "harbour:reader", "owner": "1"},
+            ),
             await owner.post("/team/tokens"),
-            await owner.post("/team/invitations", {"name": "x", "grants": "harbour:reader", "within": "1y"}),
+            await owner.post(
+                "/team/invitations",
+                {"name": "x", "grants": "harbour:reader", "within": "1y"},
+            ),
             await owner.post("/team/revoke"),
             await owner.post("/team/revoke", {"id": "nonsense"}),
             await owner.get("/team/revoke"),
             await owner.get("/team/revoke", id="nonsense"),
             await owner.get("/team/revoke", id="nonsense", person="ann"),
         ]
-        unknown = await owner.post("/team/revoke", {"id": "00000000-0000-4000-8000-000000000000"})
+        unknown = await owner.post(
+            "/team/revoke", {"id": "00000000-0000-4000-8000-000000000000"}
+        )
 
     assert {answer.status_code for answer in answers} == {400}
     assert unknown.status_code == 404
@@ -100,11 +118,20 @@ async def test_what_cannot_be_created_or_revoked_is_an_error_page(team: Team) ->
 
 async def test_an_invitation_names_the_address_that_the_browser_has(team: Team) -> None:
     async with owner_of(team) as owner:
-        fields = {"name": "ines", "grants": "harbour:reader", "within": "2d", "form_token": owner.form_token}
+        fields = {
+            "name": "ines",
+            "grants": "harbour:reader",
+            "within": "2d",
+            "form_token": owner.form_token,
+        }
         made = await owner.http.post(
-            "/team/invitations", data=fields, headers={"Origin": team.url, "Referer": f"{team.url}/memory/team"}
+            "/team/invitations",
+            data=fields,
+            headers={"Origin": team.url, "Referer": f"{team.url}/memory/team"},
         )
-        plain = await owner.post("/team/invitations", {"name": "ines", "grants": "harbour:reader"})
+        plain = await owner.post(
+            "/team/invitations", {"name": "ines", "grants": "harbour:reader"}
+        )
         code = secret_of(plain).split()[-1]
         body = {"code": code, "digest": "ab" * 32}
         joined = await owner.http.post("/api/join", json=body)
@@ -151,7 +178,9 @@ async def test_a_reader_sees_his_own_token_and_nothing_of_others(team: Team) -> 
         ("/team/revoke", {"id": "00000000-0000-4000-8000-000000000000"}),
     ],
 )
-async def test_only_the_owner_changes_tokens(team: Team, path: str, fields: dict[str, str]) -> None:
+async def test_only_the_owner_changes_tokens(
+    team: Team, path: str, fields: dict[str, str]
+) -> None:
     async with team.visitor("rita", "harbour:admin") as rita:
         refused = await rita.post(path, fields)
         confirm = await rita.get("/team/revoke", person="rita")
@@ -160,7 +189,9 @@ async def test_only_the_owner_changes_tokens(team: Team, path: str, fields: dict
     assert "secret" not in refused.text
 
 
-async def test_an_administrator_reads_the_audit_log_of_his_projects_alone(team: Team) -> None:
+async def test_an_administrator_reads_the_audit_log_of_his_projects_alone(
+    team: Team,
+) -> None:
     async with team.visitor("adam", "harbour:admin", "vault:reader") as adam:
         page = await adam.get("/team")
         log = await adam.get("/team/audit")
@@ -184,9 +215,13 @@ async def test_the_audit_log_is_filtered_and_paged(team: Team) -> None:
         first = await owner.get("/team/audit", project="yard")
         older = re.findall(r'href="([^"]*after=[^"]*)"', first.text)
         second = await owner.http.get(str(first.url.join(unescape(older[0]))))
-        stores = await owner.get("/team/audit", action="store", person="ROOT", since="7d")
+        stores = await owner.get(
+            "/team/audit", action="store", person="ROOT", since="7d"
+        )
         wrong = await owner.get("/team/audit", action="dance")
-        old = await owner.get("/team/audit", project="yard", after="00000000-0000-4000-8000-000000000000")
+        old = await owner.get(
+            "/team/audit", project="yard", after="00000000-0000-4000-8000-000000000000"
+        )
         every = await owner.get("/team/audit")
 
     def times(page: httpx.Response) -> list[str]:
@@ -231,28 +266,46 @@ async def test_the_owner_sees_checks_models_jobs_sizes_and_backups(team: Team) -
 
     for shown in (
         *("token : ok", "grants : ok", "memory : ok", "bundled/", "harbour", "exact"),
-        *("retention", "erase what was forgotten", "memories", "The database has", "no backup files"),
+        *(
+            "retention",
+            "erase what was forgotten",
+            "memories",
+            "The database has",
+            "no backup files",
+        ),
     ):
         assert shown in page
 
 
 async def test_the_checks_are_those_of_doctor(team: Team) -> None:
     created = await team.token("rita", "harbour:reader", expires="2d")
-    async with httpx.AsyncClient(base_url=team.url) as http, visiting(team.url, created.secret) as rita:
+    async with (
+        httpx.AsyncClient(base_url=team.url) as http,
+        visiting(team.url, created.secret) as rita,
+    ):
         answer = await http.post("/api/checks", json={}, headers=bearer(created.secret))
         page = texts(await rita.get("/operate"))
 
     checks = answer.json()["result"]
-    assert [check["name"] for check in checks] == ["token", "grants", "memory", "embeddings"]
+    assert [check["name"] for check in checks] == [
+        "token",
+        "grants",
+        "memory",
+        "embeddings",
+    ]
     assert checks[0]["status"] == "warning"
     assert checks[0]["hint"] in page
     assert checks[2]["detail"].startswith("1 memory in 1 namespace")
 
 
 @pytest.mark.parametrize("operation", ["sizes", "backups", "jobs", "run_jobs"])
-async def test_what_the_owner_alone_sees_is_refused_to_others(team: Team, operation: str) -> None:
+async def test_what_the_owner_alone_sees_is_refused_to_others(
+    team: Team, operation: str
+) -> None:
     created = await team.token("rita", "harbour:admin")
     async with httpx.AsyncClient(base_url=team.url) as http:
-        answer = await http.post(f"/api/{operation}", json={}, headers=bearer(created.secret))
+        answer = await http.post(
+            f"/api/{operation}", json={}, headers=bearer(created.secret)
+        )
 
     assert answer.status_code == 403

@@ -59,7 +59,15 @@ async def bea(team: Team, harbour: str, payroll: str) -> AsyncIterator[Visitor]:
 async def recall(team: Team, id_: Any, namespace: str, by: str = "root") -> None:
     """Record an answer with a memory."""
     entry = UsageEntry(
-        namespace, id_, team.owner.now, by, answer=new_id(), rank=1, score=0.5, query=query_digest("?"), session="s"
+        namespace,
+        id_,
+        team.owner.now,
+        by,
+        answer=new_id(),
+        rank=1,
+        score=0.5,
+        query=query_digest("?"),
+        session="s",
     )
     assert await UsageStore(team.library.database).record([entry]) == []
 
@@ -73,7 +81,9 @@ def links(page: httpx.Response, pattern: str) -> list[str]:
 # Home
 
 
-async def test_home_shows_to_each_person_what_that_person_may_read(ann: Visitor, bea: Visitor, payroll: str) -> None:
+async def test_home_shows_to_each_person_what_that_person_may_read(
+    ann: Visitor, bea: Visitor, payroll: str
+) -> None:
     hers, both = await ann.get("/"), await bea.get("/")
 
     assert (hers.status_code, both.status_code) == (200, 200)
@@ -81,13 +91,24 @@ async def test_home_shows_to_each_person_what_that_person_may_read(ann: Visitor,
     assert "1 project, 1 memory" in texts(hers)
     assert SECRET not in hers.text
     assert payroll not in hers.text
-    assert {OPEN in texts(both), SECRET in texts(both), "2 projects, 2 memories" in texts(both)} == {True}
+    assert {
+        OPEN in texts(both),
+        SECRET in texts(both),
+        "2 projects, 2 memories" in texts(both),
+    } == {True}
 
 
-async def test_home_shows_changes_and_what_wants_attention_with_links(team: Team, ann: Visitor, harbour: str) -> None:
-    one, other = await team.keep("the gate opens at six", "a ferry leaves at noon", namespace=harbour)
+async def test_home_shows_changes_and_what_wants_attention_with_links(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
+    one, other = await team.keep(
+        "the gate opens at six", "a ferry leaves at noon", namespace=harbour
+    )
     await team.owner.relate(Relation(one, "contradicts", other))
-    await team.keep(Draft("The Makefile has a target for it.", paths=("Makefile",), pinned=True), namespace=harbour)
+    await team.keep(
+        Draft("The Makefile has a target for it.", paths=("Makefile",), pinned=True),
+        namespace=harbour,
+    )
     await recall(team, one, harbour)
 
     page = await ann.get("/")
@@ -96,8 +117,13 @@ async def test_home_shows_changes_and_what_wants_attention_with_links(team: Team
     assert "1 contradiction" in shown
     assert "1 memory tied to files" in shown
     assert "root stored 4" in shown
-    assert f"{team.url}/review?project={harbour}&reason=contradiction" in links(page, "review")
-    assert links(page, "timeline")[-2:] == [f"{team.url}/timeline?author=root", f"{team.url}/timeline"]
+    assert f"{team.url}/review?project={harbour}&reason=contradiction" in links(
+        page, "review"
+    )
+    assert links(page, "timeline")[-2:] == [
+        f"{team.url}/timeline?author=root",
+        f"{team.url}/timeline",
+    ]
     assert shown.index("Pinned") < shown.rindex("The Makefile has a target for it.")
     assert "4 memories stored" in shown
     assert "1 memory recalled" in shown
@@ -119,7 +145,9 @@ async def test_the_chart_has_a_bar_for_each_day_with_numbers_and_a_table_of_them
     assert page.text.count('<tr><th scope="row">20') == 30
 
 
-async def test_failed_jobs_are_on_the_home_page_of_the_owner_alone(team: Team, ann: Visitor) -> None:
+async def test_failed_jobs_are_on_the_home_page_of_the_owner_alone(
+    team: Team, ann: Visitor
+) -> None:
     async with team.library.database.transaction() as session:
         await session.execute("insert into jobs (name, outcome) values ('expiry', 'failed') "
                               "on conflict (name) do update set outcome = 'failed'")  # fmt: skip
@@ -128,13 +156,23 @@ async def test_failed_jobs_are_on_the_home_page_of_the_owner_alone(team: Team, a
     assert "failed" not in texts(await ann.get("/"))
 
 
-async def test_home_is_small_with_at_most_three_requests(team: Team, ann: Visitor, harbour: str) -> None:
+async def test_home_is_small_with_at_most_three_requests(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
     for place in range(30):
-        await team.keep(*(f"Memory {place}/{number}: {'long text ' * 40}" for number in range(2)), namespace=harbour)
+        await team.keep(
+            *(f"Memory {place}/{number}: {'long text ' * 40}" for number in range(2)),
+            namespace=harbour,
+        )
 
     page = await ann.get("/")
-    files = [urljoin(str(page.url), found) for found in re.findall(r'(?:src|href)="([^"]*static/[^"]*)"', page.text)]
-    size = len(page.content) + sum([len((await ann.http.get(file)).content) for file in files])
+    files = [
+        urljoin(str(page.url), found)
+        for found in re.findall(r'(?:src|href)="([^"]*static/[^"]*)"', page.text)
+    ]
+    size = len(page.content) + sum(
+        [len((await ann.http.get(file)).content) for file in files]
+    )
 
     assert len(files) <= 2
     assert size < 60_000
@@ -147,16 +185,23 @@ async def test_many_projects_come_in_pages(team: Team) -> None:
         first, second = await emma.get("/"), await emma.get("/", projects=2)
         wrong = await emma.get("/", projects="x")
 
-    shown = [set(re.findall(r">(place/\d\d)</a></th>", page.text)) for page in (first, second)]
+    shown = [
+        set(re.findall(r">(place/\d\d)</a></th>", page.text))
+        for page in (first, second)
+    ]
     assert (len(shown[0]), len(shown[1])) == (20, 5)
     assert not shown[0] & shown[1]
     assert f"{team.url}/?projects=2" in links(first, "projects")
     assert "Page 1 of 2" in texts(wrong)
 
 
-async def test_hostile_texts_change_no_page(team: Team, ann: Visitor, harbour: str) -> None:
+async def test_hostile_texts_change_no_page(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
     long = "<img src=x onerror=alert(1)>" + "x" * 30_000
-    await team.keep(Draft(HOSTILE, pinned=True), Draft(long, summary=None), namespace=harbour)
+    await team.keep(
+        Draft(HOSTILE, pinned=True), Draft(long, summary=None), namespace=harbour
+    )
 
     for page in (await ann.get("/"), await ann.get("/timeline")):
         assert page.status_code == 200
@@ -196,24 +241,33 @@ async def test_the_timeline_is_filtered_by_project_person_and_kind(
     await recall(team, id_, harbour, by="cleo")
 
     async def shown(**asked: str) -> list[str]:
-        return re.findall(r"(\w+ (?:stored|recalled) \d+ \w+ in \w+)", texts(await bea.get("/timeline", **asked)))
+        return re.findall(
+            r"(\w+ (?:stored|recalled) \d+ \w+ in \w+)",
+            texts(await bea.get("/timeline", **asked)),
+        )
 
     assert await shown(author="cleo") == [f"cleo recalled 1 memory in {harbour}"]
     assert await shown(project=payroll) == [f"root stored 1 memory in {payroll}"]
-    assert await shown(kind="recalled", project=harbour) == [f"cleo recalled 1 memory in {harbour}"]
+    assert await shown(kind="recalled", project=harbour) == [
+        f"cleo recalled 1 memory in {harbour}"
+    ]
     assert await shown(kind="forgotten") == []
     assert (await bea.get("/timeline", kind="x")).status_code == 400
     assert (await bea.get("/timeline", before="x")).status_code == 400
 
 
-async def test_links_of_the_timeline_keep_its_filters(team: Team, ann: Visitor, harbour: str) -> None:
+async def test_links_of_the_timeline_keep_its_filters(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
     page = await ann.get("/timeline", project=harbour)
 
     assert f"{team.url}/timeline?project={harbour}&author=root" in links(page, "author")
     assert f"{team.url}/timeline?project={harbour}&kind=stored" in links(page, "kind")
 
 
-async def test_older_events_come_in_pages_without_javascript(team: Team, ann: Visitor, harbour: str) -> None:
+async def test_older_events_come_in_pages_without_javascript(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
     for place in range(60):
         await team.keep(f"text number {place}.", namespace=harbour)
 
@@ -251,18 +305,28 @@ class Stream:
         return list(rows)
 
     async def texts(self) -> list[str]:
-        return [text for row in await self.next() for text in re.findall(r"data-open>([^<]*)<", row)]
+        return [
+            text
+            for row in await self.next()
+            for text in re.findall(r"data-open>([^<]*)<", row)
+        ]
 
 
 @asynccontextmanager
-async def live(visitor: Visitor, last_id: str = "", **asked: str) -> AsyncIterator[Stream]:
+async def live(
+    visitor: Visitor, last_id: str = "", **asked: str
+) -> AsyncIterator[Stream]:
     """Open the live feed."""
     stream, opened = Stream(), asyncio.Event()
-    headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+    headers = {"Accept": "text/event-stream"} | (
+        {"Last-Event-ID": last_id} if last_id else {}
+    )
 
     async def read() -> None:
         name, id_ = "message", ""
-        async with visitor.http.stream("GET", "/live", params=asked, headers=headers, timeout=60) as answer:
+        async with visitor.http.stream(
+            "GET", "/live", params=asked, headers=headers, timeout=60
+        ) as answer:
             stream.status = answer.status_code
             opened.set()
             async for line in answer.aiter_lines():
@@ -296,7 +360,10 @@ def cursor_of(page: httpx.Response) -> str:
 async def test_new_events_are_sent_to_those_who_may_read_them(
     team: Team, ann: Visitor, bea: Visitor, harbour: str, payroll: str
 ) -> None:
-    async with live(ann, after=cursor_of(await ann.get("/timeline"))) as hers, live(bea) as both:
+    async with (
+        live(ann, after=cursor_of(await ann.get("/timeline"))) as hers,
+        live(bea) as both,
+    ):
         await team.keep("The ferry is late.", namespace=payroll)
         [id_] = await team.keep("The crane is red.", namespace=harbour)
         await recall(team, id_, harbour, by="cleo")
@@ -307,9 +374,16 @@ async def test_new_events_are_sent_to_those_who_may_read_them(
         while len(own) < 2:
             own += await hers.next()
 
-    for row, *words in ((own[0], "root", "stored 1 memory", str(id_)), (own[1], "cleo", "recalled 1 memory", harbour)):
+    for row, *words in (
+        (own[0], "root", "stored 1 memory", str(id_)),
+        (own[1], "cleo", "recalled 1 memory", harbour),
+    ):
         assert all(word in row for word in (*words, "The crane is red.")), row
-    assert [project for project in (harbour, payroll) if any(f">{project}<" in row for row in seen)] == [
+    assert [
+        project
+        for project in (harbour, payroll)
+        if any(f">{project}<" in row for row in seen)
+    ] == [
         harbour,
         payroll,
     ]
@@ -364,9 +438,15 @@ async def test_a_stream_ends_with_its_token_and_with_its_session(
     assert after.status_code == 401
 
 
-async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(team: Team, harbour: str) -> None:
+async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(
+    team: Team, harbour: str
+) -> None:
     created = await team.token("dora", f"{harbour}:reader")
-    async with visiting(team.url, created.secret) as dora, live(dora) as stream, asyncio.timeout(STUCK):
+    async with (
+        visiting(team.url, created.secret) as dora,
+        live(dora) as stream,
+        asyncio.timeout(STUCK),
+    ):
         while stream.signs_of_life < 2:
             await asyncio.sleep(0.1)
         await team.revoke(created)
@@ -375,9 +455,17 @@ async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(te
     assert name == "end"
 
 
-async def test_a_wrong_cursor_or_a_project_that_may_not_be_read_opens_no_stream(ann: Visitor, payroll: str) -> None:
-    for asked, status in (({"after": "x"}, 400), ({"project": payroll}, 404), ({"kind": "x"}, 400)):
-        answer = await ann.http.get("/live", params=asked, headers={"Accept": "text/event-stream"})
+async def test_a_wrong_cursor_or_a_project_that_may_not_be_read_opens_no_stream(
+    ann: Visitor, payroll: str
+) -> None:
+    for asked, status in (
+        ({"after": "x"}, 400),
+        ({"project": payroll}, 404),
+        ({"kind": "x"}, 400),
+    ):
+        answer = await ann.http.get(
+            "/live", params=asked, headers={"Accept": "text/event-stream"}
+        )
         assert answer.status_code == status
 
 
@@ -405,7 +493,9 @@ async def test_the_streams_of_a_session_are_bounded(ann: Visitor) -> None:
         assert stream.status == 200
 
 
-async def test_the_page_of_a_memory_shows_where_it_was_recalled(team: Team, ann: Visitor, harbour: str) -> None:
+async def test_the_page_of_a_memory_shows_where_it_was_recalled(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
     [id_] = await team.keep("The crane is red.", namespace=harbour)
     before = texts(await ann.get(f"/memories/{id_}"))
     await recall(team, id_, harbour, by="cleo")

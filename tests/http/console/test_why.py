@@ -29,7 +29,9 @@ async def ann(team: Team) -> AsyncIterator[Visitor]:
         yield visitor
 
 
-async def test_a_question_is_explained_with_both_lists_and_all_shares(ann: Visitor) -> None:
+async def test_a_question_is_explained_with_both_lists_and_all_shares(
+    ann: Visitor,
+) -> None:
     page = await ann.get("/why", q=QUESTION)
     shown = texts(page)
 
@@ -47,7 +49,11 @@ async def test_a_result_has_the_score_that_a_search_shows(ann: Visitor) -> None:
     searched = await ann.get("/search", q=QUESTION, project="harbour")
     explained = await ann.get("/why", q=QUESTION, project="harbour")
 
-    assert re.findall(r"· score ([\d.]+)", texts(explained)) == re.findall(r" match, ([\d.]+)", texts(searched)) != []
+    assert (
+        re.findall(r"· score ([\d.]+)", texts(explained))
+        == re.findall(r" match, ([\d.]+)", texts(searched))
+        != []
+    )
 
 
 async def test_weights_are_in_the_address_and_change_the_answer(ann: Visitor) -> None:

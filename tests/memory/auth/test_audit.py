@@ -9,9 +9,15 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.person import Person
 
 
-async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(folklore: CommandLine) -> None:
+async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(
+    folklore: CommandLine,
+) -> None:
     id_ = str((await folklore.json("store", "The gate is open."))["stored"][0]["id"])
-    other = str((await folklore.json("store", "The gate was shut.", "--supersedes", id_))["stored"][0]["id"])
+    other = str(
+        (await folklore.json("store", "The gate was shut.", "--supersedes", id_))[
+            "stored"
+        ][0]["id"]
+    )
     await folklore.done("relate", id_, "causes", other)
     await folklore.done("relate", id_, "causes", other, "--remove")
     await folklore.done("forget", other)
@@ -23,13 +29,22 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("namespaces", "rename", "team", "crew")
     await folklore.done("tokens", "create", "--name", "ann", "--grant", "crew:reader")
     await folklore.done("tokens", "revoke", "--name", "ann")
-    await folklore.done("invite", "ben", "--grant", "crew:reader", "--url", "https://folklore.example.com")
+    await folklore.done(
+        "invite",
+        "ben",
+        "--grant",
+        "crew:reader",
+        "--url",
+        "https://folklore.example.com",
+    )
     await folklore.done("namespaces", "delete", "crew")
     await folklore.done("namespaces", "restore", "crew")
     for text in ("The crane is red.", "The crane is blue."):
         await folklore.done("store", text, "-n", "yard", "--tag", "crane")
     await folklore.done("tags", "rename", "crane", "lift", "-n", "yard")
-    await folklore.done("merge", *(await folklore.done("list", "-n", "yard", "--format", "ids")).split())
+    await folklore.done(
+        "merge", *(await folklore.done("list", "-n", "yard", "--format", "ids")).split()
+    )
     await folklore.done("namespaces", "merge", "yard", "--into", "crew")
     await folklore.done("namespaces", "create", "rest")
     await folklore.done("namespaces", "delete", "rest", "--erase", "--yes")
@@ -43,13 +58,17 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     assert set(WRITES) - written == {
         "update", "import", "join", "link_create", "preset_delete", "preset_save", "sign_in",
     }  # fmt: skip
-    assert all(action in error["hint"] for action in (*WRITES, "recall", "http /mcp", "list"))
+    assert all(
+        action in error["hint"] for action in (*WRITES, "recall", "http /mcp", "list")
+    )
     for action in ("store", "import", "recall", "http /mcp", "list"):
         lines = (await folklore.json("audit", "--action", action))["audit"]
         assert (lines != []) == (action in written)
 
 
-async def test_the_audit_log_can_be_filtered_by_every_action_of_a_denied_access(person: Person) -> None:
+async def test_the_audit_log_can_be_filtered_by_every_action_of_a_denied_access(
+    person: Person,
+) -> None:
     paths = [f"http {path}" for path in (*PREFIXES, "other")]
 
     for action in (*OPERATIONS, "export", "api", *paths):

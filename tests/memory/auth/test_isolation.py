@@ -22,9 +22,20 @@ from folklore.db.roles import TOKEN_ROLE
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.events.audit import NOWHERE, Audit, audit_entry
 from folklore.embedding.protocol import Embedder
-from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
+from folklore.errors import (
+    DatabaseUnavailable,
+    InvalidInput,
+    NotFound,
+    Refused,
+    Unauthenticated,
+)
 from folklore.memory.auth.authenticator import TokenAuthenticator
-from folklore.memory.auth.tokens import ExternalIdentity, authenticate, key_of, with_checksum
+from folklore.memory.auth.tokens import (
+    ExternalIdentity,
+    authenticate,
+    key_of,
+    with_checksum,
+)
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import (
@@ -62,12 +73,16 @@ class Holder(Person):
 
 async def holder(by: Person, name: str, *grants: str, **asked: Any) -> Holder:
     """Create a token, and return its holder."""
-    return await enter(by.library, (await by.create_token(name, *grants, **asked)).secret)
+    return await enter(
+        by.library, (await by.create_token(name, *grants, **asked)).secret
+    )
 
 
 async def enter(library: MemoryContext, secret: str) -> Holder:
     caller, _ = await authenticate(Principals(library.database), secret, now=NOON)
-    return Holder(library.view_of(caller.access), name=caller.author, caller=caller, secret=secret)
+    return Holder(
+        library.view_of(caller.access), name=caller.author, caller=caller, secret=secret
+    )
 
 
 async def recalled(person: Person, query: str, **asked: Any) -> list[str]:
@@ -79,17 +94,23 @@ async def searched(person: Person, query: str) -> list[str]:
 
 
 async def audited(person: Person, *namespaces: str, **asked: Any) -> list[AuditEntry]:
-    entries = await person.call(AuditRequest.model_validate({"namespaces": namespaces or None, **asked}))
+    entries = await person.call(
+        AuditRequest.model_validate({"namespaces": namespaces or None, **asked})
+    )
     return list(entries)
 
 
-async def tokens_of(person: Person, principal: str | None = None, *, all_: bool = False) -> list[Token]:
+async def tokens_of(
+    person: Person, principal: str | None = None, *, all_: bool = False
+) -> list[Token]:
     tokens = await person.call(ListTokensRequest(principal=principal, all=all_))
     return list(tokens)
 
 
 @asynccontextmanager
-async def as_role(connection: asyncpg.Connection, secret: str) -> AsyncIterator[asyncpg.Connection]:
+async def as_role(
+    connection: asyncpg.Connection, secret: str
+) -> AsyncIterator[asyncpg.Connection]:
     """Run SQL as the role of tokens, with the key of one; nothing is kept."""
     transaction = connection.transaction()
     await transaction.start()
@@ -118,9 +139,15 @@ async def owner_of_two(database: Database, embedder: Embedder) -> Person:
 async def test_a_token_reads_the_granted_namespaces_alone(owner: Person) -> None:
     alice = await holder(owner, "alice", "payments:reader")
 
-    assert await recalled(alice, "Who painted the harbour crane?") == ["the harbour crane is painted red"]
-    assert await searched(alice, "harbour crane") == ["the harbour crane is painted red"]
-    assert [item.name for item in (await alice.call(StatusRequest())).namespaces] == ["payments"]
+    assert await recalled(alice, "Who painted the harbour crane?") == [
+        "the harbour crane is painted red"
+    ]
+    assert await searched(alice, "harbour crane") == [
+        "the harbour crane is painted red"
+    ]
+    assert [item.name for item in (await alice.call(StatusRequest())).namespaces] == [
+        "payments"
+    ]
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await alice.recall("crane", namespaces=("board",))
     with pytest.raises(NotFound, match="no namespace 'nowhere'") as missing:
@@ -128,7 +155,9 @@ async def test_a_token_reads_the_granted_namespaces_alone(owner: Person) -> None
     assert str(hidden.value).replace("board", "nowhere") == str(missing.value)
 
 
-async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(owner: Person) -> None:
+async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(
+    owner: Person,
+) -> None:
     (hidden,) = await owner.keep("another of the board", namespace="board")
     alice = await holder(owner, "alice", "payments:admin")
     (own,) = await alice.keep("mine", namespace="payments")
@@ -148,10 +177,14 @@ async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(owner: 
         await alice.call(LogRequest(namespaces=("board",)))
     outcome = await alice.relate(Relation(own, "relates_to", hidden))
     assert [item.reason for item in outcome.failed] == [f"There is no memory {hidden}."]
-    assert [memory.content for memory in await owner.get(hidden)] == ["another of the board"]
+    assert [memory.content for memory in await owner.get(hidden)] == [
+        "another of the board"
+    ]
 
 
-async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(owner: Person) -> None:
+async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(
+    owner: Person,
+) -> None:
     reader = await holder(owner, "rita", "payments:reader")
     writer = await holder(owner, "walter", "payments:writer", agent="claude-code")
     admin = await holder(owner, "ada", "payments:admin")
@@ -175,8 +208,12 @@ async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(owner: Person)
         await owner.call(GetRequest(ids=(id_,), forgotten=True))
 
 
-async def test_a_writer_creates_no_namespace_and_cannot_find_out_which_exist(owner: Person) -> None:
-    writer = await holder(owner, "walter", "payments:writer", "boards:reader", "ledger:admin")
+async def test_a_writer_creates_no_namespace_and_cannot_find_out_which_exist(
+    owner: Person,
+) -> None:
+    writer = await holder(
+        owner, "walter", "payments:writer", "boards:reader", "ledger:admin"
+    )
 
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await writer.store("anything", namespace="board")
@@ -192,16 +229,24 @@ async def test_a_writer_adds_a_language_to_its_namespace_by_storing_in_it(
 ) -> None:
     writer = await holder(owner, "walter", "payments:writer", "board:reader")
 
-    drafts = [Draft("Der Kran am Hafen wurde gestrichen", language="german"), Draft("the crane was oiled")]
+    drafts = [
+        Draft("Der Kran am Hafen wurde gestrichen", language="german"),
+        Draft("the crane was oiled"),
+    ]
     await writer.store(*drafts, namespace="payments")
 
     found = await recalled(writer, "gestrichene Kräne", branches=("keyword",))
     assert found == ["Der Kran am Hafen wurde gestrichen"]
     rows = await connection.fetch("select name, languages from namespaces")
-    assert {row["name"]: row["languages"] for row in rows} == {"payments": ["english", "german"], "board": ["english"]}
+    assert {row["name"]: row["languages"] for row in rows} == {
+        "payments": ["english", "german"],
+        "board": ["english"],
+    }
 
 
-async def test_concurrent_writers_that_add_languages_all_succeed(owner: Person, connection: asyncpg.Connection) -> None:
+async def test_concurrent_writers_that_add_languages_all_succeed(
+    owner: Person, connection: asyncpg.Connection
+) -> None:
     holders = [await holder(owner, f"writer {n}", "payments:writer") for n in range(6)]
     languages = ("german", "french", "italian", "spanish", "dutch", "german")
 
@@ -212,19 +257,38 @@ async def test_concurrent_writers_that_add_languages_all_succeed(owner: Person, 
         )
     )
 
-    learned = await connection.fetchval("select languages from namespaces where name = 'payments'")
+    learned = await connection.fetchval(
+        "select languages from namespaces where name = 'payments'"
+    )
     assert learned == sorted({"english", *languages})
-    assert await connection.fetchval("select count(*) from memories where content like 'by %'") == 6
+    assert (
+        await connection.fetchval(
+            "select count(*) from memories where content like 'by %'"
+        )
+        == 6
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "rows"),
     [
-        ("update namespaces set languages = '{english,german}' where name = 'payments'", "UPDATE 1"),
-        ("update namespaces set languages = '{english,german}' where name = 'board'", "UPDATE 0"),
-        ("update namespaces set languages = '{english,german}' where name = 'ledger'", "UPDATE 0"),
+        (
+            "update namespaces set languages = '{english,german}' where name = 'payments'",
+            "UPDATE 1",
+        ),
+        (
+            "update namespaces set languages = '{english,german}' where name = 'board'",
+            "UPDATE 0",
+        ),
+        (
+            "update namespaces set languages = '{english,german}' where name = 'ledger'",
+            "UPDATE 0",
+        ),
         ("update namespaces set language = 'german' where name = 'payments'", None),
-        ("update namespaces set description = 'mine', languages = '{}' where name = 'payments'", None),
+        (
+            "update namespaces set description = 'mine', languages = '{}' where name = 'payments'",
+            None,
+        ),
         ("update namespaces set deleted_at = null where name = 'payments'", None),
         (
             "insert into namespaces (id, name, created_at, created_by) values (gen_random_uuid(), 'new', now(), 'x')",
@@ -249,9 +313,13 @@ async def test_a_writer_changes_the_languages_of_its_namespace_and_no_other_colu
 async def test_an_admin_renames_a_namespace_and_keeps_the_grant(owner: Person) -> None:
     admin = await holder(owner, "ada", "payments:admin")
 
-    assert await admin.call(RenameNamespaceRequest(name="payments", to="money")) == "money"
+    assert (
+        await admin.call(RenameNamespaceRequest(name="payments", to="money")) == "money"
+    )
     again = await enter(owner.library, admin.secret)
-    assert await recalled(again, "painted crane", namespaces=("money",)) == ["the harbour crane is painted red"]
+    assert await recalled(again, "painted crane", namespaces=("money",)) == [
+        "the harbour crane is painted red"
+    ]
     with pytest.raises(NotFound):
         await again.call(RenameNamespaceRequest(name="board", to="mine"))
 
@@ -287,7 +355,8 @@ async def test_valid_tokens_are_listed_and_retention_does_not_change_ended_ones(
 ) -> None:
     later = owner.at(NOON + timedelta(hours=2))
     good, short, gone = [
-        (await holder(owner, "alice", "payments:reader", **asked)).token for asked in ({}, {"expires": "1h"}, {})
+        (await holder(owner, "alice", "payments:reader", **asked)).token
+        for asked in ({}, {"expires": "1h"}, {})
     ]
     await owner.call(RevokeTokensRequest(ids=(gone,)))
 
@@ -297,10 +366,16 @@ async def test_valid_tokens_are_listed_and_retention_does_not_change_ended_ones(
     jobs.now = NOON + timedelta(days=400)
     await jobs("retention")
     every = await tokens_of(owner.at(jobs.now), "ALICE", all_=True)
-    assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
+    assert {token.id: token.revoked_at for token in every} == {
+        good: None,
+        short: None,
+        gone: NOON,
+    }
 
 
-async def test_the_audit_log_is_filtered_by_name_time_and_outcome(owner: Person) -> None:
+async def test_the_audit_log_is_filtered_by_name_time_and_outcome(
+    owner: Person,
+) -> None:
     alice = await holder(owner, "alice", "payments:writer")
     await alice.store("stored by her", namespace="payments")
 
@@ -314,8 +389,12 @@ async def test_the_audit_log_is_filtered_by_name_time_and_outcome(owner: Person)
     assert await told(denied=True) == []
 
 
-async def test_the_audit_log_of_a_namespace_is_readable_by_its_admins_alone(owner: Person) -> None:
-    writer = await holder(owner, "walter", "payments:writer", "board:admin", agent="cursor")
+async def test_the_audit_log_of_a_namespace_is_readable_by_its_admins_alone(
+    owner: Person,
+) -> None:
+    writer = await holder(
+        owner, "walter", "payments:writer", "board:admin", agent="cursor"
+    )
     admin = await holder(owner, "ada", "payments:admin")
     kept = await writer.keep("one", "two", namespace="payments")
 
@@ -326,11 +405,20 @@ async def test_the_audit_log_of_a_namespace_is_readable_by_its_admins_alone(owne
     with pytest.raises(Refused, match="audit --namespace NAME"):
         await audited(admin)
     entries = await audited(admin, "payments")
-    assert {(entry.namespace, entry.action) for entry in entries} == {("payments", "store")}
+    assert {(entry.namespace, entry.action) for entry in entries} == {
+        ("payments", "store")
+    }
     [entry] = [entry for entry in entries if entry.principal == "walter"]
-    assert (entry.amount, entry.outcome, entry.agent, entry.token) == (2, "done", "cursor", writer.token)
+    assert (entry.amount, entry.outcome, entry.agent, entry.token) == (
+        2,
+        "done",
+        "cursor",
+        writer.token,
+    )
     assert set(entry.memories) == set(kept)
-    assert await audited(read_only(admin), "payments") == entries, "reading needs no right to write"
+    assert await audited(read_only(admin), "payments") == entries, (
+        "reading needs no right to write"
+    )
 
 
 async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -> None:
@@ -343,32 +431,62 @@ async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -
     assert {entry.namespace for entry in entries} == {"payments", "board", None}
     [made] = [entry for entry in entries if entry.action == "token_create"]
     assert (made.detail, made.amount) == (f"ada {ada.token}", 1)
-    assert [entry.at for entry in entries] == sorted((entry.at for entry in entries), reverse=True)
+    assert [entry.at for entry in entries] == sorted(
+        (entry.at for entry in entries), reverse=True
+    )
     assert [entry.at for entry in await audited(reader, limit=1)] == [NOON]
-    assert [entry.action for entry in await audited(reader, action="token_create")] == ["token_create"]
+    assert [entry.action for entry in await audited(reader, action="token_create")] == [
+        "token_create"
+    ]
     assert await audited(reader, limit=1_000) == entries
     async with owner.library.database.session() as session:
-        logged = audit_entry("recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="gone")
+        logged = audit_entry(
+            "recall",
+            caller=ada.caller,
+            now=NOON,
+            amount=3,
+            outcome="not_found",
+            detail="gone",
+        )
         await session.rows("audit/insert", **logged)
     [entry] = await audited(reader, denied=True)
-    assert (entry.principal, entry.action, entry.outcome, entry.amount) == ("ada", "recall", "not_found", 3)
+    assert (entry.principal, entry.action, entry.outcome, entry.amount) == (
+        "ada",
+        "recall",
+        "not_found",
+        3,
+    )
     assert (entry.token, entry.detail) == (ada.token, "gone")
     for limit in (0, 1_001):
         with pytest.raises(InvalidInput, match=f"between 1 and 1000, got {limit:,}"):
             await audited(reader, limit=limit)
 
 
-async def test_a_principal_is_the_same_whatever_the_case_and_loses_only_its_own_tokens(owner: Person) -> None:
+async def test_a_principal_is_the_same_whatever_the_case_and_loses_only_its_own_tokens(
+    owner: Person,
+) -> None:
     zed = await holder(owner, "Zed", "payments:reader")
-    made = await owner.create_token("alice", "payments:reader", "board:admin", namespace="board", agent="cursor")
+    made = await owner.create_token(
+        "alice", "payments:reader", "board:admin", namespace="board", agent="cursor"
+    )
     again = await owner.create_token("ALICE", owner=True)
     entered = await enter(owner.library, made.secret)
 
     assert again.principal == "alice"
-    assert [role_in(entered.caller, name) for name in ("board", "payments", "nowhere")] == ["admin", "reader", None]
-    assert [token.principal for token in await tokens_of(owner)] == ["alice", "alice", "Zed"]
+    assert [
+        role_in(entered.caller, name) for name in ("board", "payments", "nowhere")
+    ] == ["admin", "reader", None]
+    assert [token.principal for token in await tokens_of(owner)] == [
+        "alice",
+        "alice",
+        "Zed",
+    ]
     [first, _] = await tokens_of(owner, "Alice")
-    assert (first.grants, first.home, first.agent) == (("board:admin", "payments:reader"), "board", "cursor")
+    assert (first.grants, first.home, first.agent) == (
+        ("board:admin", "payments:reader"),
+        "board",
+        "cursor",
+    )
     await owner.call(DeleteNamespaceRequest(name="board"))
     [first, _] = await tokens_of(owner, "alice")
     assert (first.grants, first.home) == (("payments:reader",), None)
@@ -377,10 +495,16 @@ async def test_a_principal_is_the_same_whatever_the_case_and_loses_only_its_own_
 
     revoked = await owner.call(RevokeTokensRequest(principal="Alice"))
 
-    assert {(token.id, token.principal) for token in revoked} == {(made.id, "alice"), (again.id, "alice")}
+    assert {(token.id, token.principal) for token in revoked} == {
+        (made.id, "alice"),
+        (again.id, "alice"),
+    }
     assert [token.id for token in await tokens_of(owner)] == [zed.token]
     entries = await audited(owner, action="token_revoke")
-    assert {entry.detail for entry in entries} == {f"alice {made.id}", f"alice {again.id}"}
+    assert {entry.detail for entry in entries} == {
+        f"alice {made.id}",
+        f"alice {again.id}",
+    }
 
 
 @dataclass
@@ -398,7 +522,11 @@ class Authentication:
 
     def authenticator(self) -> TokenAuthenticator:
         return TokenAuthenticator(
-            self.memory, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
+            self.memory,
+            demand=self.demand,
+            local=lambda: self.local,
+            now=lambda: self.now,
+            issuer=self.issuer,
         )
 
     async def last_uses(self) -> list[datetime | None]:
@@ -414,14 +542,20 @@ class FixedIssuer:
     rules: str = "the first rules"
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
-        return ExternalIdentity("carla", self.grants, False, now + timedelta(hours=1), "https://login.test")
+        return ExternalIdentity(
+            "carla", self.grants, False, now + timedelta(hours=1), "https://login.test"
+        )
 
 
-async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_back(owner: Person) -> None:
+async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_back(
+    owner: Person,
+) -> None:
     async def away() -> MemoryContext:
         raise DatabaseUnavailable("The database is away.")
 
-    authenticator = TokenAuthenticator(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
+    authenticator = TokenAuthenticator(
+        away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON
+    )
 
     for token in (None, with_checksum("A" * 43)):
         caller = await authenticator.admit(token)
@@ -431,7 +565,9 @@ async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_ba
             await view.store("anything", namespace="payments")
 
 
-async def test_on_a_read_only_server_a_token_writes_nothing_and_its_use_is_not_stored(owner: Person) -> None:
+async def test_on_a_read_only_server_a_token_writes_nothing_and_its_use_is_not_stored(
+    owner: Person,
+) -> None:
     alice = await holder(owner, "alice", "payments:admin")
     server = Authentication(owner.library, local=Caller("local", may_write=False))
     authenticator = server.authenticator()
@@ -439,14 +575,20 @@ async def test_on_a_read_only_server_a_token_writes_nothing_and_its_use_is_not_s
     caller = await authenticator.admit(alice.secret)
     await authenticator.close()
 
-    assert (caller.author, role_in(caller, "payments"), role_in(caller, "board")) == ("alice", "reader", None)
+    assert (caller.author, role_in(caller, "payments"), role_in(caller, "board")) == (
+        "alice",
+        "reader",
+        None,
+    )
     with pytest.raises(Refused, match="read-only"):
         await replace(alice, caller=caller).store("anything", namespace="payments")
     assert await server.last_uses() == [None]
     local = Person(owner.library, caller=server.local)
     with pytest.raises(Refused, match="read-only"):
         await local.create_token("bob", owner=True)
-    assert {item.role for item in (await local.call(StatusRequest())).namespaces} == {"reader"}
+    assert {item.role for item in (await local.call(StatusRequest())).namespaces} == {
+        "reader"
+    }
 
 
 async def test_a_token_is_demanded_as_the_settings_say(owner: Person) -> None:
@@ -457,18 +599,26 @@ async def test_a_token_is_demanded_as_the_settings_say(owner: Person) -> None:
         ("auto", FixedIssuer(), True, True),
     ):
         server = Authentication(owner.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
-        assert await server.authenticator().demands_token() is (before or bool(await server.last_uses()))
+        assert await server.authenticator().demands_token() is (
+            before or bool(await server.last_uses())
+        )
         await holder(owner, "alice", "payments:reader")
         assert await server.authenticator().demands_token() is after
         if after:
             with pytest.raises(Unauthenticated, match="needs a token"):
                 await server.authenticator().admit(None)
         else:
-            assert await server.authenticator().admit(None) == replace(server.local, anonymous=True)
+            assert await server.authenticator().admit(None) == replace(
+                server.local, anonymous=True
+            )
 
 
-async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_back(owner: Person) -> None:
-    alice, bob = [await holder(owner, name, "payments:reader") for name in ("alice", "bob")]
+async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_back(
+    owner: Person,
+) -> None:
+    alice, bob = [
+        await holder(owner, name, "payments:reader") for name in ("alice", "bob")
+    ]
     server = Authentication(owner.library)
     authenticator = server.authenticator()
     seen = []
@@ -479,11 +629,16 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
             await one.admit(alice.secret, f"192.0.2.{seconds}")
             await one.close()
         seen.append(await server.last_uses())
-    await Principals(owner.library.database).touch_token(id=alice.token, now=NOON, address="192.0.2.77")
+    await Principals(owner.library.database).touch_token(
+        id=alice.token, now=NOON, address="192.0.2.77"
+    )
 
     assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
     assert await server.last_uses() == seen[-1]
-    assert [token.last_address for token in await tokens_of(owner)] == ["192.0.2.120", None]
+    assert [token.last_address for token in await tokens_of(owner)] == [
+        "192.0.2.120",
+        None,
+    ]
     assert bob.token != alice.token
 
 
@@ -494,32 +649,52 @@ async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it
     server = Authentication(library, issuer=issuer)
 
     first = await server.authenticator().admit("an.access.token")
-    issuer.grants, issuer.rules = ("payments:reader", "board:reader"), "the second rules"
+    issuer.grants, issuer.rules = (
+        ("payments:reader", "board:reader"),
+        "the second rules",
+    )
     then = await server.authenticator().admit("an.access.token")
 
     made = await audited(owner, action="token_create")
     assert {entry.principal for entry in made} == {"issuer https://login.test"}
-    assert not await Authentication(library).authenticator().demands_token(), "no token was created here yet"
+    assert not await Authentication(library).authenticator().demands_token(), (
+        "no token was created here yet"
+    )
     own = await holder(owner, "alice", "payments:reader")
-    assert (await server.authenticator().admit(own.secret)).author == "alice", "our tokens need no issuer"
+    assert (await server.authenticator().admit(own.secret)).author == "alice", (
+        "our tokens need no issuer"
+    )
     with pytest.raises(Unauthenticated, match="not a Folklore token"):
         await Authentication(library).authenticator().admit("an.access.token")
-    assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
+    assert (first.author, role_in(first, "payments"), role_in(first, "board")) == (
+        "carla",
+        "writer",
+        None,
+    )
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await tokens_of(owner, "carla")
-    assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
+    assert (held.expires_at, held.issuer) == (
+        NOON + timedelta(hours=1),
+        "https://login.test",
+    )
     jobs.now = NOON + timedelta(hours=20)
     assert await jobs("retention") == {}
     jobs.now = NOON + timedelta(hours=26)
     assert await jobs("retention") == {"tokens_dropped": 2}
 
 
-async def test_a_token_of_an_issuer_that_arrives_at_many_workers_at_once_is_stored_once(owner: Person) -> None:
+async def test_a_token_of_an_issuer_that_arrives_at_many_workers_at_once_is_stored_once(
+    owner: Person,
+) -> None:
     server = Authentication(owner.library, issuer=FixedIssuer())
 
-    callers = await asyncio.gather(*(server.authenticator().admit("an.access.token") for _ in range(8)))
+    callers = await asyncio.gather(
+        *(server.authenticator().admit("an.access.token") for _ in range(8))
+    )
 
-    assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {("carla", "writer")}
+    assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {
+        ("carla", "writer")
+    }
     [made] = await tokens_of(owner)
     assert {caller.token for caller in callers} == {made.id}
     assert len(await audited(owner, action="token_create")) == 1
@@ -530,7 +705,9 @@ async def test_the_database_holds_no_token_and_its_digest_opens_nothing(
 ) -> None:
     alice = await holder(owner, "alice", "payments:reader")
 
-    held = await connection.fetchrow("select t::text as row, encode(digest, 'hex') as digest from tokens t")
+    held = await connection.fetchrow(
+        "select t::text as row, encode(digest, 'hex') as digest from tokens t"
+    )
     assert held is not None
     assert alice.secret not in held["row"]
     assert key_of(alice.secret) not in held["row"]
@@ -588,17 +765,28 @@ async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
     counted = "select (select count(*) from memories) || ' ' || (select count(*) from fresh_words)"
     before = await connection.fetchval(counted)
     hidden = await connection.fetchval("select id from namespaces where name = 'board'")
-    ids = await connection.fetchval("select array_agg(id) from memories where namespace_id = $1", hidden)
+    ids = await connection.fetchval(
+        "select array_agg(id) from memories where namespace_id = $1", hidden
+    )
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
 
     async with connection.transaction():
         await connection.execute("select folklore_enter($1)", key_of(alice.secret))
-        assert [row["name"] for row in await connection.fetch("select name from namespaces")] == ["payments"]
+        assert [
+            row["name"] for row in await connection.fetch("select name from namespaces")
+        ] == ["payments"]
         assert await connection.fetchval("select count(*) from memories") == 1
-        assert await connection.execute("update memories set content = 'changed'") == "UPDATE 0"
+        assert (
+            await connection.execute("update memories set content = 'changed'")
+            == "UPDATE 0"
+        )
         for function in ("postings", "embeddings", "memories"):
-            await connection.execute(f"select folklore_delete_{function}($1, $2)", hidden, ids)
-    assert await connection.fetchval("select count(*) from memories") == 0, "the key ended with the transaction"
+            await connection.execute(
+                f"select folklore_delete_{function}($1, $2)", hidden, ids
+            )
+    assert await connection.fetchval("select count(*) from memories") == 0, (
+        "the key ended with the transaction"
+    )
     await connection.execute("select folklore_delete_memories($1, $2)", hidden, ids)
     await connection.execute("reset session authorization")
     assert await connection.fetchval(counted) == before
@@ -610,38 +798,54 @@ async def test_a_temporary_table_of_the_same_name_deceives_no_policy(
     alice = await holder(owner, "alice", "payments:reader")
     board = await connection.fetchval("select id from namespaces where name = 'board'")
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
-    await connection.execute("create temp table grants (token_id uuid, namespace_id uuid, role text)")
-    await connection.execute("insert into pg_temp.grants values ($1, $2, 'admin')", alice.token, board)
+    await connection.execute(
+        "create temp table grants (token_id uuid, namespace_id uuid, role text)"
+    )
+    await connection.execute(
+        "insert into pg_temp.grants values ($1, $2, 'admin')", alice.token, board
+    )
 
     async with connection.transaction():
         await connection.execute("select folklore_enter($1)", key_of(alice.secret))
-        assert [row["name"] for row in await connection.fetch("select name from namespaces")] == ["payments"]
+        assert [
+            row["name"] for row in await connection.fetch("select name from namespaces")
+        ] == ["payments"]
 
 
-async def test_every_table_has_row_level_security(connection: asyncpg.Connection) -> None:
+async def test_every_table_has_row_level_security(
+    connection: asyncpg.Connection,
+) -> None:
     rows = await connection.fetch(
         "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
         " and not relrowsecurity"
     )
-    assert {row["relname"] for row in rows} <= {"folklore_migrations"}, "which the role may not read at all"
+    assert {row["relname"] for row in rows} <= {"folklore_migrations"}, (
+        "which the role may not read at all"
+    )
 
 
 async def test_a_cached_namespace_is_cached_for_its_caller_alone(owner: Person) -> None:
     alice = await holder(owner, "alice", "payments:reader")
-    await owner.recall("crane", namespaces=("board",))  # the owner's namespaces stay cached for a second
+    await owner.recall(
+        "crane", namespaces=("board",)
+    )  # the owner's namespaces stay cached for a second
 
     with pytest.raises(NotFound):
         await alice.recall("crane", namespaces=("board",))
 
 
-async def test_a_memory_is_read_with_its_relations_right_after_its_namespace_was_renamed(owner: Person) -> None:
+async def test_a_memory_is_read_with_its_relations_right_after_its_namespace_was_renamed(
+    owner: Person,
+) -> None:
     alice = await holder(owner, "alice", "payments:writer", "board:reader")
     crane, mole = await alice.keep("a crane", "a mole", namespace="payments")
     await alice.relate(Relation(crane, "relates_to", mole))
     await alice.get(crane)  # her namespaces stay cached for a second
 
     [payments] = await owner.library.namespaces.find(["payments"])
-    await owner.library.namespaces.change("namespace_rename", payments.id, name="dues", caller=OWNER, now=NOON)
+    await owner.library.namespaces.change(
+        "namespace_rename", payments.id, name="dues", caller=OWNER, now=NOON
+    )
     [found] = (await alice.call(GetRequest(ids=(crane,)))).found
 
     assert (found.memory.namespace, found.memory.content) == ("dues", "a crane")
@@ -658,15 +862,26 @@ async def test_every_write_is_in_the_audit_log_with_its_author(owner: Person) ->
     payments = (await owner.library.namespaces.find(["payments"]))[0].id
     log = [
         entry
-        for entry in await Audit(owner.library.database).read(namespaces=[payments, NOWHERE], fetch=100)
+        for entry in await Audit(owner.library.database).read(
+            namespaces=[payments, NOWHERE], fetch=100
+        )
         if entry.principal == "walter"
     ]
-    assert sorted(entry.action for entry in log) == ["erase", "forget", "store", "update"]
+    assert sorted(entry.action for entry in log) == [
+        "erase",
+        "forget",
+        "store",
+        "update",
+    ]
     assert {entry.memories for entry in log} == {(id_,)}
-    assert {(entry.agent, entry.token, entry.outcome) for entry in log} == {("cursor", writer.token, "done")}
+    assert {(entry.agent, entry.token, entry.outcome) for entry in log} == {
+        ("cursor", writer.token, "done")
+    }
 
 
-async def test_a_connection_after_a_failed_call_serves_the_next_token_with_that_tokens_key(owner: Person) -> None:
+async def test_a_connection_after_a_failed_call_serves_the_next_token_with_that_tokens_key(
+    owner: Person,
+) -> None:
     alice = await holder(owner, "alice", "payments:writer")
     bob = await holder(owner, "bob", "board:writer")
 
@@ -676,15 +891,22 @@ async def test_a_connection_after_a_failed_call_serves_the_next_token_with_that_
         with pytest.raises(InvalidInput, match="DivisionByZero"):
             async with alice.library.database.session() as session:
                 await session.execute("select 1/0")
-        assert await recalled(bob, "harbour crane") == ["the harbour crane belongs to nobody"]
-        assert await recalled(alice, "harbour crane") == ["the harbour crane is painted red"]
+        assert await recalled(bob, "harbour crane") == [
+            "the harbour crane belongs to nobody"
+        ]
+        assert await recalled(alice, "harbour crane") == [
+            "the harbour crane is painted red"
+        ]
 
 
 async def test_a_store_of_a_token_that_fails_half_way_writes_nothing(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
     alice = await holder(owner, "alice", "payments:writer")
-    draft = Draft("written before the unknown relation is noticed", related=(Link(uuid4(), "causes"),))
+    draft = Draft(
+        "written before the unknown relation is noticed",
+        related=(Link(uuid4(), "causes"),),
+    )
 
     with pytest.raises(NotFound, match="no memory"):
         await alice.store(draft, namespace="payments")
@@ -692,7 +914,9 @@ async def test_a_store_of_a_token_that_fails_half_way_writes_nothing(
     assert await connection.fetchval("select count(*) from memories") == 2
 
 
-async def test_a_token_revoked_during_a_call_is_refused_by_the_database(owner: Person) -> None:
+async def test_a_token_revoked_during_a_call_is_refused_by_the_database(
+    owner: Person,
+) -> None:
     alice = await holder(owner, "alice", "payments:writer")
     await owner.call(RevokeTokensRequest(ids=(alice.token,)))
 
@@ -703,7 +927,9 @@ async def test_a_token_revoked_during_a_call_is_refused_by_the_database(owner: P
 def as_user(dsn: str, name: str) -> str:
     """Return the address of the same database for another role, whose password is x."""
     parts = urlsplit(dsn)
-    return urlunsplit(parts._replace(netloc=f"{name}:x@{parts.netloc.rpartition('@')[2]}"))
+    return urlunsplit(
+        parts._replace(netloc=f"{name}:x@{parts.netloc.rpartition('@')[2]}")
+    )
 
 
 async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serves_all_else(
@@ -729,19 +955,32 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
             await person.keep("all else works", namespace="payments")
             alice = await holder(person, "alice", "payments:reader")
 
-            assert await missing_role_commands(theirs) == [f"grant folklore_app to {name}"]
+            assert await missing_role_commands(theirs) == [
+                f"grant folklore_app to {name}"
+            ]
             for _ in range(4):  # more often than there are connections
                 with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
                     await alice.recall("works")
             assert "folklore db role" in str(told.value)
-            assert [line["log_level"] for line in logged if line["event"] == "role_not_complete"] == ["warning"]
+            assert [
+                line["log_level"]
+                for line in logged
+                if line["event"] == "role_not_complete"
+            ] == ["warning"]
             assert not await Principals(database).has_role()
             # A login role of its own needs no such grant.
-            await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {TOKEN_ROLE}")
+            await cluster.admin.execute(
+                f"create role {name}_requests login password 'x' in role {TOKEN_ROLE}"
+            )
             separate = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
             await separate.open()
             assert await Principals(separate).has_role()
-            alice = replace(alice, library=MemoryContext.of(separate, embedder).view_of(alice.caller.access))
+            alice = replace(
+                alice,
+                library=MemoryContext.of(separate, embedder).view_of(
+                    alice.caller.access
+                ),
+            )
             assert await recalled(alice, "works") == ["all else works"]
             await separate.close()
             await database.close()
@@ -752,13 +991,24 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
 
 async def test_tokens_are_created_while_others_are_used(owner: Person) -> None:
     """On Citus both lock reference tables."""
-    alice, principals = await holder(owner, "alice", "payments:reader"), Principals(owner.library.database)
+    alice, principals = (
+        await holder(owner, "alice", "payments:reader"),
+        Principals(owner.library.database),
+    )
 
     async def use() -> None:
         for second in range(20):
-            await principals.touch_token(id=alice.token, now=NOON + timedelta(seconds=second), address="192.0.2.77")
+            await principals.touch_token(
+                id=alice.token,
+                now=NOON + timedelta(seconds=second),
+                address="192.0.2.77",
+            )
 
-    created = await asyncio.gather(*(owner.create_token(f"bob {n}", "payments:reader") for n in range(8)), use(), use())
+    created = await asyncio.gather(
+        *(owner.create_token(f"bob {n}", "payments:reader") for n in range(8)),
+        use(),
+        use(),
+    )
 
     assert len({token.id for token in created if token}) == 8
 
@@ -773,11 +1023,17 @@ async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_gr
     *revocations, update, insert = await missing_role_commands(database_url)
 
     # On Citus a token deletes by policies.
-    one_node = await connection.fetchval("select to_regclass('pg_dist_partition') is null")
-    assert [text.startswith("revoke update, delete on memories,") for text in revocations] == [True] * one_node
+    one_node = await connection.fetchval(
+        "select to_regclass('pg_dist_partition') is null"
+    )
+    assert [
+        text.startswith("revoke update, delete on memories,") for text in revocations
+    ] == [True] * one_node
     assert update.startswith("grant update (content, ")
     assert "later" in update
-    assert not {"author", "agent", "id", "created_at", "search"} & set(re.findall(r"\w+", update))
+    assert not {"author", "agent", "id", "created_at", "search"} & set(
+        re.findall(r"\w+", update)
+    )
     assert insert == f"grant insert on audit to {TOKEN_ROLE}"
 
 
@@ -786,7 +1042,10 @@ async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_t
 ) -> None:
     alice = await holder(owner, "alice", "payments:writer")
     known = Draft("the harbour crane is painted red", idempotency_key="k")
-    await owner.store(Draft("the harbour crane belongs to nobody", idempotency_key="k"), namespace="board")
+    await owner.store(
+        Draft("the harbour crane belongs to nobody", idempotency_key="k"),
+        namespace="board",
+    )
 
     async def say(draft: Draft) -> tuple[UUID, str]:
         [item] = (await alice.store(draft, namespace="payments")).stored
@@ -800,7 +1059,9 @@ async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_t
     again, status_ = await say(Draft("something else", idempotency_key="k"))
 
     assert (again != first, status_) == (True, "stored")
-    rows = await connection.fetch("select memory_id from idempotency_keys where memory_id <> $1", again)
+    rows = await connection.fetch(
+        "select memory_id from idempotency_keys where memory_id <> $1", again
+    )
     assert len(rows) == 1, "that of the other namespace"
     assert rows[0]["memory_id"] != first
 

@@ -32,13 +32,30 @@ READ_ONLY = "This server is read-only; nothing was changed."
 
 def holder(*grants: str, **fields: Any) -> Caller:
     """Return the caller of a token with these grants, `name:role` or `prefix*:role`."""
-    pairs = [(name, cast(Role, role)) for name, _, role in (grant.rpartition(":") for grant in grants)]
-    named = [Grant(uuid4(), name, role) for name, role in pairs if not name.endswith("*")]
-    patterns = [PatternGrant(name[:-1], role) for name, role in pairs if name.endswith("*")]
-    return Caller("alice", access=Access(uuid4(), "0" * 64, tuple(named), tuple(patterns)), **fields)
+    pairs = [
+        (name, cast(Role, role))
+        for name, _, role in (grant.rpartition(":") for grant in grants)
+    ]
+    named = [
+        Grant(uuid4(), name, role) for name, role in pairs if not name.endswith("*")
+    ]
+    patterns = [
+        PatternGrant(name[:-1], role) for name, role in pairs if name.endswith("*")
+    ]
+    return Caller(
+        "alice",
+        access=Access(uuid4(), "0" * 64, tuple(named), tuple(patterns)),
+        **fields,
+    )
 
 
-SHOP = holder("Shop:reader", "repo:acme/api:writer", "board:admin", "repo:acme/*:reader", "repo:acme/ops/*:admin")
+SHOP = holder(
+    "Shop:reader",
+    "repo:acme/api:writer",
+    "board:admin",
+    "repo:acme/*:reader",
+    "repo:acme/ops/*:admin",
+)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +66,14 @@ SHOP = holder("Shop:reader", "repo:acme/api:writer", "board:admin", "repo:acme/*
         ("Repo:Acme/New", "reader"), ("repo:acme/ops/x", "admin"), ("repo:acme", None), ("repo:acmecorp/x", None),
     ],
 )  # fmt: skip
-def test_a_caller_has_the_strongest_role_of_the_grants_for_a_name(namespace: str, role: Role | None) -> None:
+def test_a_caller_has_the_strongest_role_of_the_grants_for_a_name(
+    namespace: str, role: Role | None
+) -> None:
     assert role_in(SHOP, namespace) == role
     assert role_in(replace(SHOP, may_write=False), namespace) == (role and "reader")
-    assert [role_in(replace(OWNER, may_write=writes), namespace) for writes in (True, False)] == ["admin", "reader"]
+    assert [
+        role_in(replace(OWNER, may_write=writes), namespace) for writes in (True, False)
+    ] == ["admin", "reader"]
     for needed, dry_run in product(ROLES, (False, True)):
         require(OWNER, namespace, needed, dry_run=dry_run)
         if role is None:
@@ -71,7 +92,9 @@ def test_a_caller_has_the_strongest_role_of_the_grants_for_a_name(namespace: str
 
 
 @pytest.mark.parametrize("caller", [OWNER, SHOP])
-def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(caller: Caller) -> None:
+def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(
+    caller: Caller,
+) -> None:
     caller = replace(caller, may_write=False)
 
     require(caller, "board", "reader")
@@ -87,11 +110,36 @@ def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(caller: Calle
     ("grants", "role", "reason", "hint"),
     [
         (["shop:reader"], "reader", "you may read", "You may read shop."),
-        (["shop:reader"], "writer", "you may write to", "Your token may write to none."),
-        (["shop:reader", "shot:admin"], "admin", "you may administer", "You may administer shot."),
-        ([f"n{n}:reader" for n in range(7)], "reader", "you may read", "You may read n0, n1, n2, n3, n4."),
-        (["repo:x/*:writer", "z:admin"], "writer", "you may write to", "You may write to repo:x/*, z."),
-        (["shop:writer", "board:writer"], "writer", "you may write to", "You may write to shop."),  # the nearest
+        (
+            ["shop:reader"],
+            "writer",
+            "you may write to",
+            "Your token may write to none.",
+        ),
+        (
+            ["shop:reader", "shot:admin"],
+            "admin",
+            "you may administer",
+            "You may administer shot.",
+        ),
+        (
+            [f"n{n}:reader" for n in range(7)],
+            "reader",
+            "you may read",
+            "You may read n0, n1, n2, n3, n4.",
+        ),
+        (
+            ["repo:x/*:writer", "z:admin"],
+            "writer",
+            "you may write to",
+            "You may write to repo:x/*, z.",
+        ),
+        (
+            ["shop:writer", "board:writer"],
+            "writer",
+            "you may write to",
+            "You may write to shop.",
+        ),  # the nearest
         ([], "reader", "you may read", "Your token may read none."),
     ],
 )
@@ -106,13 +154,19 @@ def test_a_missing_namespace_and_one_without_a_grant_are_refused_alike(
 
 
 def test_a_pattern_opens_no_namespace_that_is_missing() -> None:
-    opened = [name for name in ("shop", "BOARD", "repo:acme/api", "repo:acme/new", "hidden") if opens(SHOP, name)]
+    opened = [
+        name
+        for name in ("shop", "BOARD", "repo:acme/api", "repo:acme/new", "hidden")
+        if opens(SHOP, name)
+    ]
 
     assert opened == ["shop", "BOARD", "repo:acme/api"]
     assert opens(OWNER, "hidden")
 
 
-def test_only_the_owner_of_a_server_that_is_not_read_only_may_do_what_needs_one() -> None:
+def test_only_the_owner_of_a_server_that_is_not_read_only_may_do_what_needs_one() -> (
+    None
+):
     readers = replace(OWNER, may_write=False)
 
     require_owner(OWNER)
@@ -123,7 +177,8 @@ def test_only_the_owner_of_a_server_that_is_not_read_only_may_do_what_needs_one(
         with pytest.raises(Refused) as refused:
             require_owner(holder("board:admin", "a:*:admin"), dry_run=dry_run)
         assert (
-            str(refused.value) == "Only the owner of this deployment may do this. It needs a token made with --owner."
+            str(refused.value)
+            == "Only the owner of this deployment may do this. It needs a token made with --owner."
         )
 
 
@@ -148,23 +203,43 @@ def test_tools_that_write_are_offered_to_who_may_write_and_the_default_is_the_on
 
 def test_names_that_a_pattern_covers_are_not_named_beside_it() -> None:
     assert SHOP.access is not None
-    assert granted_names(SHOP.access, "reader") == ["repo:acme/*", "repo:acme/ops/*", "Shop", "board"]
-    assert granted_names(SHOP.access, "writer") == ["repo:acme/ops/*", "repo:acme/api", "board"]
+    assert granted_names(SHOP.access, "reader") == [
+        "repo:acme/*",
+        "repo:acme/ops/*",
+        "Shop",
+        "board",
+    ]
+    assert granted_names(SHOP.access, "writer") == [
+        "repo:acme/ops/*",
+        "repo:acme/api",
+        "board",
+    ]
     assert granted_names(SHOP.access, "admin") == ["repo:acme/ops/*", "board"]
 
 
-GRANTS = st.sampled_from([f"{name}:{role}" for name in ("a", "A:x", "a:y", "a:*", "a:x/*") for role in ROLES])
+GRANTS = st.sampled_from(
+    [f"{name}:{role}" for name in ("a", "A:x", "a:y", "a:*", "a:x/*") for role in ROLES]
+)
 
 
-@given(st.lists(GRANTS, max_size=5), GRANTS, st.sampled_from(["a", "a:x", "A:X/z", "b"]))
+@given(
+    st.lists(GRANTS, max_size=5), GRANTS, st.sampled_from(["a", "a:x", "A:X/z", "b"])
+)
 def test_another_grant_never_takes_a_role_away_and_a_role_is_one_that_was_granted(
     grants: list[str], added: str, name: str
 ) -> None:
-    before, after = role_in(holder(*grants), name), role_in(holder(*grants, added), name)
+    before, after = (
+        role_in(holder(*grants), name),
+        role_in(holder(*grants, added), name),
+    )
 
     assert before is None or (after is not None and not stronger(before, after))
-    assert after is None or after in {grant.rpartition(":")[2] for grant in (*grants, added)}
-    assert [role_in(holder(grant), name) for grant in grants].count(before) > 0 or before is None
+    assert after is None or after in {
+        grant.rpartition(":")[2] for grant in (*grants, added)
+    }
+    assert [role_in(holder(grant), name) for grant in grants].count(
+        before
+    ) > 0 or before is None
 
 
 class Created:

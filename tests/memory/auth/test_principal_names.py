@@ -10,7 +10,9 @@ from tests.memory.test_namespace_names import PAIRS
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_names_that_are_equal_in_a_locale_are_two_principals(folklore: CommandLine, one: str, other: str) -> None:
+async def test_names_that_are_equal_in_a_locale_are_two_principals(
+    folklore: CommandLine, one: str, other: str
+) -> None:
     for name in (one, other):
         await folklore.done("tokens", "create", "--name", name, "--owner")
 
@@ -38,7 +40,9 @@ async def test_the_audit_log_separates_similar_principals(
     assert [line["name"] for line in lines] == [one]
 
 
-async def test_names_of_principals_ignore_the_case_of_ascii_letters(folklore: CommandLine) -> None:
+async def test_names_of_principals_ignore_the_case_of_ascii_letters(
+    folklore: CommandLine,
+) -> None:
     for name in ("Ümit-API", "ÜMIT-api"):
         await folklore.done("tokens", "create", "--name", name, "--owner")
 
@@ -58,4 +62,6 @@ async def test_the_database_refuses_a_principal_that_differs_in_the_case_of_asci
 
 
 async def _insert(connection: asyncpg.Connection, number: int, name: str) -> None:
-    await connection.execute("insert into principals (id, name) values ($1, $2)", UUID(int=number), name)
+    await connection.execute(
+        "insert into principals (id, name) values ($1, $2)", UUID(int=number), name
+    )

@@ -28,20 +28,35 @@ class Book:
 async def test_thousands_of_denials_are_counted_in_a_bounded_number_of_rows() -> None:
     book = Book()
     for number in range(5_000):
-        book.refusals.note(HOLDER, "memory_recall", NotFound(f"There is no namespace 'n{number}'."), now=NOON)
+        book.refusals.note(
+            HOLDER,
+            "memory_recall",
+            NotFound(f"There is no namespace 'n{number}'."),
+            now=NOON,
+        )
     await book.refusals.close()
 
     assert len(book.lines) <= 101
     assert (book.total(), book.refusals.dropped) == (5_000, 0)
 
 
-async def test_the_denial_log_has_equal_denials_as_one_row_no_secret_and_no_other_errors() -> None:
+async def test_the_denial_log_has_equal_denials_as_one_row_no_secret_and_no_other_errors() -> (
+    None
+):
     book = Book()
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     for _ in range(300):
         book.refusals.note(HOLDER, "memory_store", Refused(f"not {token}"), now=NOON)
-    book.refusals.note(Caller("local"), "memory_get", NotFound("There is no memory."), now=NOON)
-    book.refusals.note(Caller("unknown"), "http /mcp", Unauthenticated("unknown", "…"), now=NOON, reason="unknown")
+    book.refusals.note(
+        Caller("local"), "memory_get", NotFound("There is no memory."), now=NOON
+    )
+    book.refusals.note(
+        Caller("unknown"),
+        "http /mcp",
+        Unauthenticated("unknown", "…"),
+        now=NOON,
+        reason="unknown",
+    )
     await book.refusals.close()
 
     (denial, count), (other, _) = book.lines

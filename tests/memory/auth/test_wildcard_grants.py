@@ -22,7 +22,14 @@ from folklore.memory.requests import (
     RevokeTokensRequest,
     StatusRequest,
 )
-from tests.memory.auth.test_isolation import Holder, as_role, enter, holder, recalled, tokens_of
+from tests.memory.auth.test_isolation import (
+    Holder,
+    as_role,
+    enter,
+    holder,
+    recalled,
+    tokens_of,
+)
 from tests.person import NOON, Person
 
 SHOP, DESK, NEAR = "repo:acme/shop", "repo:acme/desk", "repo:acmecorp/shop"
@@ -40,8 +47,13 @@ async def owner(database: Database, embedder: Embedder) -> Person:
 async def seen(person: Holder) -> list[str]:
     """Return the namespaces that a new request of this token sees, by the status and by the list."""
     again = await enter(person.library.root, person.secret)
-    status = sorted(item.name for item in (await again.call(StatusRequest())).namespaces)
-    assert sorted(item.name for item in await again.call(ListNamespacesRequest())) == status
+    status = sorted(
+        item.name for item in (await again.call(StatusRequest())).namespaces
+    )
+    assert (
+        sorted(item.name for item in await again.call(ListNamespacesRequest()))
+        == status
+    )
     answer = await again.recall("crane", limit=50, namespaces=("*",))
     assert {result.memory.namespace for result in answer.memories} <= set(status)
     return status
@@ -54,7 +66,9 @@ async def rows_of(connection: asyncpg.Connection, secret: str) -> list[str]:
         of_memories = await role.fetch(
             "select distinct n.name from memories m join namespaces n on n.id = m.namespace_id order by 1"
         )
-        counted = await role.fetchval("select count(distinct namespace_id) from memories")
+        counted = await role.fetchval(
+            "select count(distinct namespace_id) from memories"
+        )
     assert counted == len(of_memories)
     assert {row["name"] for row in of_memories} <= {row["name"] for row in listed}
     return [row["name"] for row in listed]
@@ -67,11 +81,18 @@ async def test_a_pattern_opens_the_namespaces_that_match_and_those_created_later
 
     assert await seen(alice) == [DESK, SHOP]
     await owner.keep("the crane of repo:acme/new is red", namespace="repo:acme/new")
-    await owner.keep("the crane of repo:acme/group/deep is red", namespace="repo:acme/group/deep")
+    await owner.keep(
+        "the crane of repo:acme/group/deep is red", namespace="repo:acme/group/deep"
+    )
     await owner.keep("the crane of elsewhere is red", namespace="elsewhere")
 
     assert await seen(alice) == [DESK, "repo:acme/group/deep", "repo:acme/new", SHOP]
-    assert await rows_of(connection, alice.secret) == [DESK, "repo:acme/group/deep", "repo:acme/new", SHOP]
+    assert await rows_of(connection, alice.secret) == [
+        DESK,
+        "repo:acme/group/deep",
+        "repo:acme/new",
+        SHOP,
+    ]
     with pytest.raises(NotFound):
         await alice.recall("crane", namespaces=(NEAR,))
 
@@ -90,14 +111,21 @@ async def test_a_pattern_opens_the_namespaces_that_match_and_those_created_later
     ],
 )  # fmt: skip
 async def test_a_near_match_is_no_match(
-    owner: Person, connection: asyncpg.Connection, pattern: str, matching: list[str], others: list[str]
+    owner: Person,
+    connection: asyncpg.Connection,
+    pattern: str,
+    matching: list[str],
+    others: list[str],
 ) -> None:
     for namespace in (*matching, *others):
         await owner.keep("another memory", namespace=namespace)
 
     alice = await holder(owner, "alice", f"{pattern}:writer")
 
-    expected = [*matching, *(name for name in (SHOP, DESK, NEAR) if name.startswith(pattern[:-1].lower()))]
+    expected = [
+        *matching,
+        *(name for name in (SHOP, DESK, NEAR) if name.startswith(pattern[:-1].lower())),
+    ]
     assert await seen(alice) == sorted(expected)
     assert sorted(await rows_of(connection, alice.secret)) == sorted(expected)
     for hidden in others:
@@ -106,7 +134,19 @@ async def test_a_near_match_is_no_match(
 
 
 @pytest.mark.parametrize(
-    "text", ["*", "**", "acme*", "repo:*/x", "repo:acme/*/*", "/*", ":*", "repo:acme/**", "repo:/*", "%/*"]
+    "text",
+    [
+        "*",
+        "**",
+        "acme*",
+        "repo:*/x",
+        "repo:acme/*/*",
+        "/*",
+        ":*",
+        "repo:acme/**",
+        "repo:/*",
+        "%/*",
+    ],
 )
 async def test_a_pattern_covers_whole_levels_alone(owner: Person, text: str) -> None:
     with pytest.raises(InvalidInput):
@@ -128,32 +168,60 @@ async def test_percent_is_no_character_of_a_pattern_and_the_database_takes_it_li
 async def test_a_writer_creates_a_namespace_that_its_pattern_matches_by_storing_into_it(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
-    writer = await holder(owner, "walter", "repo:acme/*:writer", "repo:acmecorp/*:reader")
+    writer = await holder(
+        owner, "walter", "repo:acme/*:writer", "repo:acmecorp/*:reader"
+    )
 
-    stored = await writer.store("the crane of repo:acme/new is blue", namespace="repo:acme/new")
+    stored = await writer.store(
+        "the crane of repo:acme/new is blue", namespace="repo:acme/new"
+    )
     assert stored.namespace == "repo:acme/new"
     again = await enter(owner.library, writer.secret)
-    assert await recalled(again, "blue crane", namespaces=("repo:acme/new",)) == ["the crane of repo:acme/new is blue"]
-    row = await connection.fetchrow("select created_by, shared from namespaces where name = 'repo:acme/new'")
+    assert await recalled(again, "blue crane", namespaces=("repo:acme/new",)) == [
+        "the crane of repo:acme/new is blue"
+    ]
+    row = await connection.fetchrow(
+        "select created_by, shared from namespaces where name = 'repo:acme/new'"
+    )
     assert row is not None
     assert (row["created_by"], row["shared"]) == ("walter", "never")
     for namespace in ("repo:acmecorp/new", "repo:acmeco/new", "new"):
         with pytest.raises((NotFound, Refused)):
             await writer.store("anything", namespace=namespace)
-    assert await connection.fetchval("select count(*) from namespaces where name like '%new'") == 1
+    assert (
+        await connection.fetchval(
+            "select count(*) from namespaces where name like '%new'"
+        )
+        == 1
+    )
 
 
 async def test_writers_who_create_one_namespace_at_the_same_time_all_store_into_it(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
-    writers = [await holder(owner, f"writer{n}", "repo:acme/*:writer") for n in range(6)]
+    writers = [
+        await holder(owner, f"writer{n}", "repo:acme/*:writer") for n in range(6)
+    ]
 
     await asyncio.gather(
-        *(writer.store(f"memory {n}", namespace="repo:acme/fresh") for n, writer in enumerate(writers))
+        *(
+            writer.store(f"memory {n}", namespace="repo:acme/fresh")
+            for n, writer in enumerate(writers)
+        )
     )
 
-    assert await connection.fetchval("select count(*) from namespaces where name = 'repo:acme/fresh'") == 1
-    assert await connection.fetchval("select count(*) from memories where content like 'memory %'") == 6
+    assert (
+        await connection.fetchval(
+            "select count(*) from namespaces where name = 'repo:acme/fresh'"
+        )
+        == 1
+    )
+    assert (
+        await connection.fetchval(
+            "select count(*) from memories where content like 'memory %'"
+        )
+        == 6
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +235,9 @@ async def test_writers_who_create_one_namespace_at_the_same_time_all_store_into_
 async def test_direct_sql_of_a_writer_creates_matching_namespaces_alone(
     owner: Person, connection: asyncpg.Connection, name: str, values: str, allowed: bool
 ) -> None:
-    writer = await holder(owner, "walter", "repo:acme/*:writer", "repo:acmecorp/*:reader")
+    writer = await holder(
+        owner, "walter", "repo:acme/*:writer", "repo:acmecorp/*:reader"
+    )
     column, _, value = values.partition(" = ")
     more, shown = (f", {column}", f", {value}") if column else ("", "")
     insert = (
@@ -183,7 +253,9 @@ async def test_direct_sql_of_a_writer_creates_matching_namespaces_alone(
                 await role.fetchval(insert, name)
 
 
-async def test_the_role_of_a_pattern_is_enforced_by_the_database(owner: Person, connection: asyncpg.Connection) -> None:
+async def test_the_role_of_a_pattern_is_enforced_by_the_database(
+    owner: Person, connection: asyncpg.Connection
+) -> None:
     reader = await holder(owner, "rita", "repo:acme/*:reader")
     writer = await holder(owner, "walter", "repo:acme/*:writer")
     admin = await holder(owner, "ada", "repo:acme/*:admin")
@@ -208,8 +280,12 @@ async def test_the_role_of_a_pattern_is_enforced_by_the_database(owner: Person, 
                 await role.execute(f"select * from {table}")
 
 
-async def test_the_strongest_of_several_grants_holds(owner: Person, connection: asyncpg.Connection) -> None:
-    alice = await holder(owner, "alice", "repo:acme/*:reader", f"{SHOP}:writer", "repo:*:reader")
+async def test_the_strongest_of_several_grants_holds(
+    owner: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(
+        owner, "alice", "repo:acme/*:reader", f"{SHOP}:writer", "repo:*:reader"
+    )
     bob = await holder(owner, "bob", "repo:acme/*:writer", f"{SHOP}:reader")
 
     await alice.store("from alice", namespace=SHOP)
@@ -219,7 +295,11 @@ async def test_the_strongest_of_several_grants_holds(owner: Person, connection: 
     assert await seen(alice) == sorted([SHOP, DESK, NEAR])
     assert await rows_of(connection, alice.secret) == sorted([SHOP, DESK, NEAR])
     listed = await tokens_of(owner, "alice")
-    assert listed[0].grants == ("repo:*:reader", "repo:acme/*:reader", "repo:acme/shop:writer")
+    assert listed[0].grants == (
+        "repo:*:reader",
+        "repo:acme/*:reader",
+        "repo:acme/shop:writer",
+    )
 
 
 async def test_renamed_namespaces_enter_and_leave_a_pattern_and_stay_with_a_grant_by_name(
@@ -232,7 +312,11 @@ async def test_renamed_namespaces_enter_and_leave_a_pattern_and_stay_with_a_gran
     assert await seen(alice) == [DESK] == await rows_of(connection, alice.secret)
     assert await seen(bob) == ["repo:acmecorp/moved"]
     await owner.call(RenameNamespaceRequest(name=NEAR, to="repo:acme/came"))
-    assert await seen(alice) == ["repo:acme/came", DESK] == await rows_of(connection, alice.secret)
+    assert (
+        await seen(alice)
+        == ["repo:acme/came", DESK]
+        == await rows_of(connection, alice.secret)
+    )
 
 
 async def test_deleted_restored_and_merged_namespaces_follow_the_pattern(
@@ -247,12 +331,19 @@ async def test_deleted_restored_and_merged_namespaces_follow_the_pattern(
     await owner.call(MergeNamespacesRequest(name=SHOP, into=NEAR))
     assert await seen(alice) == [DESK] == await rows_of(connection, alice.secret)
     async with as_role(connection, alice.secret) as role:
-        assert await role.fetchval("select count(*) from memories where content like '%acme/shop%'") == 0
+        assert (
+            await role.fetchval(
+                "select count(*) from memories where content like '%acme/shop%'"
+            )
+            == 0
+        )
     await owner.call(MergeNamespacesRequest(name=SHOP, into=NEAR, undo=True))
     assert await seen(alice) == [DESK, SHOP]
     await owner.call(MergeNamespacesRequest(name=NEAR, into=SHOP))
     again = await enter(owner.library, alice.secret)
-    assert f"the crane of {NEAR} is red" in await recalled(again, "crane", namespaces=(SHOP,))
+    assert f"the crane of {NEAR} is red" in await recalled(
+        again, "crane", namespaces=(SHOP,)
+    )
 
 
 async def test_a_revoked_or_expired_token_opens_nothing_by_its_pattern(
@@ -263,7 +354,11 @@ async def test_a_revoked_or_expired_token_opens_nothing_by_its_pattern(
     assert await rows_of(connection, alice.secret) == [DESK, SHOP]
 
     await owner.call(RevokeTokensRequest(principal="alice"))
-    await connection.execute("update tokens set expires_at = $1 where id = $2", NOON - timedelta(days=1), bob.token)
+    await connection.execute(
+        "update tokens set expires_at = $1 where id = $2",
+        NOON - timedelta(days=1),
+        bob.token,
+    )
 
     for person in (alice, bob):
         assert await rows_of(connection, person.secret) == []
@@ -271,10 +366,17 @@ async def test_a_revoked_or_expired_token_opens_nothing_by_its_pattern(
             await person.store("late", namespace=SHOP)
         with pytest.raises(FolkloreError):
             await person.store("late", namespace="repo:acme/late")
-    assert await connection.fetchval("select count(*) from namespaces where name like '%late'") == 0
+    assert (
+        await connection.fetchval(
+            "select count(*) from namespaces where name like '%late'"
+        )
+        == 0
+    )
 
 
-async def test_the_default_namespace_of_a_token_is_one_that_it_may_write_to(owner: Person) -> None:
+async def test_the_default_namespace_of_a_token_is_one_that_it_may_write_to(
+    owner: Person,
+) -> None:
     given = await holder(owner, "bob", "team:*:writer", namespace="team:one")
 
     assert default_namespace(given.caller) == "team:one"
@@ -295,8 +397,12 @@ async def test_a_principal_creates_at_most_100_namespaces_an_hour(
     await connection.execute(insert, NOON - timedelta(minutes=50))
 
     await alice.store("the hundredth", namespace="repo:acme/last")
-    with pytest.raises(RateLimited, match="alice created 100 namespaces within an hour") as refused:
-        await (await enter(owner.library, alice.secret)).store("one more", namespace="repo:acme/more")
+    with pytest.raises(
+        RateLimited, match="alice created 100 namespaces within an hour"
+    ) as refused:
+        await (await enter(owner.library, alice.secret)).store(
+            "one more", namespace="repo:acme/more"
+        )
     again = await enter(owner.library, alice.secret)
     await again.store("known", namespace="repo:acme/last")
     await bob.store("by another", namespace="repo:acme/bobs")
@@ -306,7 +412,14 @@ async def test_a_principal_creates_at_most_100_namespaces_an_hour(
 
     assert refused.value.code == "rate_limited"
     made = [name for name in await seen(again) if "/n" not in name]
-    assert made == ["repo:acme/bobs", DESK, "repo:acme/last", "repo:acme/later", "repo:acme/owners", SHOP]
+    assert made == [
+        "repo:acme/bobs",
+        DESK,
+        "repo:acme/last",
+        "repo:acme/later",
+        "repo:acme/owners",
+        SHOP,
+    ]
 
 
 async def test_the_claims_of_one_subject_create_at_most_100_namespaces_an_hour(
@@ -315,8 +428,16 @@ async def test_the_claims_of_one_subject_create_at_most_100_namespaces_an_hour(
     async def store(subject: str, names: range) -> None:
         grants = tuple(f"claimed-{number}:reader" for number in names)
         principal = f"{subject} <https://login.example.com>"
-        identity = ExternalIdentity(principal, grants, False, NOON + timedelta(hours=1), "https://login.example.com")
-        await store_external_token(owner.library, identity, key=key_of(f"{subject} {names}"), now=NOON)
+        identity = ExternalIdentity(
+            principal,
+            grants,
+            False,
+            NOON + timedelta(hours=1),
+            "https://login.example.com",
+        )
+        await store_external_token(
+            owner.library, identity, key=key_of(f"{subject} {names}"), now=NOON
+        )
 
     await store("carla", range(100))
     with pytest.raises(RateLimited, match="carla <https"):
@@ -324,10 +445,17 @@ async def test_the_claims_of_one_subject_create_at_most_100_namespaces_an_hour(
     await store("carla", range(50))
     await store("dora", range(100, 105))
 
-    assert await connection.fetchval("select count(*) from namespaces where name like 'claimed-%'") == 105
+    assert (
+        await connection.fetchval(
+            "select count(*) from namespaces where name like 'claimed-%'"
+        )
+        == 105
+    )
 
 
-async def test_an_issuers_access_token_grants_by_pattern(owner: Person, connection: asyncpg.Connection) -> None:
+async def test_an_issuers_access_token_grants_by_pattern(
+    owner: Person, connection: asyncpg.Connection
+) -> None:
     identity = ExternalIdentity(
         "carla <https://login.example.com>",
         ("repo:acme/*:reader", "repo:ACME/*:writer", f"{DESK}:reader"),

@@ -21,14 +21,20 @@ from tests.servers import on_http, watched
 from tests.team import Team, called, connected as connected_over_http
 from tests.terminal import on_terminal
 
-FERRY, CRANE, GATE = "The ferry leaves at noon.", "The crane is red.", "The gate opens at dawn."
+FERRY, CRANE, GATE = (
+    "The ferry leaves at noon.",
+    "The crane is red.",
+    "The gate opens at dawn.",
+)
 WHOLE = ("detailed", "concise", "ids")
 
 
 @pytest.fixture(autouse=True)
 def here(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """The working copy in which the caller is. Git has more time than an answer gives it: a machine may be busy."""
-    repository.commit({"src/ferry.py": "noon\n", "src/crane.py": "red\n", "guide/gate.md": "dawn\n"})
+    repository.commit(
+        {"src/ferry.py": "noon\n", "src/crane.py": "red\n", "guide/gate.md": "dawn\n"}
+    )
     monkeypatch.chdir(repository.root)
     monkeypatch.setattr(working_copy, "_SECONDS", 20.0)
     return repository
@@ -62,10 +68,17 @@ async def test_the_command_line_shows_what_is_stale(
     folklore: CommandLine, here: Repository, where: tuple[str, ...]
 ) -> None:
     await folklore.done("store", FERRY, "--path", f"{here.root}/src/ferry.py:3", *where)
-    await folklore.done("store", CRANE, "--path", "./src/crane.py", "--path", "docs/", *where)
+    await folklore.done(
+        "store", CRANE, "--path", "./src/crane.py", "--path", "docs/", *where
+    )
     assert "notes: no memory is stale." in await folklore.done("stale", *where)
-    stored = await folklore.json("list", "--filter", f"paths={here.root}/src", "--format", "detailed", *where)
-    assert [memory["paths"] for memory in stored["memories"]] == [["src/crane.py", "docs"], ["src/ferry.py"]]
+    stored = await folklore.json(
+        "list", "--filter", f"paths={here.root}/src", "--format", "detailed", *where
+    )
+    assert [memory["paths"] for memory in stored["memories"]] == [
+        ["src/crane.py", "docs"],
+        ["src/ferry.py"],
+    ]
     assert {memory["commit"] for memory in stored["memories"]} == {here.head}
     here.git("mv", "src/crane.py", "src/lift.py")
     changed = here.commit({"src/ferry.py": "one o'clock\n"})
@@ -75,13 +88,19 @@ async def test_the_command_line_shows_what_is_stale(
         assert "stale: src/ferry.py changed" in text, command
         value = await folklore.json(*command, *where)
         marks = {memory["content"]: memory.get("stale") for memory in value["memories"]}
-        assert marks[FERRY] == {"path": "src/ferry.py", "since": "2026-05-01T12:00:00Z", "commit": changed[:12]}
+        assert marks[FERRY] == {
+            "path": "src/ferry.py",
+            "since": "2026-05-01T12:00:00Z",
+            "commit": changed[:12],
+        }
         await folklore.done("list", *where)
     shown = await folklore.done("stale", *where)
     listed = await folklore.json("stale", *where)
 
     assert "stale: src/crane.py moved to src/lift.py" in shown
-    assert [[file["path"] for file in memory["files"]] for memory in listed["stale"]] == [
+    assert [
+        [file["path"] for file in memory["files"]] for memory in listed["stale"]
+    ] == [
         ["src/crane.py"],
         ["src/ferry.py"],
     ]
@@ -97,21 +116,29 @@ async def test_a_memory_is_confirmed_with_the_present_code(
     head = here.commit({"src/ferry.py": "one o'clock\n"})
     await folklore.done("stale", *where)
 
-    assert f"of commit {head[:12]}" in await folklore.done("stale", "--confirm", "1", "--confirm", "2", *where)
+    assert f"of commit {head[:12]}" in await folklore.done(
+        "stale", "--confirm", "1", "--confirm", "2", *where
+    )
 
     assert "no memory is stale" in await folklore.done("stale", *where)
-    (crane, ferry) = (await folklore.json("list", "--format", "detailed", *where))["memories"]
+    (crane, ferry) = (await folklore.json("list", "--format", "detailed", *where))[
+        "memories"
+    ]
     assert (crane["paths"], ferry["paths"]) == (["src/lift.py"], ["src/ferry.py"])
     assert crane["commit"] == ferry["commit"] == head
     assert "blobs" not in await folklore.done("history", ferry["id"], *where)
     again = await folklore.json("stale", "--confirm", ferry["id"], *where)
     assert again["confirmed"][0]["revision"] == ferry["revision"], "nothing differs"
     await folklore.done("undo", ferry["id"], *where)
-    assert [memory["id"] for memory in (await folklore.json("stale", *where))["stale"]] == [ferry["id"]]
+    assert [
+        memory["id"] for memory in (await folklore.json("stale", *where))["stale"]
+    ] == [ferry["id"]]
 
 
 async def test_what_cannot_be_stale_is_refused_with_the_next_step(
-    folklore: CommandLine, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    folklore: CommandLine,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await folklore.done("store", GATE)
     await folklore.done("store", CRANE, "--path", "src/crane.py", "-n", "other")
@@ -137,13 +164,19 @@ async def app_here(settings: Settings, here: Repository) -> AsyncIterator[App]:
     await running.close()
 
 
-async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(app_here: App, here: Repository) -> None:
+async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(
+    app_here: App, here: Repository
+) -> None:
     async with connected(build_server(app_here.service)) as client:
         memories = [{"content": FERRY, "paths": ["./src/ferry.py"]}, {"content": GATE}]
         stored = await called(client, "memory_store", memories=memories)
         id_ = stored["stored"][0]["id"]
         changed = here.commit({"src/ferry.py": "one o'clock\n"})
-        mark = {"path": "src/ferry.py", "since": "2026-05-01T12:00:00Z", "commit": changed[:12]}
+        mark = {
+            "path": "src/ferry.py",
+            "since": "2026-05-01T12:00:00Z",
+            "commit": changed[:12],
+        }
 
         for tool, query in (
             ("memory_recall", {"query": "ferry"}),
@@ -152,22 +185,37 @@ async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(app_here: Ap
         ):
             for form in WHOLE:
                 found = await called(client, tool, **query, format=form)
-                assert {memory["id"]: memory.get("stale") for memory in found["memories"]}[id_] == mark, (tool, form)
+                assert {
+                    memory["id"]: memory.get("stale") for memory in found["memories"]
+                }[id_] == mark, (tool, form)
         (whole,) = (await called(client, "memory_get", ids=[id_]))["memories"]
         recent = await client.read_resource("memory://notes/recent")
         assert whole["stale"] == mark
         assert '"stale": {"path": "src/ferry.py"' in recent.contents[0].text  # type: ignore[union-attr]
         assert "blobs" not in whole
 
-        confirmed = await called(client, "memory_update", id=id_, paths=["src/ferry.py"])
+        confirmed = await called(
+            client, "memory_update", id=id_, paths=["src/ferry.py"]
+        )
 
         assert confirmed["commit"] == here.head
-        assert "stale" not in (await called(client, "memory_recall", query="ferry"))["memories"][0]
+        assert (
+            "stale"
+            not in (await called(client, "memory_recall", query="ferry"))["memories"][0]
+        )
         here.commit({"src/ferry.py": "two o'clock\n"})
         await called(client, "memory_update", id=id_, tags=["port"])
-        assert "stale" in (await called(client, "memory_recall", query="ferry"))["memories"][0]
-        await called(client, "memory_update", id=id_, content="The ferry leaves at two.")
-        assert "stale" not in (await called(client, "memory_recall", query="ferry"))["memories"][0]
+        assert (
+            "stale"
+            in (await called(client, "memory_recall", query="ferry"))["memories"][0]
+        )
+        await called(
+            client, "memory_update", id=id_, content="The ferry leaves at two."
+        )
+        assert (
+            "stale"
+            not in (await called(client, "memory_recall", query="ferry"))["memories"][0]
+        )
 
 
 async def test_over_http_the_directory_of_the_server_marks_nothing(
@@ -177,9 +225,13 @@ async def test_over_http_the_directory_of_the_server_marks_nothing(
     settings = watched(tmp_path_factory.mktemp("server"), database_url=database_url)
     async with on_http(settings) as server, connected_over_http(server.url) as client:
         paths = ["./src/ferry.py:3", f"{here.root}/src/crane.py"]
-        stored = await called(client, "memory_store", memories=[{"content": FERRY, "paths": paths}])
+        stored = await called(
+            client, "memory_store", memories=[{"content": FERRY, "paths": paths}]
+        )
         here.commit({"src/ferry.py": "one o'clock\n"})
-        (whole,) = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))["memories"]
+        (whole,) = (
+            await called(client, "memory_get", ids=[stored["stored"][0]["id"]])
+        )["memories"]
 
     assert whole["paths"] == ["src/ferry.py", f"{here.root}/src/crane.py"]
     assert "commit" not in whole
@@ -190,7 +242,9 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
     app_here: App, here: Repository
 ) -> None:
     service = Service(
-        open=lambda: app_here.context(app_here.caller, app_here.namespace, app_here.namespace),
+        open=lambda: app_here.context(
+            app_here.caller, app_here.namespace, app_here.namespace
+        ),
         caller=lambda: app_here.caller,
         namespace=app_here.namespace,
         usage=lambda: app_here.usage,
@@ -199,9 +253,13 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
     async with connected(build_server(service)) as client:
 
         async def call(params: dict[str, Any]) -> dict[str, Any]:
-            answer = await client.call_tool(params["name"], params["arguments"], meta=params["_meta"])
+            answer = await client.call_tool(
+                params["name"], params["arguments"], meta=params["_meta"]
+            )
             assert not answer.is_error, answer.content
-            result: dict[str, Any] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+            result: dict[str, Any] = answer.model_dump(
+                mode="json", by_alias=True, exclude_none=True
+            )
             return result
 
         async def bridged(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -211,18 +269,29 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
             return result
 
         paths = [f"{here.root}/src/ferry.py"]
-        stored = await bridged("memory_store", memories=[{"content": FERRY, "paths": paths}, {"content": GATE}])
+        stored = await bridged(
+            "memory_store",
+            memories=[{"content": FERRY, "paths": paths}, {"content": GATE}],
+        )
         id_ = stored["structuredContent"]["stored"][0]["id"]
         here.commit({"src/ferry.py": "one o'clock\n"})
         for form in WHOLE:
-            result = await bridged("memory_recall", query="ferry", format=form, filters={"paths": paths})
+            result = await bridged(
+                "memory_recall", query="ferry", format=form, filters={"paths": paths}
+            )
             (found,) = result["structuredContent"]["memories"]
             assert found["stale"]["path"] == "src/ferry.py"
             assert '"stale":{"path":"src/ferry.py"' in result["content"][0]["text"]
-        confirmed = await bridged("memory_update", id=id_, content="The ferry leaves at one.")
+        confirmed = await bridged(
+            "memory_update", id=id_, content="The ferry leaves at one."
+        )
         after = await bridged("memory_get", ids=[id_])
-        cleared = await bridged("memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"])
-        wrong = await code.asked({"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call)
+        cleared = await bridged(
+            "memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"]
+        )
+        wrong = await code.asked(
+            {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call
+        )
         plain = await client.call_tool("memory_recall", {"query": "ferry"})
 
     assert confirmed["structuredContent"]["commit"] == here.head
@@ -232,23 +301,35 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
     assert ANCHORS not in (plain.meta or {}), "which only a bridge asks for"
 
 
-async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(app_here: App, here: Repository) -> None:
+async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(
+    app_here: App, here: Repository
+) -> None:
     async with connected(build_server(app_here.service)) as client:
-        stored = await called(client, "memory_store", memories=[{"content": FERRY, "paths": ["src/ferry.py"]}])
+        stored = await called(
+            client,
+            "memory_store",
+            memories=[{"content": FERRY, "paths": ["src/ferry.py"]}],
+        )
         head = here.commit({"src/ferry.py": "one o'clock\n"})
         elsewhere = Service(
-            open=lambda: app_here.context(app_here.caller, app_here.namespace, app_here.namespace),
+            open=lambda: app_here.context(
+                app_here.caller, app_here.namespace, app_here.namespace
+            ),
             caller=lambda: app_here.caller,
             namespace=app_here.namespace,
             usage=lambda: app_here.usage,
         )
         async with connected(build_server(elsewhere)) as other:
-            await called(other, "memory_update", id=stored["stored"][0]["id"], commit=head)
+            await called(
+                other, "memory_update", id=stored["stored"][0]["id"], commit=head
+            )
 
         assert "stale" not in (await called(client, "memory_list"))["memories"][0]
 
 
-async def test_a_filter_by_path_meets_every_spelling_and_folders(app_here: App, here: Repository) -> None:
+async def test_a_filter_by_path_meets_every_spelling_and_folders(
+    app_here: App, here: Repository
+) -> None:
     async with connected(build_server(app_here.service)) as client:
         memories = [
             {"content": FERRY, "paths": ["src/ferry.py"]},
@@ -257,7 +338,15 @@ async def test_a_filter_by_path_meets_every_spelling_and_folders(app_here: App, 
         ]
         await called(client, "memory_store", memories=memories)
         found = {}
-        for path in ("src/ferry.py", "./src/ferry.py:7", f"{here.root}/src/", "src\\", ".", "/etc", "ferry.py"):
+        for path in (
+            "src/ferry.py",
+            "./src/ferry.py:7",
+            f"{here.root}/src/",
+            "src\\",
+            ".",
+            "/etc",
+            "ferry.py",
+        ):
             answer = await called(client, "memory_list", filters={"paths": [path]})
             found[path] = [memory["content"] for memory in answer["memories"]]
 
@@ -274,11 +363,18 @@ async def test_review_asks_about_stale_memories_and_one_key_confirms(
     here.commit({"src/ferry.py": "one o'clock\n"})
 
     listed = (await folklore.json("review", *where))["review"]
-    assert [(item["reason"], item["memories"][0]["content"], item["stale"]["path"]) for item in listed] == [
-        ("stale", FERRY, "src/ferry.py")
-    ]
+    assert [
+        (item["reason"], item["memories"][0]["content"], item["stale"]["path"])
+        for item in listed
+    ] == [("stale", FERRY, "src/ferry.py")]
     shown = await asyncio.to_thread(
-        on_terminal, folklore.environment, "review", *where, keys="k", prompt="[q]uit", columns=80
+        on_terminal,
+        folklore.environment,
+        "review",
+        *where,
+        keys="k",
+        prompt="[q]uit",
+        columns=80,
     )
 
     assert "src/ferry.py changed" in shown.text
@@ -286,12 +382,23 @@ async def test_review_asks_about_stale_memories_and_one_key_confirms(
     assert "no memory is stale" in await folklore.done("stale", *where)
 
 
-async def test_a_note_for_a_prompt_says_that_its_file_changed(app_here: App, here: Repository) -> None:
+async def test_a_note_for_a_prompt_says_that_its_file_changed(
+    app_here: App, here: Repository
+) -> None:
     async with connected(build_server(app_here.service)) as client:
-        await called(client, "memory_store", memories=[{"content": FERRY, "paths": ["src/ferry.py"]}])
+        await called(
+            client,
+            "memory_store",
+            memories=[{"content": FERRY, "paths": ["src/ferry.py"]}],
+        )
         here.commit({"src/ferry.py": "one o'clock\n"})
         answer = await client.call_tool(
-            "client_hook", {"prompt": "When does the ferry leave? At noon?", "session": "s", "cwd": str(here.root)}
+            "client_hook",
+            {
+                "prompt": "When does the ferry leave? At noon?",
+                "session": "s",
+                "cwd": str(here.root),
+            },
         )
 
     assert "src/ferry.py changed since, verify" in answer.content[0].text  # type: ignore[union-attr]

@@ -19,7 +19,11 @@ from folklore.text.paths import is_inside, plain_path
 from tests.repositories import Repository, git_without_settings, new_repository  # noqa: F401
 from tests.waiting import STUCK
 
-CODE = {"src/a.py": "a = 1\n", "src/b.py": "b = 1\nprint(b)\nprint(b + 1)\n", "docs/x.md": "x\n"}
+CODE = {
+    "src/a.py": "a = 1\n",
+    "src/b.py": "b = 1\nprint(b)\nprint(b + 1)\n",
+    "docs/x.md": "x\n",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,13 @@ def copy_of(repository: Repository, folder: str = "") -> WorkingCopy:
 def tie(repository: Repository, *paths: str, commit: str | None = None) -> Anchor:
     """Return what a memory about these paths keeps that is stored now."""
     [tied] = copy_of(repository).tie([(paths, commit)])
-    return Anchor("shop", tied.paths, tied.commit, tied.blobs, repository.at + timedelta(minutes=1))
+    return Anchor(
+        "shop",
+        tied.paths,
+        tied.commit,
+        tied.blobs,
+        repository.at + timedelta(minutes=1),
+    )
 
 
 def stale(repository: Repository, *anchors: Anchor) -> list[tuple[Stale, ...]]:
@@ -76,17 +86,26 @@ def test_a_plain_path_stays_as_it_is(text: str) -> None:
     assert not (is_inside(plain) and ".." in plain.split("/"))
 
 
-def test_paths_are_relative_to_the_root_of_the_repository(repository: Repository, tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_root_of_the_repository(
+    repository: Repository, tmp_path: Path
+) -> None:
     link = tmp_path / "link"
     link.symlink_to(repository.root)
     here, below = copy_of(repository), copy_of(repository, "src")
     linked = WorkingCopy(lambda: link / "src", lambda: "shop")
 
-    for spelled in ("src/a.py", f"{repository.root}/src/a.py:3", f"file://{link}/src/a.py", "../shop/src/a.py"):
+    for spelled in (
+        "src/a.py",
+        f"{repository.root}/src/a.py:3",
+        f"file://{link}/src/a.py",
+        "../shop/src/a.py",
+    ):
         assert here.spellings(spelled) == ("src/a.py",)
     assert below.spellings("a.py")[0] == "src/a.py"
     assert below.spellings("../docs/")[0] == "docs"
-    assert below.spellings("docs/x.md")[0] == "docs/x.md", "as it is there, and no src/docs/x.md"
+    assert below.spellings("docs/x.md")[0] == "docs/x.md", (
+        "as it is there, and no src/docs/x.md"
+    )
     assert set(below.spellings("gone.py")) == {"src/gone.py", "gone.py"}
     assert linked.spellings(f"{link}/src/b.py") == ("src/b.py",)
     assert linked.spellings("a.py")[0] == "src/a.py"
@@ -96,21 +115,33 @@ def test_paths_are_relative_to_the_root_of_the_repository(repository: Repository
 def test_a_path_outside_the_repository_stays_as_it_is(repository: Repository) -> None:
     copy = copy_of(repository)
 
-    for path in ("/etc/hosts", "../other/x.py", "~/notes.md", "~someone/x", "https://example.com/x"):
+    for path in (
+        "/etc/hosts",
+        "../other/x.py",
+        "~/notes.md",
+        "~someone/x",
+        "https://example.com/x",
+    ):
         assert copy.spellings(path) == (path,)
     assert copy.tie([(["/etc/hosts"], None)]) == [Tied(("/etc/hosts",))]
     assert copy.spellings("a\0b") == ("a\0b",)
 
 
-def test_outside_a_repository_paths_are_only_written_alike(user_of_git: None, tmp_path: Path) -> None:
+def test_outside_a_repository_paths_are_only_written_alike(
+    user_of_git: None, tmp_path: Path
+) -> None:
     copy = WorkingCopy(lambda: tmp_path, lambda: "default")
 
     assert not copy.found
     assert copy.tie([(["./a.py:3"], "abc1234")]) == [Tied(("a.py",), "abc1234")]
-    assert copy.stale([Anchor("default", ("a.py",), None, (), datetime.now().astimezone())]) == [()]
+    assert copy.stale(
+        [Anchor("default", ("a.py",), None, (), datetime.now().astimezone())]
+    ) == [()]
 
 
-def test_the_present_commit_and_contents_are_kept_where_none_are_given(repository: Repository) -> None:
+def test_the_present_commit_and_contents_are_kept_where_none_are_given(
+    repository: Repository,
+) -> None:
     head = repository.head
     committed = repository.git("rev-parse", "HEAD:src/a.py")
     copy = copy_of(repository)
@@ -119,11 +150,15 @@ def test_the_present_commit_and_contents_are_kept_where_none_are_given(repositor
     repository.write("src/a.py", "a = 2\n")
     [dirty] = copy.tie([(["src/a.py"], None)])
 
-    assert tied == Tied(("src/a.py", "docs", "new.py"), head, (f"{committed} src/a.py",))
+    assert tied == Tied(
+        ("src/a.py", "docs", "new.py"), head, (f"{committed} src/a.py",)
+    )
     assert dirty.blobs == (f"{repository.git('hash-object', 'src/a.py')} src/a.py",)
 
 
-def test_a_commit_is_resolved_to_its_full_hash_and_contents(repository: Repository) -> None:
+def test_a_commit_is_resolved_to_its_full_hash_and_contents(
+    repository: Repository,
+) -> None:
     first = repository.head
     second = repository.commit({"src/a.py": "a = 2\n"})
     repository.git("tag", "v1", first)
@@ -132,14 +167,21 @@ def test_a_commit_is_resolved_to_its_full_hash_and_contents(repository: Reposito
     for revision in (first[:8], "v1", "HEAD~1"):
         [tied] = copy.tie([(["src/a.py"], revision)])
         assert tied.commit == first
-        assert tied.blobs == (f"{repository.git('rev-parse', f'{first}:src/a.py')} src/a.py",)
+        assert tied.blobs == (
+            f"{repository.git('rev-parse', f'{first}:src/a.py')} src/a.py",
+        )
     assert copy.tie([((), "HEAD")]) == [Tied((), second)]
     for unknown in ("PR 12", "--help", "deadbeef", "HEAD:src/a.py", ":/change\nHEAD"):
         assert copy.tie([((), unknown)]) == [Tied((), unknown)]
 
 
-def test_a_file_that_changed_is_stale_since_the_first_change(repository: Repository) -> None:
-    anchor, folder = tie(repository, "src/a.py", "docs/x.md"), tie(repository, "src", ".")
+def test_a_file_that_changed_is_stale_since_the_first_change(
+    repository: Repository,
+) -> None:
+    anchor, folder = (
+        tie(repository, "src/a.py", "docs/x.md"),
+        tie(repository, "src", "."),
+    )
     repository.commit({"src/b.py": "b = 2\n"})
     assert mark(repository, anchor) is None
     first = repository.commit({"src/a.py": "a = 2\n"})
@@ -153,7 +195,9 @@ def test_a_file_that_changed_is_stale_since_the_first_change(repository: Reposit
     assert mark(repository, anchor) is None, "the change was taken back"
 
 
-def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about(repository: Repository) -> None:
+def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about(
+    repository: Repository,
+) -> None:
     clean = tie(repository, "src/a.py")
     repository.write("src/a.py", "a = 2\n")
     dirty = tie(repository, "src/a.py")
@@ -163,10 +207,15 @@ def test_what_is_not_committed_counts_only_as_the_content_that_a_memory_is_about
     assert [bool(marks) for marks in stale(repository, clean, dirty)] == [True, False]
     later = repository.commit({"src/a.py": "a = 3\n"})
 
-    assert [marks[0].commit for marks in stale(repository, clean, dirty)] == [fixed, later]
+    assert [marks[0].commit for marks in stale(repository, clean, dirty)] == [
+        fixed,
+        later,
+    ]
 
 
-def test_the_commit_of_work_in_progress_makes_nothing_stale(repository: Repository) -> None:
+def test_the_commit_of_work_in_progress_makes_nothing_stale(
+    repository: Repository,
+) -> None:
     """Formatters change a file between the store of a memory and the commit."""
     repository.write("src/a.py", "a=2\n")
     repository.write("new.py", "n=1\n")
@@ -180,7 +229,11 @@ def test_the_commit_of_work_in_progress_makes_nothing_stale(repository: Reposito
 
 
 def test_a_file_that_vanished_or_moved_is_stale(repository: Repository) -> None:
-    gone, moved, folder = tie(repository, "src/a.py"), tie(repository, "src/b.py"), tie(repository, "docs")
+    gone, moved, folder = (
+        tie(repository, "src/a.py"),
+        tie(repository, "src/b.py"),
+        tie(repository, "docs"),
+    )
     removed = repository.commit({"src/a.py": None})
     repository.git("mv", "src/b.py", "src/c é.py")
     repository.git("mv", "docs", "guide")
@@ -188,7 +241,9 @@ def test_a_file_that_vanished_or_moved_is_stale(repository: Repository) -> None:
 
     marks = [marks[0] for marks in stale(repository, gone, moved, folder)]
 
-    assert [(mark.path, mark.commit, mark.vanished, mark.moved_to) for mark in marks] == [
+    assert [
+        (mark.path, mark.commit, mark.vanished, mark.moved_to) for mark in marks
+    ] == [
         ("src/a.py", removed, True, None),
         ("src/b.py", renamed, True, "src/c é.py"),
         ("docs", renamed, True, "guide"),
@@ -220,7 +275,9 @@ def test_a_squash_a_rebase_and_a_merge_make_nothing_stale_but_what_they_change(
     assert found.commit == changed
 
 
-def test_a_change_that_arrives_by_a_pull_or_a_merge_is_dated_by_its_arrival(repository: Repository) -> None:
+def test_a_change_that_arrives_by_a_pull_or_a_merge_is_dated_by_its_arrival(
+    repository: Repository,
+) -> None:
     """It may be older than the memory."""
     repository.git("checkout", "--quiet", "-b", "feature")
     repository.commit({"src/a.py": "a = 2\n"})
@@ -252,27 +309,43 @@ def test_a_checkout_of_before_the_memory_marks_nothing(repository: Repository) -
     assert stale(repository, *anchors) == [(), ()]
 
 
-def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(repository: Repository) -> None:
-    before = Anchor("shop", ("src/a.py", "never.py"), None, (), repository.at + timedelta(minutes=1))
+def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(
+    repository: Repository,
+) -> None:
+    before = Anchor(
+        "shop", ("src/a.py", "never.py"), None, (), repository.at + timedelta(minutes=1)
+    )
     changed = repository.commit({"src/a.py": "a = 2\n"})
-    after = Anchor("shop", ("src/a.py",), "f" * 40, (), repository.at + timedelta(minutes=1))
+    after = Anchor(
+        "shop", ("src/a.py",), "f" * 40, (), repository.at + timedelta(minutes=1)
+    )
 
-    assert [[mark.commit for mark in marks] for marks in stale(repository, before, after)] == [[changed], []]
+    assert [
+        [mark.commit for mark in marks] for marks in stale(repository, before, after)
+    ] == [[changed], []]
     removed = repository.commit({"src/a.py": None})
-    assert [[mark.commit for mark in marks] for marks in stale(repository, before, after)] == [[removed]] * 2
+    assert [
+        [mark.commit for mark in marks] for marks in stale(repository, before, after)
+    ] == [[removed]] * 2
 
 
-def test_memories_of_several_commits_are_compared_each_with_its_own(repository: Repository) -> None:
+def test_memories_of_several_commits_are_compared_each_with_its_own(
+    repository: Repository,
+) -> None:
     anchors, changes = [], []
     for number in range(2, 6):
         anchors.append(tie(repository, "src/a.py"))
         changes.append(repository.commit({"src/a.py": f"a = {number}\n"}))
     anchors.append(tie(repository, "src/a.py"))
 
-    assert [[mark.commit for mark in marks] for marks in stale(repository, *anchors)] == [*([it] for it in changes), []]
+    assert [
+        [mark.commit for mark in marks] for marks in stale(repository, *anchors)
+    ] == [*([it] for it in changes), []]
 
 
-def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(repository: Repository) -> None:
+def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(
+    repository: Repository,
+) -> None:
     repository.git("checkout", "--quiet", "-b", "side")
     side = repository.commit({"src/a.py": "a = 9\n"})
     repository.git("checkout", "--quiet", "main")
@@ -281,7 +354,9 @@ def test_an_explicit_commit_on_another_branch_is_compared_by_its_content(reposit
 
     marks = stale(repository, *anchors)
 
-    assert marks[0] == (), "main never had that content, and its first change may be the merge of it"
+    assert marks[0] == (), (
+        "main never had that content, and its first change may be the merge of it"
+    )
     assert marks[1][0].commit == changed
 
 
@@ -303,7 +378,9 @@ def test_hostile_file_names_are_plain_names(repository: Repository) -> None:
     assert [marks[0].path for marks in stale(repository, *anchors)] == HOSTILE_NAMES
 
 
-def test_nothing_that_a_repository_configures_is_run(repository: Repository, tmp_path: Path) -> None:
+def test_nothing_that_a_repository_configures_is_run(
+    repository: Repository, tmp_path: Path
+) -> None:
     repository.commit(CODE | {".gitattributes": "*.py diff=evil filter=evil\n"})
     anchors = tie(repository, "src/a.py"), tie(repository, "src/b.py")
     repository.git("mv", "src/b.py", "src/c.py")
@@ -323,7 +400,11 @@ def test_nothing_that_a_repository_configures_is_run(repository: Repository, tmp
     head, _, rest = repository.git("cat-file", "commit", "HEAD").partition("\n\n")
     signed = f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n -----END PGP SIGNATURE-----\n\n{rest}\n"
     (tmp_path / "commit").write_text(signed, encoding="utf-8")
-    repository.git("update-ref", "HEAD", repository.git("hash-object", "-t", "commit", "-w", str(tmp_path / "commit")))
+    repository.git(
+        "update-ref",
+        "HEAD",
+        repository.git("hash-object", "-t", "commit", "-w", str(tmp_path / "commit")),
+    )
     repository.write("src/a.py", "a = 3\n")
 
     assert [len(marks) for marks in stale(repository, *anchors)] == [1, 1]
@@ -331,7 +412,9 @@ def test_nothing_that_a_repository_configures_is_run(repository: Repository, tmp
     assert not ran.exists(), ran.read_text()
 
 
-def test_a_missing_object_of_a_partial_clone_is_not_fetched(repository: Repository, tmp_path: Path) -> None:
+def test_a_missing_object_of_a_partial_clone_is_not_fetched(
+    repository: Repository, tmp_path: Path
+) -> None:
     anchor = tie(repository, "src/a.py", "src/b.py")
     repository.git("mv", "src/b.py", "src/c.py")
     repository.commit({"src/a.py": "a = 2\n"})
@@ -348,22 +431,42 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(repository: Reposito
     assert not ran.exists()
 
 
-def test_a_shallow_clone_marks_what_differs_and_nothing_else(repository: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_marks_what_differs_and_nothing_else(
+    repository: Repository, tmp_path: Path
+) -> None:
     anchors = tie(repository, "src/a.py"), tie(repository, "src/b.py")
     repository.commit({"src/a.py": "a = 2\n"})
     clone = repository.clone(tmp_path / "clone", "--depth", "1")
-    assert stale(clone, *anchors) == [(), ()], "the history that would date the change is not there"
+    assert stale(clone, *anchors) == [(), ()], (
+        "the history that would date the change is not there"
+    )
 
     changed = clone.commit({"src/a.py": "a = 3\n", "src/b.py": "b = 3\n"})
 
-    assert [[mark.commit for mark in marks] for marks in stale(clone, *anchors)] == [[changed], [changed]]
+    assert [[mark.commit for mark in marks] for marks in stale(clone, *anchors)] == [
+        [changed],
+        [changed],
+    ]
 
 
-def test_a_worktree_and_a_submodule_are_compared_by_their_own_history(repository: Repository, tmp_path: Path) -> None:
+def test_a_worktree_and_a_submodule_are_compared_by_their_own_history(
+    repository: Repository, tmp_path: Path
+) -> None:
     inner = new_repository(tmp_path / "inner")
     inner.commit({"lib.py": "1\n"})
-    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", f"file://{inner.root}", "vendor")
-    anchor, within = tie(repository, "src/a.py", "vendor"), tie(repository, "vendor/lib.py")
+    repository.git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        f"file://{inner.root}",
+        "vendor",
+    )
+    anchor, within = (
+        tie(repository, "src/a.py", "vendor"),
+        tie(repository, "vendor/lib.py"),
+    )
     repository.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     side = Repository(tmp_path / "side", repository.at)
     changed = side.commit({"src/a.py": "a = 2\n"})
@@ -375,7 +478,9 @@ def test_a_worktree_and_a_submodule_are_compared_by_their_own_history(repository
     assert stale(repository, anchor, within) == [(), ()]
 
 
-def test_files_with_line_ends_of_windows_are_compared_as_git_stores_them(repository: Repository) -> None:
+def test_files_with_line_ends_of_windows_are_compared_as_git_stores_them(
+    repository: Repository,
+) -> None:
     repository.git("config", "core.autocrlf", "true")
     repository.commit({"a.txt": "one\r\ntwo\r\n"})
     assert repository.git("cat-file", "-p", "HEAD:a.txt") == "one\ntwo"
@@ -394,10 +499,14 @@ def test_devices_and_files_behind_links_are_not_read(repository: Repository) -> 
 
     anchor = tie(repository, "pipe", "etc/passwd", "link", "loop/x")
 
-    assert [blob.split(" ", 1)[1] for blob in anchor.blobs] == ["link"], "git keeps a link by its target's name"
+    assert [blob.split(" ", 1)[1] for blob in anchor.blobs] == ["link"], (
+        "git keeps a link by its target's name"
+    )
 
 
-def test_a_repository_without_a_commit_keeps_contents_alone(user_of_git: None, tmp_path: Path) -> None:
+def test_a_repository_without_a_commit_keeps_contents_alone(
+    user_of_git: None, tmp_path: Path
+) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True, timeout=60)
@@ -407,7 +516,9 @@ def test_a_repository_without_a_commit_keeps_contents_alone(user_of_git: None, t
     [tied] = copy.tie([(["a.py"], None)])
 
     assert (tied.commit, len(tied.blobs)) == (None, 1)
-    assert copy.stale([Anchor("shop", tied.paths, None, tied.blobs, datetime.now().astimezone())]) == [()]
+    assert copy.stale(
+        [Anchor("shop", tied.paths, None, tied.blobs, datetime.now().astimezone())]
+    ) == [()]
 
 
 async def test_without_git_nothing_is_marked_and_nothing_fails(
@@ -429,7 +540,9 @@ def slowed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     slow.mkdir()
     (slow / "calls").touch()
     wait = f"echo call >> {slow}/calls; while ! test -e {slow}/released; do sleep 0.05; done"
-    (slow / "git").write_text(f'#!/bin/sh\n{wait}\nexec {shutil.which("git")} "$@"\n', encoding="utf-8")
+    (slow / "git").write_text(
+        f'#!/bin/sh\n{wait}\nexec {shutil.which("git")} "$@"\n', encoding="utf-8"
+    )
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
     return slow

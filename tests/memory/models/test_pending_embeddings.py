@@ -32,14 +32,25 @@ async def author(database: Database) -> Person:
     return person
 
 
-async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Person, database: Database) -> None:
+async def test_superseded_memories_are_pending_since_as_of_finds_them(
+    author: Person, database: Database
+) -> None:
     old, _ = await author.keep("the pier is open", "elsewhere", namespace="pier")
     await author.keep(Draft("the pier is shut", supersedes=old), namespace="pier")
     [namespace] = await author.library.find_namespaces(["pier"])
     embeddings = Embeddings(database)
 
-    assert len(await embeddings.pending(namespace=namespace.id, model=embedders.MODEL.id, most=10)) == 3
-    assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {namespace.id: Coverage(3, 0)}
+    assert (
+        len(
+            await embeddings.pending(
+                namespace=namespace.id, model=embedders.MODEL.id, most=10
+            )
+        )
+        == 3
+    )
+    assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {
+        namespace.id: Coverage(3, 0)
+    }
 
 
 # Backfill
@@ -49,18 +60,35 @@ async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Pe
 async def several(author: Person) -> list[UUID]:
     """Two namespaces with pending embeddings, the one with later ids first; each begins with a text without a word."""
     for name in ("early", "late"):
-        await author.keep("zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name)
-    return [(await author.library.find_namespaces([name]))[0].id for name in ("late", "early")]
+        await author.keep(
+            "zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name
+        )
+    return [
+        (await author.library.find_namespaces([name]))[0].id
+        for name in ("late", "early")
+    ]
 
 
 async def test_locked_memories_are_counted_as_skipped(
     several: list[UUID], database: Database, connection: asyncpg.Connection
 ) -> None:
     async with connection.transaction():
-        await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
-        [filled] = [batch async for batch in filling(database, embedders.ByLetter()).batches(several[:1])]
+        await connection.execute(
+            "select from memories where namespace_id = $1 for no key update", several[0]
+        )
+        [filled] = [
+            batch
+            async for batch in filling(database, embedders.ByLetter()).batches(
+                several[:1]
+            )
+        ]
 
-    assert (filled.memories, filled.embeddings, filled.wordless, filled.skipped) == (5, 0, 1, 4)
+    assert (filled.memories, filled.embeddings, filled.wordless, filled.skipped) == (
+        5,
+        0,
+        1,
+        4,
+    )
 
 
 async def pending_of(database: Database, namespaces: list[UUID]) -> list[int]:
@@ -111,7 +139,14 @@ def filling(
     report: Report = lambda _done: None,
     **pace: Any,
 ) -> Backfill:
-    return Backfill(Embeddings(database), embedder, model, now=lambda: NOON, pace=Pace(**pace), report=report)
+    return Backfill(
+        Embeddings(database),
+        embedder,
+        model,
+        now=lambda: NOON,
+        pace=Pace(**pace),
+        report=report,
+    )
 
 
 async def test_a_backfill_fills_every_namespace_and_reports_progress(
@@ -119,15 +154,21 @@ async def test_a_backfill_fills_every_namespace_and_reports_progress(
 ) -> None:
     reported: list[int] = []
 
-    filled = await filling(database, embedders.ByLetter(), report=reported.append, batch=2).fill(several)
+    filled = await filling(
+        database, embedders.ByLetter(), report=reported.append, batch=2
+    ).fill(several)
 
     assert filled == Filled(memories=10, embeddings=8, wordless=2)
     assert reported == [2, 4, 5, 7, 9, 10]
     assert clock.slept == []
-    assert await filling(database, embedders.ByLetter()).fill(several) == Filled(memories=2, embeddings=0, wordless=2)
+    assert await filling(database, embedders.ByLetter()).fill(several) == Filled(
+        memories=2, embeddings=0, wordless=2
+    )
 
 
-async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Database, clock: Clock) -> None:
+async def test_a_backfill_keeps_to_its_rate(
+    several: list[UUID], database: Database, clock: Clock
+) -> None:
     await filling(database, embedders.ByLetter(), batch=2, per_second=2.0).fill(several)
 
     assert clock.slept == [1.0, 1.0, 0.5, 1.0, 1.0, 0.5], "ten memories at two a second"
@@ -148,7 +189,9 @@ async def test_a_backfill_waits_longer_after_each_failure_until_its_time_limit(
         assert clock.slept == waited
 
 
-async def test_a_backfill_refuses_vectors_of_another_model(several: list[UUID], database: Database) -> None:
+async def test_a_backfill_refuses_vectors_of_another_model(
+    several: list[UUID], database: Database
+) -> None:
     another = UUID(int=7)
 
     with pytest.raises(EmbedderUnavailable, match=r"by-letter, which is not the model"):

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from folklore.db.database import Database
 from folklore.db.stores.models import Models
 from folklore.embedding.protocol import Embedder, Model, ModelChoice
-from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.errors import (
+    ConfigInvalid,
+    Conflict,
+    EmbedderUnavailable,
+    FolkloreError,
+    NotFound,
+)
 from folklore.memory import active_model
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext, RequestContext
@@ -30,8 +36,24 @@ from tests.person import NOON, Person, contents
 from tests.waiting import STUCK, statements_of
 
 DENSE_ONLY = Ranking(keyword=0.0, neighbours=0.0, mmr_lambda=1.0)
-WORDS = ["harbour", "quay", "lantern", "anchor", "gull", "rope", "captain", "storm", "tide", "whale", "mast", "deck"]
-TEXTS = [f"{one} and {other} number {place}" for place, (one, other) in enumerate(pairwise(WORDS))]
+WORDS = [
+    "harbour",
+    "quay",
+    "lantern",
+    "anchor",
+    "gull",
+    "rope",
+    "captain",
+    "storm",
+    "tide",
+    "whale",
+    "mast",
+    "deck",
+]
+TEXTS = [
+    f"{one} and {other} number {place}"
+    for place, (one, other) in enumerate(pairwise(WORDS))
+]
 
 
 @dataclass
@@ -50,7 +72,9 @@ class ByWord(embedders.ByLetter):
         return Model("fake", self.name, self.size)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self.down or (self.fail_after is not None and self.texts + len(texts) > self.fail_after):
+        if self.down or (
+            self.fail_after is not None and self.texts + len(texts) > self.fail_after
+        ):
             raise EmbedderUnavailable("The embedding service does not answer.")
         self.texts += len(texts)
         vectors = np.stack([self._vector(text) for text in texts])
@@ -64,7 +88,9 @@ class ByWord(embedders.ByLetter):
     def _vector(self, text: str) -> NDArray[np.float64]:
         total = np.zeros(self.size)
         for word in text.lower().split():
-            total += np.random.default_rng([self.salt, *word.encode()]).standard_normal(self.size)
+            total += np.random.default_rng([self.salt, *word.encode()]).standard_normal(
+                self.size
+            )
         length = float(np.linalg.norm(total))
         return total / length if length else total
 
@@ -74,7 +100,10 @@ class World:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.services: dict[str, ByWord] = {"old": ByWord(), "new": ByWord(name="new", salt=2)}
+        self.services: dict[str, ByWord] = {
+            "old": ByWord(),
+            "new": ByWord(name="new", salt=2),
+        }
         self.models = Models(database)
 
     def build(self, choice: ModelChoice) -> Embedder:
@@ -85,7 +114,9 @@ class World:
         """A person at a server whose settings name this model."""
         choice = ModelChoice("fake", settings)
         source = ModelSource(self.models, choice, self.build)
-        return Person(MemoryContext.of(self.database, ActiveModel(self.build(choice), source)))
+        return Person(
+            MemoryContext.of(self.database, ActiveModel(self.build(choice), source))
+        )
 
     def switch(self, context: MemoryContext, **options: Any) -> ModelSwitch:
         request = RequestContext(context, Caller("tester"), NOON, clock=lambda: NOON)
@@ -97,7 +128,9 @@ class World:
         with pytest.raises(EmbedderUnavailable):
             await self.switch_to("new")
 
-    async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> SwitchResult:
+    async def switch_to(
+        self, name: str, *, force: bool = False, **options: Any
+    ) -> SwitchResult:
         library = self.server().library
         await library.find_namespaces([])
         target = await target_of(ModelChoice("fake", name), self.models, self.build)
@@ -148,13 +181,18 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
 
     assert done.made == len(TEXTS)
     assert done.validation is not None
-    assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
+    assert (done.validation.old, done.validation.new) == (
+        done.validation.sample,
+        done.validation.sample,
+    )
     assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
     assert world.services["new"].texts > asked_before + len(TEXTS)
     assert [model.role for model in await world.models.read()] == ["active", "previous"]
 
 
-async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: World) -> None:
+async def test_recall_uses_the_old_model_until_the_new_one_is_filled(
+    world: World,
+) -> None:
     await world.interrupted(after=6)
 
     running = world.server()
@@ -176,7 +214,9 @@ async def test_an_interrupted_switch_continues_where_it_stopped(world: World) ->
     assert new.texts == len(TEXTS) + done.validation.sample
 
 
-async def test_a_switch_to_a_third_model_is_refused_during_a_switch(world: World) -> None:
+async def test_a_switch_to_a_third_model_is_refused_during_a_switch(
+    world: World,
+) -> None:
     world.services["third"] = ByWord(name="third", salt=3)
     await world.interrupted(after=4)
 
@@ -184,15 +224,24 @@ async def test_a_switch_to_a_third_model_is_refused_during_a_switch(world: World
         await world.switch_to("third")
 
 
-async def test_a_model_that_fails_the_validation_is_not_activated_without_force(world: World) -> None:
+async def test_a_model_that_fails_the_validation_is_not_activated_without_force(
+    world: World,
+) -> None:
     class Blind(ByWord):
         def _vector(self, text: str) -> NDArray[np.float64]:
             if text.startswith("a fixed text"):
                 return super()._vector(text)
-            return np.random.default_rng([len(text), self.texts]).standard_normal(self.size) / 8
+            return (
+                np.random.default_rng([len(text), self.texts]).standard_normal(
+                    self.size
+                )
+                / 8
+            )
 
     world.services["new"] = Blind(name="new")
-    await world.server().keep(*(f"{text} again, {word}" for text in TEXTS for word in WORDS))
+    await world.server().keep(
+        *(f"{text} again, {word}" for text in TEXTS for word in WORDS)
+    )
 
     with pytest.raises(FolkloreError, match="by their own first words"):
         await world.switch_to("new")
@@ -206,23 +255,31 @@ async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) 
     await world.switch_to("new")
     since = world.server("new")
     await since.keep("a lighthouse was built since")
-    assert (await by_dense(since, "a lighthouse was built since"))[0] == "a lighthouse was built since"
+    assert (await by_dense(since, "a lighthouse was built since"))[
+        0
+    ] == "a lighthouse was built since"
 
     await since.library.find_namespaces([])
     done = await world.switch(since.library).back(world.build)
 
     assert (done.made, done.new) == (1, "fake/old")
     running = world.server("new")
-    assert (await by_dense(running, "a lighthouse was built since"))[0] == "a lighthouse was built since"
+    assert (await by_dense(running, "a lighthouse was built since"))[
+        0
+    ] == "a lighthouse was built since"
     assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
 
 
-async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: World) -> None:
+async def test_a_rollback_after_dropping_the_previous_model_is_refused(
+    world: World,
+) -> None:
     await world.switch_to("new")
     library = world.server().library
     [active, previous] = await world.models.read()
     later = NOON + timedelta(minutes=1)
-    work = ModelSwitch(RequestContext(library, Caller("tester"), later, clock=lambda: later))
+    work = ModelSwitch(
+        RequestContext(library, Caller("tester"), later, clock=lambda: later)
+    )
 
     with pytest.raises(Conflict):
         await work.drop(active)
@@ -266,10 +323,15 @@ async def test_every_answer_reports_settings_that_name_an_unused_model(
     assert "fake/new" in degraded.reason
     assert "fake/old" in degraded.reason
     assert "folklore embeddings switch" in degraded.reason
-    assert await connection.fetchval("select count(distinct model_id) from embeddings") == 1
+    assert (
+        await connection.fetchval("select count(distinct model_id) from embeddings")
+        == 1
+    )
 
 
-async def test_an_unavailable_active_model_degrades_recall_to_keywords(world: World) -> None:
+async def test_an_unavailable_active_model_degrades_recall_to_keywords(
+    world: World,
+) -> None:
     world.services["old"].down = True
 
     answer = await world.server().recall("captain")
@@ -285,24 +347,34 @@ async def test_an_active_model_that_cannot_be_built_degrades_recall_with_the_rea
         raise ConfigInvalid("embedding.url", "is missing.")
 
     source = ModelSource(world.models, ModelChoice("fake", "new"), refuse)
-    server = Person(MemoryContext.of(world.database, ActiveModel(world.services["new"], source)))
+    server = Person(
+        MemoryContext.of(world.database, ActiveModel(world.services["new"], source))
+    )
 
     answer = await server.recall("captain")
     await server.keep("stored meanwhile")
 
-    assert "fake/old, which cannot be used: embedding.url: is missing." in answer.degraded[0].reason
+    assert (
+        "fake/old, which cannot be used: embedding.url: is missing."
+        in answer.degraded[0].reason
+    )
     assert contents(answer)
     assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
 
 
-async def test_a_recall_reads_the_active_model_without_a_statement_of_its_own(world: World, queries: list[str]) -> None:
+async def test_a_recall_reads_the_active_model_without_a_statement_of_its_own(
+    world: World, queries: list[str]
+) -> None:
     server = world.server()
     await server.recall("captain")
 
     statements = await statements_of(server.recall("anchor and gull"), queries)
 
     assert len(statements) <= 5, statements
-    assert not any("models_" in item or item.strip().startswith("select id from models") for item in statements)
+    assert not any(
+        "models_" in item or item.strip().startswith("select id from models")
+        for item in statements
+    )
 
 
 async def test_coverage_is_counted_for_each_model(world: World) -> None:
@@ -342,8 +414,12 @@ async def test_no_call_fails_and_no_answer_mixes_two_models_during_a_switch(
         while not over.is_set():
             place += 7
             text = known[place % len(known)]
-            answer = await server.recall(text, ranking=DENSE_ONLY, explain=True, limit=10, namespaces=("notes",))
-            assert [item for item in answer.degraded if "settings name" not in item.reason] == []
+            answer = await server.recall(
+                text, ranking=DENSE_ONLY, explain=True, limit=10, namespaces=("notes",)
+            )
+            assert [
+                item for item in answer.degraded if "settings name" not in item.reason
+            ] == []
             cosines: dict[str, float] = {
                 result.memory.content: result.explain["branches"]["dense"]["raw"]  # type: ignore[index]
                 for result in answer.memories
@@ -356,7 +432,9 @@ async def test_no_call_fails_and_no_answer_mixes_two_models_during_a_switch(
         nonlocal stored
         server = world.server()
         while not over.is_set():
-            [item] = (await server.store(f"paper and ink number {stored} on day {number}")).stored
+            [item] = (
+                await server.store(f"paper and ink number {stored} on day {number}")
+            ).stored
             assert item.status == "stored"
             stored += 1
             await asyncio.sleep(0.005)

@@ -15,7 +15,11 @@ from folklore.model import Filters
 from tests import embedders
 from tests.person import Person
 
-FACTS = ("The cat is called Turing.", "The dog is called Hopper.", "The lease ends in March.")
+FACTS = (
+    "The cat is called Turing.",
+    "The dog is called Hopper.",
+    "The lease ends in March.",
+)
 
 
 class Lending(Database):
@@ -28,10 +32,16 @@ class Lending(Database):
 
     @asynccontextmanager
     async def session(
-        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+        self,
+        plans: Plans = "kept",
+        *,
+        release_later: bool = False,
+        guarded: bool = False,
     ) -> AsyncIterator[Session]:
         self.lent.append(plans)
-        async with super().session(plans, release_later=release_later, guarded=guarded) as session:
+        async with super().session(
+            plans, release_later=release_later, guarded=guarded
+        ) as session:
             self.out += 1
             try:
                 yield session
@@ -67,8 +77,14 @@ async def test_a_recall_takes_one_connection_at_a_time_for_words_keywords_and_ca
     assert lending.out == 0
 
 
-async def test_a_question_with_filters_has_plans_for_its_parameters(lending: Lending, person: Person) -> None:
-    await person.recall("what is the cat called", namespaces=("notes",), filters=Filters(kinds=("note",)))
+async def test_a_question_with_filters_has_plans_for_its_parameters(
+    lending: Lending, person: Person
+) -> None:
+    await person.recall(
+        "what is the cat called",
+        namespaces=("notes",),
+        filters=Filters(kinds=("note",)),
+    )
 
     assert "fresh" in lending.lent
     assert "scan" not in lending.lent
@@ -85,14 +101,25 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
 
     async with asyncio.timeout(120):
         answers = await asyncio.gather(
-            *(person.recall("what is the cat called", namespaces=("notes",)) for _ in range(30)),
-            *(person.recall("the dog", filters=Filters(kinds=("note",))) for _ in range(10)),
+            *(
+                person.recall("what is the cat called", namespaces=("notes",))
+                for _ in range(30)
+            ),
+            *(
+                person.recall("the dog", filters=Filters(kinds=("note",)))
+                for _ in range(10)
+            ),
         )
-        await asyncio.gather(*(person.keep(f"another fact {place}") for place in range(10)))
+        await asyncio.gather(
+            *(person.keep(f"another fact {place}") for place in range(10))
+        )
     counted = database.statistics()
     await database.close()
 
-    assert {answer.memories[0].memory.content for answer in answers} == {FACTS[0], FACTS[1]}
+    assert {answer.memories[0].memory.content for answer in answers} == {
+        FACTS[0],
+        FACTS[1],
+    }
     assert not any(answer.degraded for answer in answers)
     assert counted.maximum == most
 
@@ -105,7 +132,9 @@ async def test_a_search_takes_a_connection_for_its_words_and_one_for_its_candida
     assert lending.lent == ["kept", "kept"]
 
 
-async def test_no_connection_is_held_while_a_service_embeds_the_question(lending: Lending) -> None:
+async def test_no_connection_is_held_while_a_service_embeds_the_question(
+    lending: Lending,
+) -> None:
     service = embedders.Waiting()
     service.go.set()
     person = Person(MemoryContext.of(lending, service))
@@ -117,7 +146,9 @@ async def test_no_connection_is_held_while_a_service_embeds_the_question(lending
     asking = asyncio.create_task(person.recall("what is the cat called"))
     async with asyncio.timeout(120):
         await service.asked.wait()
-        while not lending.lent or lending.out:  # the keyword branch goes on meanwhile, and ends
+        while (
+            not lending.lent or lending.out
+        ):  # the keyword branch goes on meanwhile, and ends
             await asyncio.sleep(0.005)
     assert not asking.done()
     service.go.set()
@@ -134,14 +165,20 @@ async def test_a_recall_that_fails_releases_its_connections(
 
     for _ in range(3):
         with suppress(Unavailable):
-            assert (await person.recall("what is the cat called", namespaces=("notes",))).degraded
+            assert (
+                await person.recall("what is the cat called", namespaces=("notes",))
+            ).degraded
 
     assert lending.out == 0
 
 
-async def test_a_cancelled_recall_releases_its_connections(lending: Lending, person: Person) -> None:
+async def test_a_cancelled_recall_releases_its_connections(
+    lending: Lending, person: Person
+) -> None:
     for pause in (0.0, 0.001, 0.002, 0.004, 0.006):
-        asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))
+        asking = asyncio.create_task(
+            person.recall("what is the cat called", namespaces=("notes",))
+        )
         await asyncio.sleep(pause)
         asking.cancel()
         await asyncio.wait({asking})
@@ -155,7 +192,9 @@ async def test_a_recall_that_is_cancelled_before_its_branches_begin_awaits_every
 ) -> None:
     # One is given up at each turn of the loop; what is begun and never awaited is a warning, which fails a test.
     for turns in range(1, 12):
-        asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))
+        asking = asyncio.create_task(
+            person.recall("what is the cat called", namespaces=("notes",))
+        )
         for _ in range(turns):
             await asyncio.sleep(0)
         asking.cancel()
@@ -164,7 +203,9 @@ async def test_a_recall_that_is_cancelled_before_its_branches_begin_awaits_every
     assert lending.out == 0
 
 
-async def test_after_a_statement_that_failed_the_next_takes_another_connection(lending: Lending) -> None:
+async def test_after_a_statement_that_failed_the_next_takes_another_connection(
+    lending: Lending,
+) -> None:
     held = lending.pinned_session()
     with pytest.raises(DatabaseUnavailable):
         async with held:
@@ -179,7 +220,9 @@ async def test_after_a_statement_that_failed_the_next_takes_another_connection(l
     assert lending.out == 0
 
 
-async def test_a_database_that_fails_to_open_leaves_no_connection(empty_database_url: str) -> None:
+async def test_a_database_that_fails_to_open_leaves_no_connection(
+    empty_database_url: str,
+) -> None:
     database = Database(empty_database_url)
 
     with pytest.raises(DatabaseUnavailable, match="no pgvector"):

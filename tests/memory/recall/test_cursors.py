@@ -16,9 +16,13 @@ zones = st.sampled_from([UTC, timezone.max, timezone.min])
 
 
 @given(st.lists(st.uuids(), max_size=50), st.text(st.characters(exclude_categories=[])))
-def test_a_cursor_holds_the_ids_that_were_returned_for_its_query(ids: list[UUID], question: str) -> None:
+def test_a_cursor_holds_the_ids_that_were_returned_for_its_query(
+    ids: list[UUID], question: str
+) -> None:
     cursor = given_cursor(ids[:20], frozenset(), (question, QUESTION))
-    later = given_cursor(ids[20:], given_before(cursor, (question, QUESTION)), (question, QUESTION))
+    later = given_cursor(
+        ids[20:], given_before(cursor, (question, QUESTION)), (question, QUESTION)
+    )
 
     before = given_before(later, (question, QUESTION))
     assert later is not None
@@ -35,7 +39,9 @@ def test_an_invalid_cursor_is_rejected_with_the_next_step(text: str) -> None:
             read(text, QUESTION)
 
 
-@pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]'])
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]']
+)
 def test_hostile_json_in_a_cursor_is_rejected(text: str) -> None:
     for read in (given_before, page_of):
         with pytest.raises(InvalidInput):

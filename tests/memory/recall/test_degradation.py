@@ -50,12 +50,24 @@ def failing(answer: Answer) -> list[str]:
     return [item.branch for item in answer.degraded]
 
 
-@pytest.mark.parametrize(("filters", "asked_before"), [(Filters(), False), (Filters(author="tester"), True)])
-@pytest.mark.parametrize(("table", "branch"), [("embeddings", "dense"), ("postings", "keyword")])
+@pytest.mark.parametrize(
+    ("filters", "asked_before"), [(Filters(), False), (Filters(author="tester"), True)]
+)
+@pytest.mark.parametrize(
+    ("table", "branch"), [("embeddings", "dense"), ("postings", "keyword")]
+)
 async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
-    keeper: Person, connection: asyncpg.Connection, table: str, branch: str, filters: Filters, *, asked_before: bool
+    keeper: Person,
+    connection: asyncpg.Connection,
+    table: str,
+    branch: str,
+    filters: Filters,
+    *,
+    asked_before: bool,
 ) -> None:
-    await keeper.recall("the cat of the office" if asked_before else "warm", filters=filters)
+    await keeper.recall(
+        "the cat of the office" if asked_before else "warm", filters=filters
+    )
     if not asked_before:
         keeper.library.statistics.pieces.clear()
 
@@ -71,7 +83,9 @@ async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
 async def test_a_search_whose_terms_cannot_be_read_is_an_error_and_no_empty_answer(
     keeper: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RecallStatements, "terms", AsyncMock(side_effect=Unavailable("All are in use.")))
+    monkeypatch.setattr(
+        RecallStatements, "terms", AsyncMock(side_effect=Unavailable("All are in use."))
+    )
 
     with pytest.raises(Unavailable, match="could not be read"):
         await keeper.search('"called Turing"')
@@ -115,7 +129,9 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
     keeper: Person, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = [
-        Draft(f"{said} {day}", session=f"day {day}") for day in range(6) for said in ("Hello", "A cat came on day")
+        Draft(f"{said} {day}", session=f"day {day}")
+        for day in range(6)
+        for said in ("Hello", "A cat came on day")
     ]
     await keeper.keep(*turns)
     held = locked(connection, "embeddings")
@@ -130,7 +146,9 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
     monkeypatch.setattr(type(keeper.library.statements), "candidates", later)
     monkeypatch.setattr("folklore.ranking.numbers.SURROUNDED", 0)
     try:
-        answer = await keeper.recall("which cat came?", limit=1, ranking=Ranking(min_score=0.01))
+        answer = await keeper.recall(
+            "which cat came?", limit=1, ranking=Ranking(min_score=0.01)
+        )
     finally:
         await held.__aexit__(None, None, None)
 
@@ -159,15 +177,25 @@ async def test_a_recall_answers_without_a_table_or_column_of_a_branch(
 async def test_a_slow_statement_that_waits_for_no_lock_goes_on(
     connection: asyncpg.Connection, database_url: str
 ) -> None:
-    slow = await asyncpg.connect(database_url, server_settings={"application_name": "folklore"})
+    slow = await asyncpg.connect(
+        database_url, server_settings={"application_name": "folklore"}
+    )
     looked: list[bool] = []
 
     async def cancel_if_locked() -> bool:
-        looked.append(bool(await connection.fetchval(statement("server/cancel_locked").sql, slow.get_server_pid())))
+        looked.append(
+            bool(
+                await connection.fetchval(
+                    statement("server/cancel_locked").sql, slow.get_server_pid()
+                )
+            )
+        )
         return looked[-1]
 
     try:
-        slept = await unless_locked(slow.fetchval(f"select pg_sleep({2.4 * PATIENCE})::text"), cancel_if_locked)
+        slept = await unless_locked(
+            slow.fetchval(f"select pg_sleep({2.4 * PATIENCE})::text"), cancel_if_locked
+        )
     finally:
         await slow.close()
 
@@ -184,7 +212,9 @@ async def test_the_connection_of_a_cancelled_statement_is_used_again(
     await person.keep(*FACTS)
 
     async with locked(connection, "embeddings"):
-        answers = await asyncio.gather(*(person.recall("the cat of the office") for _ in range(4)))
+        answers = await asyncio.gather(
+            *(person.recall("the cat of the office") for _ in range(4))
+        )
     after = await person.recall("the cat of the office")
     await database.close()
 
@@ -226,7 +256,9 @@ class Dying(embedders.ByLetter):
         return await super().embed(texts)
 
 
-async def test_status_answers_and_stores_report_a_dead_model(database: Database) -> None:
+async def test_status_answers_and_stores_report_a_dead_model(
+    database: Database,
+) -> None:
     embedder = Dying()
     person = Person(MemoryContext.of(database, embedder))
     await person.keep(*FACTS)
@@ -237,7 +269,9 @@ async def test_status_answers_and_stores_report_a_dead_model(database: Database)
     answer = await person.recall("the cat of the office")
     stored = await person.store("The office dog is called Hopper.")
 
-    assert [item.reason for item in status.degraded] == ["The embedding service does not answer."]
+    assert [item.reason for item in status.degraded] == [
+        "The embedding service does not answer."
+    ]
     assert status.model is not None
     assert failing(answer) == ["dense"]
     assert contents(answer)[0] == CAT

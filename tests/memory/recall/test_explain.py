@@ -31,19 +31,27 @@ QUESTION = "how many connections has the pool?"
 async def test_the_explained_order_is_that_of_the_recall(person: Person) -> None:
     await person.keep(*TEXTS, namespace="notes")
     ranking = RankingRequest(min_score=0.0)
-    answer = await person.call(RecallRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking))
+    answer = await person.call(
+        RecallRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking)
+    )
 
-    explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking))
+    explained = await person.call(
+        ExplainRequest(query=QUESTION, namespaces=("notes",), limit=4, ranking=ranking)
+    )
 
     results = [item for item in explained.candidates if item.stage == "answer"]
-    assert [item.memory.id for item in results] == [item.memory.id for item in answer.memories]
+    assert [item.memory.id for item in results] == [
+        item.memory.id for item in answer.memories
+    ]
     assert [item.rank for item in results] == [1, 2, 3, 4]
     assert [item.score for item in results] == [item.score for item in answer.memories]
     assert explained.candidates[: len(results)] == tuple(results)
 
 
 async def test_the_shares_add_up_to_the_relevance(person: Person) -> None:
-    await person.keep(*(Draft(text, importance=0.9) for text in TEXTS), namespace="notes")
+    await person.keep(
+        *(Draft(text, importance=0.9) for text in TEXTS), namespace="notes"
+    )
 
     explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",)))
 
@@ -61,13 +69,17 @@ async def test_near_duplicates_and_weak_results_are_named(person: Person) -> Non
     await person.keep(*TEXTS, namespace="notes")
     await person.keep("The pool of connections has six places!", namespace="notes")
 
-    explained = await person.call(ExplainRequest(query=QUESTION, namespaces=("notes",), limit=3))
+    explained = await person.call(
+        ExplainRequest(query=QUESTION, namespaces=("notes",), limit=3)
+    )
 
     by_stage = {item.stage for item in explained.candidates}
     assert "grouped" in by_stage
     assert by_stage & {"below the limit", "low confidence", "next page"}
     (grouped,) = [item for item in explained.candidates if item.stage == "grouped"]
-    assert grouped.represented_by in {item.memory.id for item in explained.candidates if item.stage == "answer"}
+    assert grouped.represented_by in {
+        item.memory.id for item in explained.candidates if item.stage == "answer"
+    }
 
 
 async def test_an_empty_question_is_an_error(person: Person) -> None:
@@ -77,31 +89,54 @@ async def test_an_empty_question_is_an_error(person: Person) -> None:
             await person.call(ExplainRequest(query=query))
 
 
-async def test_a_saved_preset_is_taken_by_recall_until_it_is_deleted(person: Person) -> None:
+async def test_a_saved_preset_is_taken_by_recall_until_it_is_deleted(
+    person: Person,
+) -> None:
     await person.keep(*TEXTS, namespace="notes")
-    saved = await person.call(SavePresetRequest(name="words", numbers={"dense": 0.0, "exact": 2.0}))
+    saved = await person.call(
+        SavePresetRequest(name="words", numbers={"dense": 0.0, "exact": 2.0})
+    )
     listed = {item.name: item for item in await person.call(ListPresetsRequest())}
-    asked = RecallRequest(query=QUESTION, namespaces=("notes",), ranking=RankingRequest(preset="words"), explain=True)
+    asked = RecallRequest(
+        query=QUESTION,
+        namespaces=("notes",),
+        ranking=RankingRequest(preset="words"),
+        explain=True,
+    )
     answer = await person.call(asked)
-    await person.call(SavePresetRequest(name="more", base="words", numbers={"tags": 1.0}))
+    await person.call(
+        SavePresetRequest(name="more", base="words", numbers={"tags": 1.0})
+    )
     await person.call(DeletePresetRequest(name="words"))
 
-    assert (saved.numbers["dense"], saved.numbers["exact"], saved.numbers["keyword"]) == (0.0, 2.0, 1.0)
+    assert (
+        saved.numbers["dense"],
+        saved.numbers["exact"],
+        saved.numbers["keyword"],
+    ) == (0.0, 2.0, 1.0)
     assert listed["words"].author == person.name
     assert {"balanced", "keyword", "rrf"} <= listed.keys()
     assert answer.explain is not None
     assert "dense" not in answer.explain
     with pytest.raises(InvalidInput, match="unknown preset 'words'"):
         await person.call(asked)
-    (more,) = [item for item in await person.call(ListPresetsRequest()) if item.name == "more"]
+    (more,) = [
+        item for item in await person.call(ListPresetsRequest()) if item.name == "more"
+    ]
     assert (more.numbers["dense"], more.numbers["tags"]) == (0.0, 1.0)
     with pytest.raises(NotFound):
         await person.call(DeletePresetRequest(name="words"))
     log = await Audit(person.library.database).read(namespaces=[NOWHERE], fetch=10)
-    assert sorted(item.action for item in log) == ["preset_delete", "preset_save", "preset_save"]
+    assert sorted(item.action for item in log) == [
+        "preset_delete",
+        "preset_save",
+        "preset_save",
+    ]
 
 
-async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(person: Person) -> None:
+async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(
+    person: Person,
+) -> None:
     with pytest.raises(Conflict, match="balanced"):
         await person.call(SavePresetRequest(name="balanced", numbers={"dense": 2.0}))
     for name, base, numbers, field in (
@@ -116,15 +151,25 @@ async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(person
     assert all(item.author is None for item in await person.call(ListPresetsRequest()))
 
 
-async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(database: Database, embedder: Embedder) -> None:
-    memory = MemoryContext.of(database, embedder, presets=named_presets({"words": {"dense": 0}}))
+async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(
+    database: Database, embedder: Embedder
+) -> None:
+    memory = MemoryContext.of(
+        database, embedder, presets=named_presets({"words": {"dense": 0}})
+    )
     person = Person(memory)
     await person.keep("The harbour is closed.", "Boats sleep.")
 
-    answer = await person.call(RecallRequest(query="harbour", explain=True, ranking=RankingRequest(preset="words")))
+    answer = await person.call(
+        RecallRequest(
+            query="harbour", explain=True, ranking=RankingRequest(preset="words")
+        )
+    )
 
     assert answer.explain is not None
     assert "dense" not in answer.explain
     assert contents(answer) == ["The harbour is closed."]
     with pytest.raises(InvalidInput, match=r"unknown preset 'other'.*balanced.*words"):
-        await person.call(RecallRequest(query="harbour", ranking=RankingRequest(preset="other")))
+        await person.call(
+            RecallRequest(query="harbour", ranking=RankingRequest(preset="other"))
+        )

@@ -21,23 +21,39 @@ EMPTY = ("", " ", "\u200b")
 
 def resolved(**asked: Any) -> Filters:
     unopened = MemoryContext.of(Database("postgresql://unused"), None)
-    return resolve_filters(FiltersRequest(**asked), RequestContext(unopened, Caller("tester"), NOON, VIENNA))
+    return resolve_filters(
+        FiltersRequest(**asked),
+        RequestContext(unopened, Caller("tester"), NOON, VIENNA),
+    )
 
 
 def test_a_request_without_filters_is_empty() -> None:
     assert resolved() == Filters()
-    assert resolved(source_prefix=None, session=None, author=None, time=None, tags=[], paths=()) == Filters()
+    assert (
+        resolved(
+            source_prefix=None, session=None, author=None, time=None, tags=[], paths=()
+        )
+        == Filters()
+    )
     assert resolved().empty
     assert not resolved(kinds=["bug"]).empty
 
 
 def test_values_are_normalised_like_stored_ones() -> None:
     filters = resolved(
-        kinds=[" Bug", "bug"], tags=["Area : Payments"], exclude_tags=["OPS"], paths=["src/"], session="mon\u200bday"
+        kinds=[" Bug", "bug"],
+        tags=["Area : Payments"],
+        exclude_tags=["OPS"],
+        paths=["src/"],
+        session="mon\u200bday",
     )
 
     assert filters == Filters(
-        kinds=("bug",), tags=("area:payments",), exclude_tags=("ops",), paths=("src",), equal={"session": "monday"}
+        kinds=("bug",),
+        tags=("area:payments",),
+        exclude_tags=("ops",),
+        paths=("src",),
+        equal={"session": "monday"},
     )
 
 
@@ -56,16 +72,35 @@ def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
         ({"exclude_tags": ["x" * 101]}, "filters.exclude_tags"),
         ({"time": "when pigs fly"}, "filters.time"),
         ({"time": ""}, "filters.time"),
-        *(({name: empty}, f"filters.{name}") for name in ("source_prefix", "session", "author") for empty in EMPTY),
-        *(({name: ["x", empty]}, f"filters.{name}") for name in LISTS for empty in EMPTY),
+        *(
+            ({name: empty}, f"filters.{name}")
+            for name in ("source_prefix", "session", "author")
+            for empty in EMPTY
+        ),
+        *(
+            ({name: ["x", empty]}, f"filters.{name}")
+            for name in LISTS
+            for empty in EMPTY
+        ),
         ({"paths": ["/"]}, "filters.paths"),
-        ({"as_of": datetime.fromisoformat("0001-01-01T00:00:00+14:00")}, "filters.as_of"),
-        ({"until": datetime.fromisoformat("9999-12-31T23:00:00-14:00")}, "filters.until"),
+        (
+            {"as_of": datetime.fromisoformat("0001-01-01T00:00:00+14:00")},
+            "filters.as_of",
+        ),
+        (
+            {"until": datetime.fromisoformat("9999-12-31T23:00:00-14:00")},
+            "filters.until",
+        ),
         ({"since": NOON, "until": datetime(2026, 1, 1, tzinfo=UTC)}, "filters.until"),
-        ({"since": datetime(2026, 6, 1, tzinfo=UTC), "time": "in March 2026"}, "filters.until"),
+        (
+            {"since": datetime(2026, 6, 1, tzinfo=UTC), "time": "in March 2026"},
+            "filters.until",
+        ),
     ],
 )
-def test_an_invalid_filter_is_an_error_that_names_it(asked: dict[str, Any], field: str) -> None:
+def test_an_invalid_filter_is_an_error_that_names_it(
+    asked: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         resolved(**asked)
 
@@ -84,9 +119,17 @@ def test_a_time_expression_narrows_since_and_until() -> None:
     march = resolved(time="in March 2026")
     later = resolved(time="in March 2026", since=datetime(2026, 3, 10, tzinfo=UTC))
     earlier = resolved(
-        time="in March 2026", since=datetime(2026, 1, 10, tzinfo=UTC), until=datetime(2027, 1, 1, tzinfo=UTC)
+        time="in March 2026",
+        since=datetime(2026, 1, 10, tzinfo=UTC),
+        until=datetime(2027, 1, 1, tzinfo=UTC),
     )
 
-    assert (march.since, march.until) == (datetime(2026, 3, 1, tzinfo=VIENNA), datetime(2026, 4, 1, tzinfo=VIENNA))
-    assert (later.since, later.until) == (datetime(2026, 3, 10, tzinfo=UTC), march.until)
+    assert (march.since, march.until) == (
+        datetime(2026, 3, 1, tzinfo=VIENNA),
+        datetime(2026, 4, 1, tzinfo=VIENNA),
+    )
+    assert (later.since, later.until) == (
+        datetime(2026, 3, 10, tzinfo=UTC),
+        march.until,
+    )
     assert earlier == march

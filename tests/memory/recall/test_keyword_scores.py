@@ -14,12 +14,15 @@ from folklore.memory.recall.pipeline import search_of
 from folklore.memory.recall.values import Question
 from tests.person import Person
 
-WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()  # noqa: SIM905
+WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()
 
 
 def texts(count: int) -> list[str]:
     rng = random.Random(3)
-    return [" ".join(rng.choices(WORDS, range(len(WORDS), 0, -1), k=rng.randint(3, 60))) for _ in range(count)]
+    return [
+        " ".join(rng.choices(WORDS, range(len(WORDS), 0, -1), k=rng.randint(3, 60)))
+        for _ in range(count)
+    ]
 
 
 @pytest.fixture
@@ -31,16 +34,24 @@ async def many(person: Person) -> Person:
 async def read(person: Person, question: str) -> tuple[Scope, Bm25, ScopeWords]:
     namespaces = await person.library.find_namespaces(["notes"])
     search = search_of(person.context, Question(question), namespaces)
-    return search.scope, *await read_words(person.library, person.library.statements, search)
+    return search.scope, *await read_words(
+        person.library, person.library.statements, search
+    )
 
 
 async def expected(connection: asyncpg.Connection, bm25: Bm25) -> dict[UUID, float]:
     """Return BM25 of every memory with a match, k1 1.2 and b .75, computed from the texts."""
-    held = {row["id"]: Counter(row["content"].split()) for row in await connection.fetch("select * from memories")}
+    held = {
+        row["id"]: Counter(row["content"].split())
+        for row in await connection.fetch("select * from memories")
+    }
     mean = sum(words.total() for words in held.values()) / len(held)
     scores = {
         id_: sum(
-            weight * words[word] * 2.2 / (words[word] + 1.2 * (0.25 + 0.75 * words.total() / mean))
+            weight
+            * words[word]
+            * 2.2
+            / (words[word] + 1.2 * (0.25 + 0.75 * words.total() / mean))
             for word, weight in bm25.weights.items()
         )
         for id_, words in held.items()
@@ -48,8 +59,12 @@ async def expected(connection: asyncpg.Connection, bm25: Bm25) -> dict[UUID, flo
     return {id_: score for id_, score in scores.items() if score}
 
 
-@pytest.mark.parametrize("question", ["amber fjord oasis", "amber fjord amber, amber and the oasis of amber"])
-async def test_a_keyword_score_is_bm25(many: Person, connection: asyncpg.Connection, question: str) -> None:
+@pytest.mark.parametrize(
+    "question", ["amber fjord oasis", "amber fjord amber, amber and the oasis of amber"]
+)
+async def test_a_keyword_score_is_bm25(
+    many: Person, connection: asyncpg.Connection, question: str
+) -> None:
     scope, bm25, words = await read(many, question)
 
     hits = await many.library.statements.keyword(scope, bm25, words, fetch=150)

@@ -16,8 +16,16 @@ from tests.person import Person, contents
 
 TEXTS: dict[str, dict[str, Any] | None] = {
     "harbour plain": None,
-    "harbour red": {"team": "red", "ticket": {"id": 7, "open": True}, "labels": ["urgent", "cost"]},
-    "harbour blue": {"team": "blue", "ticket": {"id": 8, "open": False}, "service.name": "pilot"},
+    "harbour red": {
+        "team": "red",
+        "ticket": {"id": 7, "open": True},
+        "labels": ["urgent", "cost"],
+    },
+    "harbour blue": {
+        "team": "blue",
+        "ticket": {"id": 8, "open": False},
+        "service.name": "pilot",
+    },
     "harbour odd": {"team": 'a "b" \\ $', "ticket": {"id": "7"}, "draft": None},
 }
 RED, BLUE, ODD, PLAIN = "harbour red", "harbour blue", "harbour odd", "harbour plain"
@@ -25,7 +33,9 @@ RED, BLUE, ODD, PLAIN = "harbour red", "harbour blue", "harbour odd", "harbour p
 
 @pytest.fixture
 async def reader(person: Person) -> Person:
-    await person.keep(*(Draft(text, metadata=metadata) for text, metadata in TEXTS.items()))
+    await person.keep(
+        *(Draft(text, metadata=metadata) for text, metadata in TEXTS.items())
+    )
     return person
 
 
@@ -51,8 +61,12 @@ async def test_every_branch_keeps_what_the_metadata_matches(reader: Person) -> N
             await reader.search('"harbour"', filters=asked),
         ]
         for name in ("balanced", "keyword", "semantic"):
-            answers.append(await reader.recall("harbour", filters=filters, ranking=PRESETS[name]))
-        assert [sorted(contents(answer)) for answer in answers] == [sorted(found)] * 6, conditions
+            answers.append(
+                await reader.recall("harbour", filters=filters, ranking=PRESETS[name])
+            )
+        assert [sorted(contents(answer)) for answer in answers] == [
+            sorted(found)
+        ] * 6, conditions
 
 
 UNUSABLE: list[tuple[dict[str, Any], str]] = [
@@ -67,10 +81,14 @@ UNUSABLE: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-async def test_an_unusable_condition_names_its_key_and_the_right_forms(person: Person) -> None:
+async def test_an_unusable_condition_names_its_key_and_the_right_forms(
+    person: Person,
+) -> None:
     for conditions, message in UNUSABLE:
         with pytest.raises(InvalidInput) as refused:
-            await person.list_memories(filters=FiltersRequest.model_construct(metadata=conditions))
+            await person.list_memories(
+                filters=FiltersRequest.model_construct(metadata=conditions)
+            )
         assert message in str(refused.value)
 
 
@@ -83,7 +101,11 @@ async def test_memories_are_forgotten_by_their_metadata(reader: Person) -> None:
 
 
 async def test_tools_take_conditions(client: Client) -> None:
-    memories = [{"content": text, "metadata": metadata} for text, metadata in TEXTS.items() if metadata]
+    memories = [
+        {"content": text, "metadata": metadata}
+        for text, metadata in TEXTS.items()
+        if metadata
+    ]
     await client.call_tool("memory_store", {"memories": memories})
     filters = {"metadata": {"ticket.id": {"in": [7, 9]}}}
 
@@ -94,8 +116,12 @@ async def test_tools_take_conditions(client: Client) -> None:
     ):
         answer = await client.call_tool(tool, {**asked, "filters": filters})
         assert answer.structured_content is not None
-        assert [memory["content"] for memory in answer.structured_content["memories"]] == [RED]
-    refused = await client.call_tool("memory_list", {"filters": {"metadata": {"team": ["red"]}}})
+        assert [
+            memory["content"] for memory in answer.structured_content["memories"]
+        ] == [RED]
+    refused = await client.call_tool(
+        "memory_list", {"filters": {"metadata": {"team": ["red"]}}}
+    )
     assert refused.is_error
 
 
@@ -106,11 +132,19 @@ async def test_commands_take_conditions(folklore: CommandLine) -> None:
 
     async def listed(*filters: str) -> list[str]:
         options = [part for condition in filters for part in ("--filter", condition)]
-        return sorted(memory["content"] for memory in (await folklore.json("list", *options))["memories"])
+        return sorted(
+            memory["content"]
+            for memory in (await folklore.json("list", *options))["memories"]
+        )
 
     assert await listed("metadata.team-name=red-1") == [RED]
     assert await listed("metadata.ticket.id=7", "metadata.ticket.id=8") == [BLUE, RED]
     assert await listed("metadata.ticket.id=7", "metadata.team-name=blue") == []
-    assert await listed('metadata={"ticket.id": {"in": [8]}}', "metadata.team-name=blue") == [BLUE]
-    assert "metadata: must be a JSON object." in (await folklore("list", "--filter", "metadata=[]")).err
+    assert await listed(
+        'metadata={"ticket.id": {"in": [8]}}', "metadata.team-name=blue"
+    ) == [BLUE]
+    assert (
+        "metadata: must be a JSON object."
+        in (await folklore("list", "--filter", "metadata=[]")).err
+    )
     assert (await folklore("list", "--filter", "metadata.=x")).code == 2

@@ -11,7 +11,9 @@ FACT = "We will paint the harbour office in autumn when the scaffolding is there
 SAME_WORDS = (FACT.upper(), f'"{FACT}."', FACT.replace(" in ", ", in "), f"- {FACT}!")
 
 
-async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversation(person: Person) -> None:
+async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversation(
+    person: Person,
+) -> None:
     await person.keep(
         Draft("Who paints it then?", session="s"), Draft(FACT, session="s"), Draft("Ada does.", session="s"),
         *SAME_WORDS,
@@ -20,7 +22,9 @@ async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversati
     asked = "When will the harbour office be painted?"
 
     found = contents(await person.recall(asked, limit=4))
-    by_relevance = contents(await person.recall(asked, limit=4, ranking=Ranking(mmr_lambda=1.0)))
+    by_relevance = contents(
+        await person.recall(asked, limit=4, ranking=Ranking(mmr_lambda=1.0))
+    )
 
     assert len({FACT, *SAME_WORDS}.intersection(found)) == 1
     assert len({FACT, *SAME_WORDS}.intersection(by_relevance)) > 1
@@ -34,33 +38,58 @@ async def test_the_newest_of_a_group_is_shown_with_its_variants(person: Person) 
     [newest] = await person.keep(text)
     await person.keep("A harbour has gulls.", "An office has chairs.")
 
-    answer = serializers.answer(await person.recall("When does the harbour office open?", limit=10), "concise")
+    answer = serializers.answer(
+        await person.recall("When does the harbour office open?", limit=10), "concise"
+    )
 
     assert len(answer["memories"]) == 3
     shown = answer["memories"][0]
     assert (shown["id"], shown["content"]) == (str(newest), text)
     assert shown["variants"] == [
-        {"id": str(second), "when": "2026-05-02T12:00:00Z", "author": "tester", "differs": "weekday!"},
-        {"id": str(first), "when": "2026-04-25T12:00:00Z", "author": "tester", "differs": "Harbour"},
+        {
+            "id": str(second),
+            "when": "2026-05-02T12:00:00Z",
+            "author": "tester",
+            "differs": "weekday!",
+        },
+        {
+            "id": str(first),
+            "when": "2026-04-25T12:00:00Z",
+            "author": "tester",
+            "differs": "Harbour",
+        },
     ]
 
 
 async def test_many_variants_are_counted(person: Person) -> None:
-    await person.keep(*(f"The harbour crane{'!' * number} is red." for number in range(12)))
+    await person.keep(
+        *(f"The harbour crane{'!' * number} is red." for number in range(12))
+    )
 
-    [shown] = serializers.answer(await person.recall("harbour crane", limit=20), "concise")["memories"]
+    [shown] = serializers.answer(
+        await person.recall("harbour crane", limit=20), "concise"
+    )["memories"]
 
     assert len(shown["variants"]) == 6
     assert shown["variants"][-1] == {"more": 6}
 
 
-async def test_the_same_text_in_two_namespaces_takes_one_place_and_both_are_named(person: Person) -> None:
+async def test_the_same_text_in_two_namespaces_takes_one_place_and_both_are_named(
+    person: Person,
+) -> None:
     for namespace in ("one", "other"):
         await person.keep("The harbour crane is red.", namespace=namespace)
     await person.keep("A crane is a bird.", "A harbour has gulls.", namespace="other")
 
     answer = await person.recall("harbour crane", limit=4)
 
-    assert sorted(contents(answer)) == ["A crane is a bird.", "A harbour has gulls.", "The harbour crane is red."]
+    assert sorted(contents(answer)) == [
+        "A crane is a bird.",
+        "A harbour has gulls.",
+        "The harbour crane is red.",
+    ]
     shown = answer.memories[0]
-    assert {shown.memory.namespace, *(item.namespace for item in shown.variants)} == {"one", "other"}
+    assert {shown.memory.namespace, *(item.namespace for item in shown.variants)} == {
+        "one",
+        "other",
+    }

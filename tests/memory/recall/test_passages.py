@@ -28,18 +28,68 @@ from tests.memory.transfer.test_transfer import Line
 from tests.memory.transfer.test_vectors import VectorMover
 from tests.person import NOON, Person, contents
 
-SUBJECTS = ("the parser", "a worker", "this queue", "the old cache", "our build", "every request", "one thread")
-VERBS = ("reads", "writes", "drops", "keeps", "checks", "copies", "sends", "splits", "joins", "delays")
-OBJECTS = ("small files", "open handles", "all rows", "a header", "several keys", "large blocks", "its buffers")
-ENDINGS = ("before it stops", "after a while", "on every call", "at the end", "during a test", "in order", "twice")
+SUBJECTS = (
+    "the parser",
+    "a worker",
+    "this queue",
+    "the old cache",
+    "our build",
+    "every request",
+    "one thread",
+)
+VERBS = (
+    "reads",
+    "writes",
+    "drops",
+    "keeps",
+    "checks",
+    "copies",
+    "sends",
+    "splits",
+    "joins",
+    "delays",
+)
+OBJECTS = (
+    "small files",
+    "open handles",
+    "all rows",
+    "a header",
+    "several keys",
+    "large blocks",
+    "its buffers",
+)
+ENDINGS = (
+    "before it stops",
+    "after a while",
+    "on every call",
+    "at the end",
+    "during a test",
+    "in order",
+    "twice",
+)
 
 FACTS = (
-    ("The spare key of the house hangs behind the mirror.", "Where is the spare key to our house?"),
-    ("Our cat is allergic to chicken and may only eat fish.", "Which food is the cat allergic to?"),
-    ("The landlord raised the rent to 1,450 euros.", "How many euros of rent does the landlord want?"),
+    (
+        "The spare key of the house hangs behind the mirror.",
+        "Where is the spare key to our house?",
+    ),
+    (
+        "Our cat is allergic to chicken and may only eat fish.",
+        "Which food is the cat allergic to?",
+    ),
+    (
+        "The landlord raised the rent to 1,450 euros.",
+        "How many euros of rent does the landlord want?",
+    ),
     ("The wedding will be in a chapel by the lake.", "Where will the wedding be?"),
-    ("Grandmother puts honey and buttermilk into the dough.", "What does grandmother put into the dough?"),
-    ("The children saw a fox behind the swimming pool.", "Which animal was behind the swimming pool?"),
+    (
+        "Grandmother puts honey and buttermilk into the dough.",
+        "What does grandmother put into the dough?",
+    ),
+    (
+        "The children saw a fox behind the swimming pool.",
+        "Which animal was behind the swimming pool?",
+    ),
 )
 
 
@@ -48,7 +98,10 @@ def prose(chance: random.Random, length: int) -> str:
     text = ""
     while len(text) < length:
         sentences = [
-            " ".join(map(chance.choice, (SUBJECTS, VERBS, OBJECTS, ENDINGS))).capitalize() + "."
+            " ".join(
+                map(chance.choice, (SUBJECTS, VERBS, OBJECTS, ENDINGS))
+            ).capitalize()
+            + "."
             for _ in range(chance.randint(3, 7))
         ]
         text += " ".join(sentences) + "\n\n"
@@ -61,7 +114,9 @@ def notes(number: int, facts: Sequence[str], length: int = 12_000) -> list[str]:
     found = []
     for place in range(number):
         fact = f"{facts[place]} " if place < len(facts) else ""
-        found.append(prose(chance, length * 94 // 100) + fact + prose(chance, length * 5 // 100))
+        found.append(
+            prose(chance, length * 94 // 100) + fact + prose(chance, length * 5 // 100)
+        )
     return found
 
 
@@ -81,7 +136,9 @@ class Counting:
 
 
 async def rows(connection: asyncpg.Connection) -> int:
-    return int(await connection.fetchval("select count(*) from embeddings where passage > 0"))
+    return int(
+        await connection.fetchval("select count(*) from embeddings where passage > 0")
+    )
 
 
 async def test_a_fact_late_in_a_long_note_is_found_and_shown(person: Person) -> None:
@@ -97,7 +154,9 @@ async def test_a_fact_late_in_a_long_note_is_found_and_shown(person: Person) -> 
         assert recalled(first, "detailed")["passage"] == [begin, end]
 
 
-async def test_a_short_text_has_one_vector_and_no_passage(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_short_text_has_one_vector_and_no_passage(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep(*(fact for fact, _ in FACTS))
 
     [first, *_] = (await person.recall(FACTS[1][1])).memories
@@ -107,20 +166,30 @@ async def test_a_short_text_has_one_vector_and_no_passage(person: Person, connec
     assert await rows(connection) == 0
 
 
-async def test_passages_of_one_note_do_not_crowd_out_other_memories(person: Person) -> None:
-    cats = " ".join(f"Cat number {number} sleeps on the sofa of the office all day." for number in range(500))
+async def test_passages_of_one_note_do_not_crowd_out_other_memories(
+    person: Person,
+) -> None:
+    cats = " ".join(
+        f"Cat number {number} sleeps on the sofa of the office all day."
+        for number in range(500)
+    )
     others = [
-        f"The office cat {name} sleeps under a desk." for name in ("Ada", "Bob", "Eve", "Joe", "Kim", "Liv", "Mia")
+        f"The office cat {name} sleeps under a desk."
+        for name in ("Ada", "Bob", "Eve", "Joe", "Kim", "Liv", "Mia")
     ]
     await person.keep(cats, *others)
 
-    answer = await person.recall("Where does the office cat sleep?", ranking=PRESETS["semantic"])
+    answer = await person.recall(
+        "Where does the office cat sleep?", ranking=PRESETS["semantic"]
+    )
 
     assert {*others} < {*contents(answer)}
     assert len(contents(answer)) == len(others) + 1
 
 
-async def test_facts_late_in_long_notes_are_found_through_an_index(person: Person, embedder: Embedder) -> None:
+async def test_facts_late_in_long_notes_are_found_through_an_index(
+    person: Person, embedder: Embedder
+) -> None:
     await person.keep(*notes(40, [fact for fact, _ in FACTS]))
     indexes, library = VectorIndexes(person.library.database), person.library
     for change in await indexes.index_changes(threshold=1_000):
@@ -132,14 +201,18 @@ async def test_facts_late_in_long_notes_are_found_through_an_index(person: Perso
         words = question.split()
         vector = await embedder.embed_question(words, [1.0] * len(words))
         exact = await library.statements.dense(scope, DenseQuery(model.id, vector), 30)
-        near = await library.statements.dense(scope, DenseQuery(model.id, vector, visited=2_000), 30)
+        near = await library.statements.dense(
+            scope, DenseQuery(model.id, vector, visited=2_000), 30
+        )
 
         assert (near.path, exact.path) == ("hnsw", "exact")
         assert len({*near.ids}) == 30, "no note fills the answer"
         assert near.ids[0] in exact.ids[:5]
 
 
-async def test_changing_a_text_replaces_its_passages(person: Person, connection: asyncpg.Connection) -> None:
+async def test_changing_a_text_replaces_its_passages(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     [text] = notes(1, [FACTS[0][0]])
     [id_] = await person.keep(text)
     assert await rows(connection) > 10
@@ -153,7 +226,9 @@ async def test_changing_a_text_replaces_its_passages(person: Person, connection:
     assert await connection.fetchval("select count(*) from embeddings") == 0
 
 
-async def test_passages_move_with_their_namespace(person: Person, connection: asyncpg.Connection) -> None:
+async def test_passages_move_with_their_namespace(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep(*notes(1, [FACTS[0][0]]), namespace="drafts")
     await person.keep(FACTS[1][0])
     made = await rows(connection)
@@ -173,9 +248,13 @@ async def test_a_long_text_is_pending_once_and_gets_all_passages_later(
     person = Person(MemoryContext.of(database, embedder))
     [namespace] = await person.library.namespaces.find(None)
     embeddings = Embeddings(database)
-    assert (await embeddings.coverage([namespace.id], MODEL.id))[namespace.id].pending == 3
+    assert (await embeddings.coverage([namespace.id], MODEL.id))[
+        namespace.id
+    ].pending == 3
 
-    await Backfill(embeddings, embedder, MODEL.id, now=lambda: NOON).fill([namespace.id])
+    await Backfill(embeddings, embedder, MODEL.id, now=lambda: NOON).fill(
+        [namespace.id]
+    )
 
     coverage = (await embeddings.coverage([namespace.id], MODEL.id))[namespace.id]
     assert (coverage.memories, coverage.embedded) == (3, 3)
@@ -189,7 +268,11 @@ async def test_passages_are_exported_and_imported_with_their_ranges(
     texts = [*notes(2, [FACTS[0][0]]), FACTS[1][0]]
     await Person(MemoryContext.of(database, embedder)).keep(*texts)
     lines = await VectorMover(database, embedder).memories()
-    assert [len(line["embedding"].get("passages", ())) > 10 for line in lines] == [True, True, False]
+    assert [len(line["embedding"].get("passages", ())) > 10 for line in lines] == [
+        True,
+        True,
+        False,
+    ]
 
     async with cluster.opened(template) as other:
         counting = Counting(embedder)
@@ -208,11 +291,16 @@ async def test_passages_are_exported_and_imported_with_their_ranges(
         lambda found: found.pop("passages"),
         lambda found: found["passages"][3].update(end=40_000),
         lambda found: found["passages"][3].update(end=found["passages"][3]["begin"]),
-        lambda found: found["passages"][3].update(vector=found["passages"][3]["vector"][:8]),
+        lambda found: found["passages"][3].update(
+            vector=found["passages"][3]["vector"][:8]
+        ),
     ],
 )
 async def test_the_vectors_of_a_long_text_are_made_again_if_its_passages_are_unusable(
-    person: Person, embedder: Embedder, connection: asyncpg.Connection, spoilt: Callable[[Line], object]
+    person: Person,
+    embedder: Embedder,
+    connection: asyncpg.Connection,
+    spoilt: Callable[[Line], object],
 ) -> None:
     mover = VectorMover(person.library.database, embedder)
     await person.keep(*notes(1, []))
@@ -246,16 +334,28 @@ def test_passages_cover_a_text_and_end_at_its_boundaries() -> None:
         ("x" * 1_000, "x" * 400),
     ],
 )
-def test_a_passage_ends_before_a_heading_or_after_a_paragraph_line_sentence_or_word(text: str, second: str) -> None:
+def test_a_passage_ends_before_a_heading_or_after_a_paragraph_line_sentence_or_word(
+    text: str, second: str
+) -> None:
     (_, end), *_ = passages(text, 400, longer_than=500)
 
     assert text[end:].startswith(second)
 
 
-@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "bge-small-en", "unknown", MODEL.name])
+@pytest.mark.parametrize(
+    "name", ["all-MiniLM-L6-v2", "bge-small-en", "unknown", MODEL.name]
+)
 def test_a_passage_fits_the_window_of_its_model(name: str) -> None:
-    windows = {"all-MiniLM-L6-v2": 256, "bge-small-en": 512, "unknown": 512, MODEL.name: 10_000}
+    windows = {
+        "all-MiniLM-L6-v2": 256,
+        "bge-small-en": 512,
+        "unknown": 512,
+        MODEL.name: 10_000,
+    }
 
     rules = [passage_rule(name, characters) for characters in (100, 3_000, 20_000)]
 
-    assert all(size <= 3.2 * windows[name] and longer_than >= 2 * size for size, longer_than in rules)
+    assert all(
+        size <= 3.2 * windows[name] and longer_than >= 2 * size
+        for size, longer_than in rules
+    )

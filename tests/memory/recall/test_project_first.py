@@ -35,14 +35,21 @@ SHOP = (
 )  # fmt: skip
 GATE = "The gate of the harbour opens with the code of the watchman, who changes it every Monday."
 ABOUT_GATE = "Who changes the code of the harbour gate, and when?"
-QUESTIONS = ("How long is the basket kept?", "What happens when a card is declined?", "How are discounts rounded?")
+QUESTIONS = (
+    "How long is the basket kept?",
+    "What happens when a card is declined?",
+    "How are discounts rounded?",
+)
 
 
 async def filled(person: Person, others: int = 5) -> Person:
     """Return the caller in the project `shop`, among other namespaces."""
     await person.keep(*SHOP, namespace="shop")
     for place in range(others):
-        texts = [f"Note {number} of team {place}: the basket is a matter of taste." for number in range(20)]
+        texts = [
+            f"Note {number} of team {place}: the basket is a matter of taste."
+            for number in range(20)
+        ]
         await person.keep(*texts, namespace=f"team-{place}")
     return replace(person, project="shop")
 
@@ -63,14 +70,20 @@ async def asked(person: Person, query: str, **given: Any) -> Answer:
 
 
 def own(answer: Answer) -> list[tuple[UUID, float | None]]:
-    return [(result.memory.id, result.score) for result in answer.memories if not result.elsewhere]
+    return [
+        (result.memory.id, result.score)
+        for result in answer.memories
+        if not result.elsewhere
+    ]
 
 
 def elsewhere(answer: Answer) -> list[str]:
     return [result.memory.content for result in answer.memories if result.elsewhere]
 
 
-async def test_a_project_is_answered_exactly_as_if_nothing_else_existed(person: Person) -> None:
+async def test_a_project_is_answered_exactly_as_if_nothing_else_existed(
+    person: Person,
+) -> None:
     alone = replace(person, project="shop")
     await person.keep(*SHOP, namespace="shop")
     before = [own(await asked(alone, query)) for query in QUESTIONS]
@@ -80,12 +93,17 @@ async def test_a_project_is_answered_exactly_as_if_nothing_else_existed(person: 
     assert all(before)
 
 
-async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marked(shop: Person, harbour: None) -> None:
+async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marked(
+    shop: Person, harbour: None
+) -> None:
     answer = await asked(shop, ABOUT_GATE)
 
     assert elsewhere(answer) == [GATE]
     assert contents(answer)[-1] == GATE
-    assert answer.note == "Nothing in shop fits the question well; see the results from elsewhere."
+    assert (
+        answer.note
+        == "Nothing in shop fits the question well; see the results from elsewhere."
+    )
     assert answer.searched[0] == "shop"
     assert "harbour" in answer.searched
     shown = as_json(answer, "concise")["memories"]
@@ -104,17 +122,32 @@ async def test_a_question_that_the_project_answers_as_well_brings_nothing_from_e
         assert elsewhere(answer) == []
 
 
-async def test_at_most_three_results_are_from_elsewhere_within_the_limit(shop: Person, person: Person) -> None:
-    gates = [GATE.replace("Monday", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")]
+async def test_at_most_three_results_are_from_elsewhere_within_the_limit(
+    shop: Person, person: Person
+) -> None:
+    gates = [
+        GATE.replace("Monday", day)
+        for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+    ]
     await person.keep(*gates, namespace="harbour")
 
-    counts = {limit: await asked(shop, ABOUT_GATE, limit=limit) for limit in (1, 2, 4, 6, 10)}
+    counts = {
+        limit: await asked(shop, ABOUT_GATE, limit=limit) for limit in (1, 2, 4, 6, 10)
+    }
 
     assert all(len(answer.memories) <= limit for limit, answer in counts.items())
-    assert {limit: len(elsewhere(answer)) for limit, answer in counts.items()} == {1: 0, 2: 1, 4: 2, 6: 3, 10: 3}
+    assert {limit: len(elsewhere(answer)) for limit, answer in counts.items()} == {
+        1: 0,
+        2: 1,
+        4: 2,
+        6: 3,
+        10: 3,
+    }
 
 
-async def test_shared_namespaces_are_searched_with_the_project_in_every_project(shop: Person, person: Person) -> None:
+async def test_shared_namespaces_are_searched_with_the_project_in_every_project(
+    shop: Person, person: Person
+) -> None:
     await person.keep(GATE, namespace="rules")
     await person.call(ShareNamespaceRequest(name="rules"))
 
@@ -142,14 +175,24 @@ async def test_names_ask_those_namespaces_only_and_an_asterisk_asks_all(
 
 
 @pytest.mark.parametrize("request_type", [RecallRequest, SearchRequest, ListRequest])
-def test_an_empty_list_of_namespaces_is_an_error_that_says_what_to_give(request_type: Any) -> None:
-    with pytest.raises(ValidationError, match=r'leave it out for the default, or give \["\*"\] for all'):
-        request_type(query="x", namespaces=[]) if "query" in request_type.model_fields else request_type(namespaces=[])
-    with pytest.raises(ValidationError, match="must name each namespace; leave it out for the default"):
+def test_an_empty_list_of_namespaces_is_an_error_that_says_what_to_give(
+    request_type: Any,
+) -> None:
+    with pytest.raises(
+        ValidationError, match=r'leave it out for the default, or give \["\*"\] for all'
+    ):
+        request_type(
+            query="x", namespaces=[]
+        ) if "query" in request_type.model_fields else request_type(namespaces=[])
+    with pytest.raises(
+        ValidationError, match="must name each namespace; leave it out for the default"
+    ):
         ForgetRequest(namespaces=[])
 
 
-async def test_a_search_for_words_has_the_same_default(shop: Person, harbour: None) -> None:
+async def test_a_search_for_words_has_the_same_default(
+    shop: Person, harbour: None
+) -> None:
     here = await shop.call(SearchRequest(query="basket"))
     there = await shop.call(SearchRequest(query="watchman"))
 
@@ -162,12 +205,16 @@ async def test_a_search_for_words_has_the_same_default(shop: Person, harbour: No
 async def test_the_trending_memories_are_those_of_the_project(person: Person) -> None:
     shop = await filled(person, others=2)
 
-    assert {result.memory.namespace for result in (await asked(shop, "*")).memories} == {"shop"}
+    assert {
+        result.memory.namespace for result in (await asked(shop, "*")).memories
+    } == {"shop"}
     every = await asked(shop, "*", namespaces=("*",), limit=100)
     assert len({result.memory.namespace for result in every.memories}) == 3
 
 
-async def test_a_new_project_has_no_answers_but_the_strong_ones_of_others(person: Person) -> None:
+async def test_a_new_project_has_no_answers_but_the_strong_ones_of_others(
+    person: Person,
+) -> None:
     await filled(person)
     await person.keep(GATE, namespace="harbour")
     new = replace(person, project="repo:acme/new")
@@ -180,30 +227,52 @@ async def test_a_new_project_has_no_answers_but_the_strong_ones_of_others(person
     assert contents(await asked(new, "Which colour has the moon?")) == []
 
 
-async def test_outside_a_repository_all_are_searched_until_default_holds_memories(person: Person) -> None:
+async def test_outside_a_repository_all_are_searched_until_default_holds_memories(
+    person: Person,
+) -> None:
     await filled(person)
     outside = replace(person, project="default")
 
-    assert own(await asked(outside, QUESTIONS[0])) == own(await asked(person, QUESTIONS[0]))
+    assert own(await asked(outside, QUESTIONS[0])) == own(
+        await asked(person, QUESTIONS[0])
+    )
 
     await person.keep("The attic is cold.", namespace="default")
-    assert {result.memory.namespace for result in (await asked(outside, "cold attic")).memories} == {"default"}
+    assert {
+        result.memory.namespace
+        for result in (await asked(outside, "cold attic")).memories
+    } == {"default"}
 
 
 async def test_several_questions_of_a_project_share_the_places_for_results_from_elsewhere(
     shop: Person, person: Person
 ) -> None:
-    gates = [GATE.replace("Monday", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")]
+    gates = [
+        GATE.replace("Monday", day)
+        for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+    ]
     await person.keep(*gates, namespace="harbour")
 
-    first = await shop.call(RecallRequest(queries=(QUESTIONS[0], ABOUT_GATE, "Who has the code of the gate?"), limit=5))
+    first = await shop.call(
+        RecallRequest(
+            queries=(QUESTIONS[0], ABOUT_GATE, "Who has the code of the gate?"), limit=5
+        )
+    )
 
     assert len(first.memories) == 5
-    assert [result.elsewhere for result in first.memories] == [False, False, False, True, True]
+    assert [result.elsewhere for result in first.memories] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert contents(first)[0] == SHOP[0]
 
 
-async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(shop: Person, harbour: None) -> None:
+async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(
+    shop: Person, harbour: None
+) -> None:
     first = await asked(shop, ABOUT_GATE, limit=2)
     pages, cursor = [first], first.cursor
     while cursor is not None:
@@ -217,10 +286,14 @@ async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(shop: 
     assert len(seen) == len(set(seen))
     assert set(seen) == set(ids(whole))
     with pytest.raises(InvalidInput, match="belongs to another question"):
-        await asked(replace(shop, project="team-0"), ABOUT_GATE, limit=2, cursor=first.cursor)
+        await asked(
+            replace(shop, project="team-0"), ABOUT_GATE, limit=2, cursor=first.cursor
+        )
 
 
-async def test_results_from_elsewhere_fit_into_the_token_budget(shop: Person, harbour: None) -> None:
+async def test_results_from_elsewhere_fit_into_the_token_budget(
+    shop: Person, harbour: None
+) -> None:
     answer = await asked(shop, ABOUT_GATE, max_tokens=150)
 
     assert elsewhere(answer) == [GATE]
@@ -229,10 +302,15 @@ async def test_results_from_elsewhere_fit_into_the_token_budget(shop: Person, ha
     assert sum(30 + len(text) / 4 for text in contents(answer)) <= 170
 
 
-async def test_filters_and_an_order_by_time_hold_elsewhere_too(shop: Person, harbour: None) -> None:
+async def test_filters_and_an_order_by_time_hold_elsewhere_too(
+    shop: Person, harbour: None
+) -> None:
     for sort in ("time_asc", "time_desc"):
         assert contents(await asked(shop, ABOUT_GATE, sort=sort))[-1] == GATE
-    assert elsewhere(await asked(shop, ABOUT_GATE, filters=FiltersRequest(kinds=("bug",)))) == []
+    assert (
+        elsewhere(await asked(shop, ABOUT_GATE, filters=FiltersRequest(kinds=("bug",))))
+        == []
+    )
 
 
 async def test_an_explanation_says_what_was_needed_of_others(shop: Person) -> None:
@@ -255,7 +333,9 @@ async def test_very_many_searched_namespaces_are_counted(person: Person) -> None
     assert shown[-1] == "and 20 more"
 
 
-async def test_with_no_other_memories_nothing_more_runs(person: Person, queries: list[str]) -> None:
+async def test_with_no_other_memories_nothing_more_runs(
+    person: Person, queries: list[str]
+) -> None:
     shop = await filled(person, others=0)
     await asked(shop, QUESTIONS[0])
     queries.clear()
@@ -269,7 +349,9 @@ async def test_with_no_other_memories_nothing_more_runs(person: Person, queries:
 
     await asked(shop, QUESTIONS[0])
 
-    assert 0 < len(queries) <= named + 1  # the namespaces are read, since another process may add one
+    assert (
+        0 < len(queries) <= named + 1
+    )  # the namespaces are read, since another process may add one
 
 
 class Failing(RecallStatements):
@@ -318,23 +400,37 @@ async def test_the_command_line_marks_what_is_elsewhere(folklore: CommandLine) -
     await folklore.done("store", GATE, "--namespace", "harbour")
 
     shown = await folklore.done("recall", ABOUT_GATE)
-    documents: Sequence[dict[str, Any]] = (await folklore.json("recall", ABOUT_GATE))["memories"]
+    documents: Sequence[dict[str, Any]] = (await folklore.json("recall", ABOUT_GATE))[
+        "memories"
+    ]
 
     assert "harbour" in shown
     assert "· elsewhere" in shown
     assert [memory.get("elsewhere") for memory in documents][-1] is True
-    assert "elsewhere" not in await folklore.done("recall", ABOUT_GATE, "--namespace", "*")
+    assert "elsewhere" not in await folklore.done(
+        "recall", ABOUT_GATE, "--namespace", "*"
+    )
 
 
-async def test_a_namespace_is_shared_and_unshared_on_the_command_line(folklore: CommandLine) -> None:
+async def test_a_namespace_is_shared_and_unshared_on_the_command_line(
+    folklore: CommandLine,
+) -> None:
     await folklore.done("store", GATE, "--namespace", "rules")
 
     await folklore.done("namespaces", "share", "rules")
-    [listed] = [item for item in (await folklore.json("namespaces", "list"))["namespaces"] if item["name"] == "rules"]
+    [listed] = [
+        item
+        for item in (await folklore.json("namespaces", "list"))["namespaces"]
+        if item["name"] == "rules"
+    ]
     assert listed["shared"] == "always"
     assert "namespace_share" in await folklore.done("audit")
 
     await folklore.done("namespaces", "share", "rules", "--off")
-    [listed] = [item for item in (await folklore.json("namespaces", "list"))["namespaces"] if item["name"] == "rules"]
+    [listed] = [
+        item
+        for item in (await folklore.json("namespaces", "list"))["namespaces"]
+        if item["name"] == "rules"
+    ]
     assert listed["shared"] == "never"
     assert (await folklore("namespaces", "share", "rule")).code == 4

@@ -23,7 +23,9 @@ FACTS = (
 
 
 @pytest.fixture(scope="module")
-async def reader(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Person]:
+async def reader(
+    cluster: Cluster, template: str, embedder: Embedder
+) -> AsyncIterator[Person]:
     async with cluster.opened(template) as database:
         person = Person(MemoryContext.of(database, embedder))
         await person.keep(*FACTS)
@@ -64,16 +66,24 @@ async def test_a_query_of_any_shape_is_answered(reader: Person, query: str) -> N
         ("house \ud800 map", 0), ("house " * 50_000, 0),
     ],
 )  # fmt: skip
-async def test_punctuation_does_not_hide_what_is_asked_for(reader: Person, query: str, fact: int) -> None:
+async def test_punctuation_does_not_hide_what_is_asked_for(
+    reader: Person, query: str, fact: int
+) -> None:
     assert contents(await reader.search(query))[:1] == [FACTS[fact]]
 
 
 async def test_a_query_over_the_limit_is_refused_by_name(reader: Person) -> None:
-    with pytest.raises(InvalidInput, match="query: must be at most 1,000,000 characters, got 1,000,001"):
+    with pytest.raises(
+        InvalidInput, match="query: must be at most 1,000,000 characters, got 1,000,001"
+    ):
         await reader.recall("x" * 1_000_001)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(query=st.text(st.characters(exclude_categories=[]), max_size=60))
 async def test_any_text_may_be_asked(reader: Person, query: str) -> None:
     answer = await reader.recall(query)
@@ -82,10 +92,30 @@ async def test_any_text_may_be_asked(reader: Person, query: str) -> None:
     assert answer.degraded == ()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     words=st.lists(
-        st.sampled_from(['"', "house", "AND", "OR", "NOT", "(", ")", "-", "ma*", "content:", "tag:", " ", "*"])
+        st.sampled_from(
+            [
+                '"',
+                "house",
+                "AND",
+                "OR",
+                "NOT",
+                "(",
+                ")",
+                "-",
+                "ma*",
+                "content:",
+                "tag:",
+                " ",
+                "*",
+            ]
+        )
     )
 )
 async def test_any_expression_may_be_asked(reader: Person, words: list[str]) -> None:
@@ -96,10 +126,29 @@ async def test_any_expression_may_be_asked(reader: Person, words: list[str]) -> 
         assert answer.memories or answer.note
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30))
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    text=st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30
+    )
+)
 async def test_any_text_is_allowed_in_a_filter(reader: Person, text: str) -> None:
-    equal = {name: text for name, field in FIELDS.items() if field.filter and field.type == "text"}
-    asked = Filters(equal=equal, tags=(text,), exclude_tags=(text,), source_prefix=text, author=text, paths=(text,))
+    equal = {
+        name: text
+        for name, field in FIELDS.items()
+        if field.filter and field.type == "text"
+    }
+    asked = Filters(
+        equal=equal,
+        tags=(text,),
+        exclude_tags=(text,),
+        source_prefix=text,
+        author=text,
+        paths=(text,),
+    )
 
     assert (await reader.recall("house", filters=asked)).memories == ()

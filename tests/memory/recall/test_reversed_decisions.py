@@ -94,14 +94,20 @@ PAIRS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 async def notes(person: Person) -> Person:
     """All decisions, and months later their reversals."""
     decisions = [
-        (text.format(before), text.format(after)) for kind in PAIRS.values() for _, text, before, after in kind
+        (text.format(before), text.format(after))
+        for kind in PAIRS.values()
+        for _, text, before, after in kind
     ]
     for half, days in ((0, 120), (1, 0)):
-        await person.at(NOON - timedelta(days=days)).keep(*(decision[half] for decision in decisions))
+        await person.at(NOON - timedelta(days=days)).keep(
+            *(decision[half] for decision in decisions)
+        )
     return person
 
 
-async def test_a_decision_and_its_reversal_are_both_in_the_answer_the_newer_half_first(notes: Person) -> None:
+async def test_a_decision_and_its_reversal_are_both_in_the_answer_the_newer_half_first(
+    notes: Person,
+) -> None:
     wrong = []
     for kind, pairs in PAIRS.items():
         for question, text, before, after in pairs:
@@ -113,7 +119,9 @@ async def test_a_decision_and_its_reversal_are_both_in_the_answer_the_newer_half
     assert wrong == []
 
 
-async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(person: Person) -> None:
+async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(
+    person: Person,
+) -> None:
     old, new = await person.keep("The queue is RabbitMQ.", "Messages travel by NATS.")
     await person.relate(Relation(new, "contradicts", old))
     question = "which queue carries messages?"
@@ -124,14 +132,22 @@ async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(p
         assert shown == {str(old): [str(new)], str(new): [str(old)]}
     await person.forget(new)
 
-    assert [result.contradicts for result in (await person.recall(question)).memories] == [()]
+    assert [
+        result.contradicts for result in (await person.recall(question)).memories
+    ] == [()]
 
 
-async def test_both_halves_come_before_what_has_nothing_to_do_with_the_question(person: Person) -> None:
+async def test_both_halves_come_before_what_has_nothing_to_do_with_the_question(
+    person: Person,
+) -> None:
     rest = [pairs[-1][1].format(pairs[-1][2]) for pairs in PAIRS.values()]
-    before, after = (f"We retry {when} acknowledging the message." for when in ("before", "after"))
+    before, after = (
+        f"We retry {when} acknowledging the message." for when in ("before", "after")
+    )
     await person.at(NOON - timedelta(days=120)).keep(before)
-    await person.keep(*rest, *(f"Sprint {number} was planned on a Monday." for number in range(8)))
+    await person.keep(
+        *rest, *(f"Sprint {number} was planned on a Monday." for number in range(8))
+    )
     await person.keep(after)
 
     found = contents(await person.recall("when do we retry?"))
@@ -139,8 +155,13 @@ async def test_both_halves_come_before_what_has_nothing_to_do_with_the_question(
     assert set(found[:2]) == {before, after}
 
 
-async def test_every_value_of_a_decision_that_changed_five_times_is_found(person: Person) -> None:
-    values = [f"The HTTP client has a timeout of {seconds} seconds." for seconds in (5, 10, 20, 30, 60)]
+async def test_every_value_of_a_decision_that_changed_five_times_is_found(
+    person: Person,
+) -> None:
+    values = [
+        f"The HTTP client has a timeout of {seconds} seconds."
+        for seconds in (5, 10, 20, 30, 60)
+    ]
     for age, value in enumerate(reversed(values)):
         await person.at(NOON - timedelta(days=30 * age)).keep(value)
     await person.keep(*(text.format(before) for _, text, before, _ in PAIRS["value"]))
@@ -150,13 +171,23 @@ async def test_every_value_of_a_decision_that_changed_five_times_is_found(person
     assert set(values) <= set(found)
 
 
-async def test_a_newer_decision_beyond_the_results_comes_first_if_it_is_newer_by_a_day(person: Person) -> None:
+async def test_a_newer_decision_beyond_the_results_comes_first_if_it_is_newer_by_a_day(
+    person: Person,
+) -> None:
     services = ("billing", "stock", "search", "mail", "login")
-    before = await person.keep(*(f"A failed webhook of {name} is retried three times." for name in services))
-    await person.keep(*(f"Sprint {number} was planned on a Monday." for number in range(20)))
+    before = await person.keep(
+        *(f"A failed webhook of {name} is retried three times." for name in services)
+    )
+    await person.keep(
+        *(f"Sprint {number} was planned on a Monday." for number in range(20))
+    )
     for hours, count in ((23, "seven"), (25, "nine")):
-        (after,) = await person.at(NOON + timedelta(hours=hours)).keep(f"A failed webhook is retried {count} times.")
-        answer = await person.at(NOON + timedelta(days=3)).recall("a failed webhook is retried three times?", limit=1)
+        (after,) = await person.at(NOON + timedelta(hours=hours)).keep(
+            f"A failed webhook is retried {count} times."
+        )
+        answer = await person.at(NOON + timedelta(days=3)).recall(
+            "a failed webhook is retried three times?", limit=1
+        )
         assert answer.memories[0].memory.id in ([after] if hours > 24 else before)
         await person.forget(after)
 
@@ -183,6 +214,10 @@ async def test_the_newer_of_two_comes_first_only_on_one_subject(
     person: Person, question: str, before: str, after: str, days: float, *, same: bool
 ) -> None:
     await person.at(NOON - timedelta(days=days)).keep(before)
-    await person.keep(after, *(f"Sprint {number} was planned on a Monday." for number in range(20)))
+    await person.keep(
+        after, *(f"Sprint {number} was planned on a Monday." for number in range(20))
+    )
 
-    assert contents(await person.recall(question))[0] == (after if same and days > 1 else before)
+    assert contents(await person.recall(question))[0] == (
+        after if same and days > 1 else before
+    )

@@ -16,7 +16,11 @@ from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
 
-CAT, DOG, LEASE = "The cat is called Turing.", "The dog is called Hopper.", "The lease ends in March."
+CAT, DOG, LEASE = (
+    "The cat is called Turing.",
+    "The dog is called Hopper.",
+    "The lease ends in March.",
+)
 ASKED = ("what is the cat called", "when does the lease end")
 
 
@@ -30,7 +34,9 @@ async def reader(person: Person) -> Person:
     return person
 
 
-async def test_the_best_result_of_each_question_comes_first_and_each_memory_once(reader: Person) -> None:
+async def test_the_best_result_of_each_question_comes_first_and_each_memory_once(
+    reader: Person,
+) -> None:
     answer = await ask(reader, *ASKED)
 
     assert contents(answer)[:2] == [CAT, LEASE]
@@ -38,17 +44,24 @@ async def test_the_best_result_of_each_question_comes_first_and_each_memory_once
     numbers = {result.memory.content: result.queries for result in answer.memories}
     for place, query in enumerate(ASKED):
         alone = contents(await reader.call(RecallRequest(query=query)))
-        assert [text for text in numbers if place in numbers[text]] == [text for text in numbers if text in alone]
+        assert [text for text in numbers if place in numbers[text]] == [
+            text for text in numbers if text in alone
+        ]
     assert answer.searched == ("notes",)
 
 
-async def test_a_memory_that_answers_several_questions_has_all_their_numbers_and_its_best_score(reader: Person) -> None:
+async def test_a_memory_that_answers_several_questions_has_all_their_numbers_and_its_best_score(
+    reader: Person,
+) -> None:
     same = "what are the cat and the dog called"
     answer = await ask(reader, same, ASKED[1], same)
 
     [cat] = [result for result in answer.memories if result.memory.content == CAT]
     assert {0, 2} <= set(cat.queries)
-    alone = {result.memory.content: result.score for result in (await reader.call(RecallRequest(query=same))).memories}
+    alone = {
+        result.memory.content: result.score
+        for result in (await reader.call(RecallRequest(query=same))).memories
+    }
     assert cat.score is not None
     assert cat.score >= (alone[CAT] or 0)
 
@@ -61,7 +74,10 @@ async def test_limit_and_tokens_are_those_of_the_whole_answer(reader: Person) ->
 
 
 async def test_pages_continue_without_repetition(person: Person) -> None:
-    await person.keep(*(f"The cat number {n} is grey." for n in range(7)), *(f"Lease {n} ends." for n in range(7)))
+    await person.keep(
+        *(f"The cat number {n} is grey." for n in range(7)),
+        *(f"Lease {n} ends." for n in range(7)),
+    )
     seen: list[str] = []
     cursor: str | None = None
     for _ in range(20):
@@ -110,7 +126,9 @@ async def test_each_question_is_explained(reader: Person) -> None:
         assert all("relevance" in terms for terms in result.explain.values())  # type: ignore[operator]
 
 
-async def test_a_question_without_results_is_noted_by_its_number(person: Person) -> None:
+async def test_a_question_without_results_is_noted_by_its_number(
+    person: Person,
+) -> None:
     await person.keep(CAT)
 
     answer = await ask(person, "cat", "zebra", ranking=RankingRequest(preset="keyword"))
@@ -120,7 +138,9 @@ async def test_a_question_without_results_is_noted_by_its_number(person: Person)
     assert answer.note.startswith("queries[1]: ")
 
 
-async def test_a_failed_branch_is_reported_once(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_failed_branch_is_reported_once(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep(CAT, LEASE)
     await connection.execute("alter table embeddings rename to away")
 
@@ -130,7 +150,9 @@ async def test_a_failed_branch_is_reported_once(person: Person, connection: asyn
     assert set(contents(answer)) == {CAT, LEASE}
 
 
-async def test_questions_fail_together_if_every_branch_fails(person: Person, connection: asyncpg.Connection) -> None:
+async def test_questions_fail_together_if_every_branch_fails(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep(CAT)
     for table in ("embeddings", "postings"):
         await connection.execute(f"alter table {table} rename to {table}_away")
@@ -143,7 +165,10 @@ async def test_questions_fail_together_if_every_branch_fails(person: Person, con
     ("asked", "message"),
     [
         ({}, "query: is missing. Give query, or up to 8 questions as queries."),
-        ({"query": "cat", "queries": ("dog",)}, "queries: excludes query. Give exactly one of the two."),
+        (
+            {"query": "cat", "queries": ("dog",)},
+            "queries: excludes query. Give exactly one of the two.",
+        ),
         ({"queries": ("cat", " ")}, "queries[1]: is no question."),
         ({"queries": ("*",)}, "queries[0]: is no question."),
         (
@@ -152,14 +177,18 @@ async def test_questions_fail_together_if_every_branch_fails(person: Person, con
         ),
     ],
 )
-async def test_an_unusable_request_is_refused(reader: Person, asked: dict[str, Any], message: str) -> None:
+async def test_an_unusable_request_is_refused(
+    reader: Person, asked: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         await reader.call(RecallRequest(**asked))
 
     assert message in str(refused.value)
 
 
-async def test_eight_questions_of_many_callers_need_no_more_connections_than_one(library: MemoryContext) -> None:
+async def test_eight_questions_of_many_callers_need_no_more_connections_than_one(
+    library: MemoryContext,
+) -> None:
     person = Person(library)
     await person.keep(CAT, DOG, LEASE)
 
@@ -170,7 +199,9 @@ async def test_eight_questions_of_many_callers_need_no_more_connections_than_one
 
 
 async def test_the_tool_takes_several_questions(client: Client) -> None:
-    await client.call_tool("memory_store", {"memories": [{"content": text} for text in (CAT, LEASE)]})
+    await client.call_tool(
+        "memory_store", {"memories": [{"content": text} for text in (CAT, LEASE)]}
+    )
 
     answer = await client.call_tool("memory_recall", {"queries": list(ASKED)})
     refused = await client.call_tool("memory_recall", {})
@@ -190,7 +221,9 @@ async def test_the_command_takes_several_questions_here_and_at_a_server(
         await folklore.done("store", text, "-n", "notes", *where)
 
     found = await folklore.json("recall", ASKED[0], "--also", ASKED[1], *where)
-    shown = await folklore.done("recall", ASKED[0], "--also", ASKED[1], "--explain", *where)
+    shown = await folklore.done(
+        "recall", ASKED[0], "--also", ASKED[1], "--explain", *where
+    )
 
     assert [memory["content"] for memory in found["memories"]] == [CAT, LEASE]
     assert nothing.startswith("QUERY: Nothing has been stored yet. --also 1: Nothing")
@@ -198,12 +231,20 @@ async def test_the_command_takes_several_questions_here_and_at_a_server(
     assert "\nquestion 2\n" in shown
 
 
-async def test_variants_of_one_memory_are_shown_under_it_for_every_question(person: Person) -> None:
+async def test_variants_of_one_memory_are_shown_under_it_for_every_question(
+    person: Person,
+) -> None:
     [old] = await person.keep("We retry three times before acknowledging the message.")
-    [new] = await person.at(NOON + timedelta(days=1)).keep("We retry three times, before acknowledging: the message!")
+    [new] = await person.at(NOON + timedelta(days=1)).keep(
+        "We retry three times, before acknowledging: the message!"
+    )
     await person.keep(LEASE)
 
-    answer = await ask(person.at(NOON + timedelta(days=2)), "how often do we retry", "when does the lease end")
+    answer = await ask(
+        person.at(NOON + timedelta(days=2)),
+        "how often do we retry",
+        "when does the lease end",
+    )
 
     [retry] = [result for result in answer.memories if result.memory.id in (old, new)]
     assert retry.memory.id == new

@@ -25,8 +25,16 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("We renamed the deployment branches last week.", "renamed", "branch"),
     ],
     "german": [
-        ("Die Verbindungen zur Datenbank werden nach jedem Test geschlossen.", "Datenbank", "Verbindung"),
-        ("Wir speichern die Schlüssel im Tresor der Abteilung.", "Schlüssel", "Schlüsseln"),
+        (
+            "Die Verbindungen zur Datenbank werden nach jedem Test geschlossen.",
+            "Datenbank",
+            "Verbindung",
+        ),
+        (
+            "Wir speichern die Schlüssel im Tresor der Abteilung.",
+            "Schlüssel",
+            "Schlüsseln",
+        ),
         ("Alle Änderungen werden von zwei Kollegen geprüft.", "geprüft", "Änderung"),
     ],
     "french": [
@@ -37,7 +45,11 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "spanish": [
         ("Las conexiones se cierran después de cada prueba.", "prueba", "conexión"),
         ("Guardamos las claves en la caja fuerte del equipo.", "equipo", "clave"),
-        ("Los respaldos nocturnos están cifrados desde enero.", "nocturnos", "respaldo"),
+        (
+            "Los respaldos nocturnos están cifrados desde enero.",
+            "nocturnos",
+            "respaldo",
+        ),
     ],
     "italian": [
         ("Le connessioni vengono chiuse dopo ogni prova.", "prova", "connessione"),
@@ -52,7 +64,11 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "dutch": [
         ("De verbindingen worden na elke test gesloten.", "gesloten", "verbinding"),
         ("Wij bewaren de sleutels in de kluis van het team.", "kluis", "sleutel"),
-        ("De nachtelijke reservekopieën zijn sinds januari versleuteld.", "januari", "nachtelijk"),
+        (
+            "De nachtelijke reservekopieën zijn sinds januari versleuteld.",
+            "januari",
+            "nachtelijk",
+        ),
     ],
     "swedish": [
         ("Anslutningarna stängs efter varje test.", "stängs", "anslutning"),
@@ -69,7 +85,10 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("Bağlantılar her testten sonra kapatılır.", "kapatılır", "bağlantı"),
         ("Anahtarları ekibin kasasında saklıyoruz.", "saklıyoruz", "anahtarlar"),
     ],
-    "chinese": [("数据库连接在每次测试后关闭。", "连接", ""), ("我们把密钥保存在团队的保险箱里。", "保险箱", "")],
+    "chinese": [
+        ("数据库连接在每次测试后关闭。", "连接", ""),
+        ("我们把密钥保存在团队的保险箱里。", "保险箱", ""),
+    ],
     "japanese": [
         ("データベースの接続は各テストの後に閉じる。", "接続", "データベースが"),
         ("鍵はチームの金庫に保管している。", "金庫", "保管する"),
@@ -78,7 +97,10 @@ TEXTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("데이터베이스 연결은 테스트가 끝나면 닫힌다.", "연결은", "연결이"),
         ("열쇠는 팀의 금고에 보관한다.", "금고에", "금고"),
     ],
-    "thai": [("การเชื่อมต่อฐานข้อมูลถูกปิดหลังการทดสอบ", "ฐานข้อมูล", ""), ("เราเก็บกุญแจไว้ในตู้นิรภัยของทีม", "กุญแจ", "")],
+    "thai": [
+        ("การเชื่อมต่อฐานข้อมูลถูกปิดหลังการทดสอบ", "ฐานข้อมูล", ""),
+        ("เราเก็บกุญแจไว้ในตู้นิรภัยของทีม", "กุญแจ", ""),
+    ],
 }
 ALL = [text for texts in TEXTS.values() for text, _, _ in texts]
 # Languages without a text search configuration, that of short texts in none, and texts that resemble another language.
@@ -110,14 +132,18 @@ async def test_a_word_as_written_and_most_of_its_forms_are_found_in_every_langua
         if text not in contents(await reader.search(written, namespaces=namespaces)):
             missing.append(f"{language}: {written}")
         if other:
-            inflected.append(text in contents(await reader.search(other, namespaces=namespaces)))
+            inflected.append(
+                text in contents(await reader.search(other, namespaces=namespaces))
+            )
 
     assert missing == []
     assert len(inflected) >= 30
     assert sum(inflected) / len(inflected) >= 0.9
 
 
-async def test_a_client_that_states_no_language_finds_an_inflected_word(client: Client) -> None:
+async def test_a_client_that_states_no_language_finds_an_inflected_word(
+    client: Client,
+) -> None:
     memories = [{"content": text} for text in ALL]
     await client.call_tool("memory_store", {"memories": memories})
 
@@ -125,11 +151,19 @@ async def test_a_client_that_states_no_language_finds_an_inflected_word(client: 
         result = await client.call_tool(tool, {"query": "Verbindung"})
         assert result.structured_content is not None
         texts = [memory["content"] for memory in result.structured_content["memories"]]
-        assert "Die Verbindungen zur Datenbank werden nach jedem Test geschlossen." in texts
+        assert (
+            "Die Verbindungen zur Datenbank werden nach jedem Test geschlossen."
+            in texts
+        )
 
 
-async def test_memories_in_other_languages_hardly_change_how_sure_an_answer_is(reader: Person) -> None:
-    texts = ["The broker keeps a message for ten days.", "The ledger is closed in the last week of March."]
+async def test_memories_in_other_languages_hardly_change_how_sure_an_answer_is(
+    reader: Person,
+) -> None:
+    texts = [
+        "The broker keeps a message for ten days.",
+        "The ledger is closed in the last week of March.",
+    ]
     await reader.keep(*texts)
     alone = await reader.search("how long does the broker keep messages")
     await reader.keep("Der Makler mag the beach und die Berge sehr.", *ALL)
@@ -147,7 +181,9 @@ FUNCTION_WORDS = {
 }  # fmt: skip
 
 
-async def test_a_function_word_finds_the_memories_that_contain_it(person: Person) -> None:
+async def test_a_function_word_finds_the_memories_that_contain_it(
+    person: Person,
+) -> None:
     await person.keep(*FUNCTION_WORDS.values(), "Plain text about nothing.")
     # Later, and with the same words in lower case.
     await person.keep(*(f"Case {n}: it will fail, who can say." for n in range(40)))
@@ -181,23 +217,47 @@ async def test_a_prefix_finds_words_by_their_spelling(reader: Person) -> None:
     words = ["organization", "authentication", "connections"]
     await reader.keep(*(f"about {word} here" for word in words))
 
-    for prefix in ("organiz", "organizatio", "authenticat", "authent", "conne", "connectio"):
+    for prefix in (
+        "organiz",
+        "organizatio",
+        "authenticat",
+        "authent",
+        "conne",
+        "connectio",
+    ):
         found = [f"about {word} here" for word in words if word.startswith(prefix)]
         assert await found_by(reader, f"{prefix}*") == found
 
 
 async def test_a_prefix_finds_no_word_that_only_has_the_stem(reader: Person) -> None:
-    await reader.keep("The organs are listed.", "An organization.", Draft("other", tags=("organizers",)))
+    await reader.keep(
+        "The organs are listed.",
+        "An organization.",
+        Draft("other", tags=("organizers",)),
+    )
 
     assert await found_by(reader, "organiz*") == ["An organization.", "other"]
     assert await found_by(reader, "content:organiz*") == ["An organization."]
     assert await found_by(reader, "organ* -organiz*") == ["The organs are listed."]
 
 
-async def test_function_words_of_the_language_of_a_question_find_nothing_in_another(reader: Person) -> None:
-    await reader.keep("The array is of das and nas.", "The heating is off, don't ask.", namespace="english")
+async def test_function_words_of_the_language_of_a_question_find_nothing_in_another(
+    reader: Person,
+) -> None:
+    await reader.keep(
+        "The array is of das and nas.",
+        "The heating is off, don't ask.",
+        namespace="english",
+    )
 
-    assert contents(await reader.search("Warum ist die Heizung nicht mehr an das Netz angeschlossen?")) == []
+    assert (
+        contents(
+            await reader.search(
+                "Warum ist die Heizung nicht mehr an das Netz angeschlossen?"
+            )
+        )
+        == []
+    )
     assert contents(await reader.search("das")) == ["The array is of das and nas."]
     assert contents(await reader.search("don't")) == ["The heating is off, don't ask."]
 
@@ -216,17 +276,26 @@ async def test_accents_are_folded_both_ways(reader: Person) -> None:
         await reader.keep(text, namespace=f"with-{place}")
         await reader.keep(f"one {plain} two", namespace=f"without-{place}")
 
-        assert contents(await reader.search(plain, namespaces=(f"with-{place}",))) == [text]
+        assert contents(await reader.search(plain, namespaces=(f"with-{place}",))) == [
+            text
+        ]
         accented = " ".join(word.strip(".") for word in text.split())
-        assert contents(await reader.search(accented, namespaces=(f"without-{place}",))) == [f"one {plain} two"]
+        assert contents(
+            await reader.search(accented, namespaces=(f"without-{place}",))
+        ) == [f"one {plain} two"]
 
 
-JAPANESE, MIXED = "東京都の連接池の設定を変更した。", "Redisの接続数をmax_connectionsで決める"
+JAPANESE, MIXED = (
+    "東京都の連接池の設定を変更した。",
+    "Redisの接続数をmax_connectionsで決める",
+)
 
 
 async def test_scripts_without_spaces_are_found_by_any_part(reader: Person) -> None:
     await reader.keep(JAPANESE, MIXED, "The port of Redis alone", namespace="notes")
-    await reader.forget(*[item.memory.id for item in (await reader.search("alone")).memories])
+    await reader.forget(
+        *[item.memory.id for item in (await reader.search("alone")).memories]
+    )
 
     for query, found in (
         ("東京", [JAPANESE]), ('"連接池"', [JAPANESE]), ('"連接池の設定"', [JAPANESE]), ('"連池"', []),
@@ -239,16 +308,28 @@ async def test_scripts_without_spaces_are_found_by_any_part(reader: Person) -> N
 
 async def test_what_a_question_excludes_comes_back_by_no_way(person: Person) -> None:
     session = [
-        Draft(text, session="s") for text in ("Redis alone on port 2", "Redis in the cluster on port 1", "Then?")
+        Draft(text, session="s")
+        for text in ("Redis alone on port 2", "Redis in the cluster on port 1", "Then?")
     ]
-    await person.keep(*session, Draft("Queues", source="redis/readme.md"), "Cluster of Redis, the cluster again")
+    await person.keep(
+        *session,
+        Draft("Queues", source="redis/readme.md"),
+        "Cluster of Redis, the cluster again",
+    )
     every = contents(await person.search("redis"))
 
-    for query in ("redis -cluster", "redis NOT cluster", 'redis -"the cluster"', "redis -clusters"):
+    for query in (
+        "redis -cluster",
+        "redis NOT cluster",
+        'redis -"the cluster"',
+        "redis -clusters",
+    ):
         recalled = contents(await person.recall(query))
         assert recalled[0] == "Redis alone on port 2"
         assert [text for text in recalled if "the cluster" in text.lower()] == []
-        assert contents(await person.search(query)) == [text for text in every if "the cluster" not in text.lower()]
+        assert contents(await person.search(query)) == [
+            text for text in every if "the cluster" not in text.lower()
+        ]
     for query in ("redis OR NOT cluster", "NOT NOT redis"):  # which exclude nothing
         assert {*every} < {*contents(await person.recall(query))}
 
@@ -267,7 +348,9 @@ async def test_what_a_question_excludes_comes_back_by_no_way(person: Person) -> 
         ("```\nDie Verbindungen werden nach jedem Test geschlossen.\n```", None),
     ],
 )  # fmt: skip
-def test_the_language_of_prose_is_detected_and_code_has_none(text: str, language: str | None) -> None:
+def test_the_language_of_prose_is_detected_and_code_has_none(
+    text: str, language: str | None
+) -> None:
     assert detect(text) in (language, None if text in UNSURE else language)
 
 
@@ -276,12 +359,21 @@ def test_without_a_detector_frequent_words_name_the_language_of_most_texts_and_n
 ) -> None:
     monkeypatch.setitem(sys.modules, "pycld2", None)
 
-    found = [(detect(text), language) for language, texts in TEXTS.items() for text, _, _ in texts]
+    found = [
+        (detect(text), language)
+        for language, texts in TEXTS.items()
+        for text, _, _ in texts
+    ]
 
     assert [pair for pair in found if pair[0] not in (pair[1], None)] == []
     known = [pair for pair in found if pair[1] not in UNDETECTED]
     assert sum(language == right for language, right in known) >= 0.75 * len(known)
-    assert detect("find the value that is less than or equal to x in a sorted list of numbers") == "english"
+    assert (
+        detect(
+            "find the value that is less than or equal to x in a sorted list of numbers"
+        )
+        == "english"
+    )
     assert detect("SELECT a, y FROM users e WHERE i > o AND y = a") is None
     assert detect("Връзките се затварят след всеки тест и не се пазят.") is None
 
@@ -290,9 +382,13 @@ async def test_a_language_is_detected_by_every_way_in(
     reader: Person, connection: asyncpg.Connection, client: Client
 ) -> None:
     german, french = TEXTS["german"], TEXTS["french"]
-    [id_, _, stated] = await reader.keep(german[0][0], "The queue is NATS.", Draft(french[0][0], language="dutch"))
+    [id_, _, stated] = await reader.keep(
+        german[0][0], "The queue is NATS.", Draft(french[0][0], language="dutch")
+    )
     lines = [json.dumps({"type": "memory", "content": french[1][0]}).encode()]
-    await import_lines(reader.context, json_lines(io.BytesIO(b"\n".join(lines))), ImportRequest())
+    await import_lines(
+        reader.context, json_lines(io.BytesIO(b"\n".join(lines))), ImportRequest()
+    )
 
     async def languages() -> dict[str, str]:
         rows = await connection.fetch("select content, language from memories")
@@ -301,7 +397,12 @@ async def test_a_language_is_detected_by_every_way_in(
     assert await languages() == {
         german[0][0]: "german", "The queue is NATS.": "english", french[0][0]: "dutch", french[1][0]: "french",
     }  # fmt: skip
-    assert await connection.fetchval("select languages from namespaces") == ["dutch", "english", "french", "german"]
+    assert await connection.fetchval("select languages from namespaces") == [
+        "dutch",
+        "english",
+        "french",
+        "german",
+    ]
     await reader.update(id_, content=TEXTS["russian"][0][0])
     await reader.update(stated, content="getUserById(id) returns None")
     assert (await languages())[TEXTS["russian"][0][0]] == "russian"

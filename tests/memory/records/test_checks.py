@@ -22,23 +22,46 @@ GOOD = Draft("a fact")
 DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
 
 # Times that exist in their zone but not in UTC.
-FIRST_YEAR, LAST_YEAR = (datetime.fromisoformat(t) for t in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"))
+FIRST_YEAR, LAST_YEAR = (
+    datetime.fromisoformat(t)
+    for t in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00")
+)
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "blank content": ("content", {"content": " \n\t "}, "is empty"),
     "invisible content": ("content", {"content": "\u200b\u2060\x00\ud800"}, "is empty"),
-    "content over the limit": ("content", {"content": "x" * 32_001}, "at most 32,000 characters, got 32,001"),
-    "summary over the limit": ("summary", {"summary": "x" * 2_001}, "at most 2,000 characters"),
+    "content over the limit": (
+        "content",
+        {"content": "x" * 32_001},
+        "at most 32,000 characters, got 32,001",
+    ),
+    "summary over the limit": (
+        "summary",
+        {"summary": "x" * 2_001},
+        "at most 2,000 characters",
+    ),
     "priority below": ("priority", {"priority": 0}, "between 1 and 4"),
     "priority above": ("priority", {"priority": 5}, "between 1 and 4"),
     "importance above": ("importance", {"importance": 1.5}, "between 0 and 1"),
     "importance below": ("importance", {"importance": -0.1}, "between 0 and 1"),
-    "importance not a number": ("importance", {"importance": math.nan}, "between 0 and 1"),
+    "importance not a number": (
+        "importance",
+        {"importance": math.nan},
+        "between 0 and 1",
+    ),
     "confidence endless": ("confidence", {"confidence": math.inf}, "between 0 and 1"),
-    "metadata over the limit in bytes": ("metadata", {"metadata": {"a": "é" * 4_096}}, "8 KB"),
+    "metadata over the limit in bytes": (
+        "metadata",
+        {"metadata": {"a": "é" * 4_096}},
+        "8 KB",
+    ),
     "metadata with NaN": ("metadata", {"metadata": {"a": math.nan}}, "JSON"),
     "metadata that is no JSON": ("metadata", {"metadata": {"a": object()}}, "JSON"),
-    "metadata nested without end": ("metadata", {"metadata": {"a": DEEP}}, "nested too deeply"),
+    "metadata nested without end": (
+        "metadata",
+        {"metadata": {"a": DEEP}},
+        "nested too deeply",
+    ),
     "language": ("language", {"language": "klingon"}, "'klingon' is not a language"),
     "kind too long": ("kind", {"kind": "k" * 41}, "is not a kind"),
     "no kind": ("kind", {"kind": ""}, "is not a kind"),
@@ -50,14 +73,30 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a long path": ("paths[1]", {"paths": ("fine", "x" * 1_001)}, "1,000"),
     "a long source": ("source", {"source": "x" * 1_001}, "1,000"),
     "a source of many bytes": ("source", {"source": "界" * 667}, "2,000 bytes"),
-    "before the first year": ("occurred_at", {"occurred_at": FIRST_YEAR}, "years 1 to 9999"),
+    "before the first year": (
+        "occurred_at",
+        {"occurred_at": FIRST_YEAR},
+        "years 1 to 9999",
+    ),
     "after the last year": ("expires_at", {"expires_at": LAST_YEAR}, "years 1 to 9999"),
     "a long session": ("session", {"session": "x" * 201}, "200"),
     "a long commit": ("commit", {"commit": "x" * 101}, "100"),
     "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),
-    "too many relations": ("related", {"related": (Link(UUID(int=1), "causes"),) * 65}, "at most 64 relations, got 65"),
-    "a position before the first": ("position", {"position": -1}, "between 0 and 2147483647"),
-    "a position beyond counting": ("position", {"position": 2**31}, "between 0 and 2147483647"),
+    "too many relations": (
+        "related",
+        {"related": (Link(UUID(int=1), "causes"),) * 65},
+        "at most 64 relations, got 65",
+    ),
+    "a position before the first": (
+        "position",
+        {"position": -1},
+        "between 0 and 2147483647",
+    ),
+    "a position beyond counting": (
+        "position",
+        {"position": 2**31},
+        "between 0 and 2147483647",
+    ),
 }
 
 
@@ -69,8 +108,12 @@ def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
     return list(valid.drafts.values())
 
 
-@pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys()
+)
+def test_an_invalid_value_is_rejected_by_the_name_of_its_field(
+    field: str, wrong: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
         check_batch([replace(GOOD, **wrong)], now=NOON, single=True)
     valid = check_batch([GOOD, GOOD, GOOD, replace(GOOD, **wrong)], now=NOON)
@@ -80,8 +123,20 @@ def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong
     assert str(valid.errors[3]).startswith(f"memories[3].{field}: ")
 
 
-async def test_an_invalid_namespace_is_rejected_by_name(person: Person, connection: asyncpg.Connection) -> None:
-    for name in ("", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"):
+async def test_an_invalid_namespace_is_rejected_by_name(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    for name in (
+        "",
+        " ",
+        "two words",
+        "-dash",
+        "a//b",
+        "x" * 101,
+        "nul\x00",
+        "em\u2014dash",
+        "🚀",
+    ):
         with pytest.raises(InvalidInput) as refusal:
             await person.store("fine", namespace=name)
         assert refusal.value.field == "namespace"
@@ -115,7 +170,15 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_invisible_characters_are_removed_and_blank_fields_are_unset() -> None:
     [checked] = checked_drafts(
-        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")]
+        [
+            Draft(
+                "\ufeffa\u202eb\x00c\udfff\U000e0041 ",
+                summary=" \u200b",
+                source=" x ",
+                session="",
+                commit="\t",
+            )
+        ]
     )
 
     assert checked == Draft("abc", source="x")
@@ -142,13 +205,20 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
 @given(st.text(st.characters(exclude_categories=[]), max_size=200))
 def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> None:
     try:
-        [checked] = checked_drafts([Draft(text, summary=text, source=text, metadata={text: [text]})])
+        [checked] = checked_drafts(
+            [Draft(text, summary=text, source=text, metadata={text: [text]})]
+        )
     except InvalidInput as refusal:
         assert "memories[0].content: " in str(refusal)  # noqa: PT017 - most texts are not refused
         return
 
     assert checked.content == checked.content.strip() != ""
-    for cleaned in (checked.content, checked.summary or "", checked.source or "", *(checked.metadata or {})):
+    for cleaned in (
+        checked.content,
+        checked.summary or "",
+        checked.source or "",
+        *(checked.metadata or {}),
+    ):
         cleaned.encode("utf-8")  # no lone surrogate
         assert "\x00" not in cleaned
 
@@ -165,8 +235,16 @@ async def test_the_longest_texts_fit_into_every_index(person: Person) -> None:
         Draft(" ".join(noise(2) for _ in range(10_000))),
         Draft(" ".join(noise(500) for _ in range(20)), summary=noise(2_000)),
         Draft("".join(chance.choice("aBc9") for _ in range(32_000))),
-        Draft("s", source=noise(500), session=noise(200), commit=noise(100), idempotency_key=noise(200)),
-        Draft("t", tags=tuple(":".join(noise(1) for _ in range(50)) for _ in range(64))),
+        Draft(
+            "s",
+            source=noise(500),
+            session=noise(200),
+            commit=noise(100),
+            idempotency_key=noise(200),
+        ),
+        Draft(
+            "t", tags=tuple(":".join(noise(1) for _ in range(50)) for _ in range(64))
+        ),
         Draft("p", paths=tuple(noise(1_000) for _ in range(64))),
     ]
 
@@ -195,4 +273,6 @@ async def test_no_text_ever_fails_in_the_database(person: Person) -> None:
         )
         await person.keep(draft, namespace=f"place-{place}")
 
-        assert (await person.recall(f"about {hostile}", namespaces=(f"place-{place}",))).memories, place
+        assert (
+            await person.recall(f"about {hostile}", namespaces=(f"place-{place}",))
+        ).memories, place

@@ -16,19 +16,29 @@ from tests.memory.auth.test_isolation import holder, owner_of_two  # noqa: F401 
 from tests.memory.records.test_pinned import FILTER
 from tests.person import NOON, Person, contents
 
-OLD, NEW, OTHER = "We deploy on Mondays.", "We deploy on Tuesdays, by the pipeline.", "Deploys happen weekly."
+OLD, NEW, OTHER = (
+    "We deploy on Mondays.",
+    "We deploy on Tuesdays, by the pipeline.",
+    "Deploys happen weekly.",
+)
 
 
 async def merge(person: Person, target: UUID, *others: UUID, **fields: Any) -> Memory:
-    return await person.call(UpdateRequest(id=target, merge=others, changes=Changes(**fields)))
+    return await person.call(
+        UpdateRequest(id=target, merge=others, changes=Changes(**fields))
+    )
 
 
 @pytest.fixture
 async def three(person: Person) -> list[UUID]:
     """Three memories about the same: the target, the newest, another one."""
     [old] = await person.keep(Draft(OLD, tags=("deploy",)))
-    [new] = await person.at(NOON + timedelta(days=2)).keep(Draft(NEW, tags=("pipeline", "deploy"), summary="Tuesdays."))
-    [other] = await person.at(NOON + timedelta(days=1)).keep(Draft(OTHER, tags=("weekly",)))
+    [new] = await person.at(NOON + timedelta(days=2)).keep(
+        Draft(NEW, tags=("pipeline", "deploy"), summary="Tuesdays.")
+    )
+    [other] = await person.at(NOON + timedelta(days=1)).keep(
+        Draft(OTHER, tags=("weekly",))
+    )
     return [old, new, other]
 
 
@@ -46,7 +56,10 @@ async def test_the_target_gets_the_newest_text_and_all_tags_and_supersedes_the_o
     assert (merged.id, merged.content, merged.summary) == (old, NEW, "Tuesdays.")
     assert merged.tags == ("deploy", "pipeline", "weekly")
     assert merged.when == NOON + timedelta(days=2)
-    assert [memory.superseded_by for memory in await person.get(new, other)] == [old, old]
+    assert [memory.superseded_by for memory in await person.get(new, other)] == [
+        old,
+        old,
+    ]
     assert contents(await later(person).recall("when do we deploy")) == [NEW]
     assert contents(await later(person).search("Tuesdays")) == [NEW]
     assert contents(await later(person).search("Mondays")) == []
@@ -54,10 +67,16 @@ async def test_the_target_gets_the_newest_text_and_all_tags_and_supersedes_the_o
         [revision] = await person.history(id_)
         assert (revision.action, revision.reason) == ("supersede", "merged")
     [revision] = await person.history(old)
-    assert (revision.action, revision.before["content"], revision.before["tags"]) == ("merge", OLD, ["deploy"])
+    assert (revision.action, revision.before["content"], revision.before["tags"]) == (
+        "merge",
+        OLD,
+        ["deploy"],
+    )
 
 
-async def test_a_redo_merges_again_what_an_undo_parted(person: Person, three: list[UUID]) -> None:
+async def test_a_redo_merges_again_what_an_undo_parted(
+    person: Person, three: list[UUID]
+) -> None:
     [friend] = await person.keep("Fridays are quiet.")
     await person.relate(Relation(three[1], "relates_to", friend))
     merged = await merge(later(person), *three)
@@ -66,21 +85,47 @@ async def test_a_redo_merges_again_what_an_undo_parted(person: Person, three: li
 
     again = await later(person, 11).redo(three[0])
 
-    assert (again.content, again.tags, again.summary) == (merged.content, merged.tags, merged.summary)
-    assert [memory.superseded_by for memory in await person.get(*three[1:])] == [three[0], three[0]]
-    assert {(item.type, item.to_id) for item in await person.relations(three[0])} == related
+    assert (again.content, again.tags, again.summary) == (
+        merged.content,
+        merged.tags,
+        merged.summary,
+    )
+    assert [memory.superseded_by for memory in await person.get(*three[1:])] == [
+        three[0],
+        three[0],
+    ]
+    assert {
+        (item.type, item.to_id) for item in await person.relations(three[0])
+    } == related
     await later(person, 12).undo(three[0])
-    assert [memory.superseded_by for memory in await person.get(*three)] == [None, None, None]
+    assert [memory.superseded_by for memory in await person.get(*three)] == [
+        None,
+        None,
+        None,
+    ]
 
 
-async def test_given_fields_replace_those_of_the_merged_memories(person: Person, three: list[UUID]) -> None:
-    merged = await merge(later(person), *three, content="We deploy weekly, on Tuesdays.", tags=("release",))
+async def test_given_fields_replace_those_of_the_merged_memories(
+    person: Person, three: list[UUID]
+) -> None:
+    merged = await merge(
+        later(person),
+        *three,
+        content="We deploy weekly, on Tuesdays.",
+        tags=("release",),
+    )
 
-    assert (merged.content, merged.summary, merged.tags) == ("We deploy weekly, on Tuesdays.", None, ("release",))
+    assert (merged.content, merged.summary, merged.tags) == (
+        "We deploy weekly, on Tuesdays.",
+        None,
+        ("release",),
+    )
     assert merged.when == NOON
 
 
-async def test_a_target_that_is_the_newest_keeps_its_text(person: Person, three: list[UUID]) -> None:
+async def test_a_target_that_is_the_newest_keeps_its_text(
+    person: Person, three: list[UUID]
+) -> None:
     old, new, _ = three
 
     merged = await merge(later(person), new, old)
@@ -88,7 +133,9 @@ async def test_a_target_that_is_the_newest_keeps_its_text(person: Person, three:
     assert (merged.id, merged.content, merged.occurred_at) == (new, NEW, None)
 
 
-async def test_the_target_gets_the_relations_of_the_others(person: Person, three: list[UUID]) -> None:
+async def test_the_target_gets_the_relations_of_the_others(
+    person: Person, three: list[UUID]
+) -> None:
     old, new, other = three
     cause, effect = await person.keep("The tests are slow.", "Fridays are quiet.")
     await person.relate(
@@ -98,7 +145,10 @@ async def test_the_target_gets_the_relations_of_the_others(person: Person, three
 
     await merge(later(person), *three)
 
-    found = {(item.from_id, item.type, item.to_id): item.strength for item in await person.relations(old)}
+    found = {
+        (item.from_id, item.type, item.to_id): item.strength
+        for item in await person.relations(old)
+    }
     assert found == {
         (old, "causes", effect): 0.3, (cause, "causes", old): 0.5, (old, "relates_to", new): 1.0,
         (old, "supersedes", new): 1.0, (old, "supersedes", other): 1.0,
@@ -106,7 +156,9 @@ async def test_the_target_gets_the_relations_of_the_others(person: Person, three
     assert len(await person.relations(new)) == 4, "the superseded memory keeps its own"
 
 
-async def test_one_undo_takes_everything_back(person: Person, three: list[UUID]) -> None:
+async def test_one_undo_takes_everything_back(
+    person: Person, three: list[UUID]
+) -> None:
     old, new, other = three
     (friend,) = await person.keep("Fridays are quiet.")
     await person.relate(Relation(new, "relates_to", friend))
@@ -118,21 +170,33 @@ async def test_one_undo_takes_everything_back(person: Person, three: list[UUID])
     await later(person, 10).undo(old)
 
     for memory in await person.get(*three):
-        assert before[memory.id] == (memory.content, memory.tags, memory.summary, memory.occurred_at)
+        assert before[memory.id] == (
+            memory.content,
+            memory.tags,
+            memory.summary,
+            memory.occurred_at,
+        )
         assert (memory.superseded_by, memory.superseded_at) == (None, None)
         assert await person.relations(memory.id) == relations[memory.id]
         assert (await person.history(memory.id))[0].action == "undo"
-    assert sorted(contents(await later(person, 11).search("deploy"))) == sorted([OLD, NEW, OTHER])
+    assert sorted(contents(await later(person, 11).search("deploy"))) == sorted(
+        [OLD, NEW, OTHER]
+    )
     assert contents(await later(person, 11).search("Mondays")) == [OLD]
     with pytest.raises(NotFound, match="undone already"):
         await person.undo(old)
     again = await merge(later(person, 12), *three)
     assert again.content == NEW
     await later(person, 13).undo(old)
-    assert [memory.superseded_by for memory in await person.get(new, other)] == [None, None]
+    assert [memory.superseded_by for memory in await person.get(new, other)] == [
+        None,
+        None,
+    ]
 
 
-async def test_an_undo_is_refused_whole_while_another_memory_has_a_text(person: Person, three: list[UUID]) -> None:
+async def test_an_undo_is_refused_whole_while_another_memory_has_a_text(
+    person: Person, three: list[UUID]
+) -> None:
     old, new, _ = three
     await merge(later(person), *three)
     await later(person, 10).keep(OTHER)
@@ -140,7 +204,10 @@ async def test_an_undo_is_refused_whole_while_another_memory_has_a_text(person: 
     with pytest.raises(Conflict, match="has this text"):
         await later(person, 11).undo(old)
 
-    assert [memory.superseded_by for memory in await person.get(old, new)] == [None, old]
+    assert [memory.superseded_by for memory in await person.get(old, new)] == [
+        None,
+        old,
+    ]
 
 
 async def test_further_memories_are_merged_later_and_the_same_ones_change_nothing(
@@ -153,7 +220,10 @@ async def test_further_memories_are_merged_later_and_the_same_ones_change_nothin
 
     assert merged.content == NEW
     await later(person, 11).undo(old)
-    assert [memory.superseded_by for memory in await person.get(new, other)] == [old, None]
+    assert [memory.superseded_by for memory in await person.get(new, other)] == [
+        old,
+        None,
+    ]
 
 
 async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written(
@@ -166,7 +236,11 @@ async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written
     await person.keep(Draft("Replacing.", supersedes=replaced))
     refusals: list[tuple[tuple[UUID, ...], type[Exception], str]] = [
         ((old, old), InvalidInput, "names the memory itself"),
-        ((old, *(uuid4() for _ in range(51))), InvalidInput, "must hold 0 to 50, got 51"),
+        (
+            (old, *(uuid4() for _ in range(51))),
+            InvalidInput,
+            "must hold 0 to 50, got 51",
+        ),
         ((old, new, uuid4()), NotFound, "There is no memory"),
         ((old, new, elsewhere), Conflict, "is in board, not in notes"),
         ((old, new, gone), Conflict, "merge.1.: the memory .* was forgotten"),
@@ -183,8 +257,12 @@ async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written
 
 
 async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:
-    one, two = await owner.keep("the crane is blue", "the crane is new", namespace="payments")
-    reader, writer = [await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")]
+    one, two = await owner.keep(
+        "the crane is blue", "the crane is new", namespace="payments"
+    )
+    reader, writer = [
+        await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")
+    ]
     stranger = await holder(owner, "s", "board:admin")
 
     with pytest.raises(Refused):
@@ -193,16 +271,23 @@ async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:
         await merge(stranger, one, two)
     assert (await merge(writer.at(NOON + timedelta(days=1)), one, two)).id == one
     undone = await writer.at(NOON + timedelta(days=2)).call(UndoRequest(id=one))
-    assert (undone.revision.action, undone.memory.content) == ("merge", "the crane is blue")
+    assert (undone.revision.action, undone.memory.content) == (
+        "merge",
+        "the crane is blue",
+    )
     assert [memory.superseded_by for memory in await owner.get(two)] == [None]
 
 
 async def test_the_tool_merges_memories(client: Client) -> None:
-    stored = await client.call_tool("memory_store", {"memories": [{"content": text} for text in (OLD, NEW)]})
+    stored = await client.call_tool(
+        "memory_store", {"memories": [{"content": text} for text in (OLD, NEW)]}
+    )
     assert stored.structured_content is not None
     one, two = [item["id"] for item in stored.structured_content["stored"]]
 
-    answer = await client.call_tool("memory_update", {"id": one, "merge": [two], "content": "We deploy weekly."})
+    answer = await client.call_tool(
+        "memory_update", {"id": one, "merge": [two], "content": "We deploy weekly."}
+    )
     listed = await client.call_tool("memory_list", {})
 
     assert answer.structured_content is not None
@@ -211,22 +296,35 @@ async def test_the_tool_merges_memories(client: Client) -> None:
     assert [memory["id"] for memory in listed.structured_content["memories"]] == [one]
 
 
-async def test_the_command_merges_memories_here_and_at_a_server(folklore: CommandLine, where: tuple[str, ...]) -> None:
+async def test_the_command_merges_memories_here_and_at_a_server(
+    folklore: CommandLine, where: tuple[str, ...]
+) -> None:
     ids = []
     for text in (OLD, NEW, OTHER):
-        ids += [item["id"] for item in (await folklore.json("store", text, "-n", "notes", *where))["stored"]]
+        ids += [
+            item["id"]
+            for item in (await folklore.json("store", text, "-n", "notes", *where))[
+                "stored"
+            ]
+        ]
 
     merged = await folklore.json("merge", *ids, *where)
     assert (merged["id"], merged["content"]) == (ids[0], OTHER)
     assert "undone: merge" in await folklore.done("undo", ids[0], *where)
-    assert f"merged into {ids[0]}" in await folklore.done("merge", *ids, "--content", "Both.", *where)
+    assert f"merged into {ids[0]}" in await folklore.done(
+        "merge", *ids, "--content", "Both.", *where
+    )
     assert (await folklore("merge", ids[0], *where)).code == 2
     listed = await folklore.json("list", *where)
     assert [memory["content"] for memory in listed["memories"]] == ["Both."]
 
 
-async def test_a_merged_history_is_exported_and_undone_after_an_import(folklore: CommandLine, tmp_path: Any) -> None:
-    ids = [(await folklore.json("store", text))["stored"][0]["id"] for text in (OLD, NEW)]
+async def test_a_merged_history_is_exported_and_undone_after_an_import(
+    folklore: CommandLine, tmp_path: Any
+) -> None:
+    ids = [
+        (await folklore.json("store", text))["stored"][0]["id"] for text in (OLD, NEW)
+    ]
     await folklore.done("merge", *ids)
     await folklore.done("export", tmp_path / "all.jsonl")
     await folklore.done("namespaces", "delete", "notes", "--erase", "--yes")
@@ -235,7 +333,9 @@ async def test_a_merged_history_is_exported_and_undone_after_an_import(folklore:
     await folklore.done("undo", ids[0])
 
     listed = await folklore.json("list")
-    assert sorted(memory["content"] for memory in listed["memories"]) == sorted([OLD, NEW])
+    assert sorted(memory["content"] for memory in listed["memories"]) == sorted(
+        [OLD, NEW]
+    )
 
 
 async def test_the_target_is_pinned_if_one_of_them_is_and_expires_with_its_new_text(

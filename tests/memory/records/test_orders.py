@@ -14,12 +14,19 @@ SPACES = ("one", "two", "three")
 
 
 def trending(memory: Memory) -> datetime:
-    recalled = (memory.last_recalled_at or memory.created_at).replace(minute=0, second=0, microsecond=0)
+    recalled = (memory.last_recalled_at or memory.created_at).replace(
+        minute=0, second=0, microsecond=0
+    )
     latest = max(
         memory.occurred_at or memory.created_at,
-        recalled if memory.last_recalled_at else datetime.min.replace(tzinfo=NOON.tzinfo),
+        recalled
+        if memory.last_recalled_at
+        else datetime.min.replace(tzinfo=NOON.tzinfo),
     )
-    weighed = latest + ((0.5 if memory.importance is None else memory.importance) - 0.5) * 60 * DAY
+    weighed = (
+        latest
+        + ((0.5 if memory.importance is None else memory.importance) - 0.5) * 60 * DAY
+    )
     return datetime.max.replace(tzinfo=NOON.tzinfo) if memory.pinned else weighed
 
 
@@ -32,7 +39,9 @@ ORDERS: dict[str, tuple[Callable[[Memory], datetime], bool]] = {
 }
 
 
-async def test_pages_are_those_of_a_sorted_whole(person: Person, connection: asyncpg.Connection) -> None:
+async def test_pages_are_those_of_a_sorted_whole(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     rng = random.Random(5)
     for number in range(40):
         at = person.at(NOON + rng.choice((0, number)) * timedelta(hours=7))
@@ -45,15 +54,25 @@ async def test_pages_are_those_of_a_sorted_whole(person: Person, connection: asy
             await person.at(NOON + 30 * DAY).update(id_, summary="Changed.")
         if rng.random() < 0.3:
             later = NOON + rng.randrange(60) * DAY + timedelta(minutes=61)
-            await connection.execute("update memories set last_recalled_at = $1 where id = $2", later, id_)
+            await connection.execute(
+                "update memories set last_recalled_at = $1 where id = $2", later, id_
+            )
 
     for sort, (key, newest) in ORDERS.items():
         for namespaces in (SPACES, ("one",), ("two",)):
-            whole = (await person.list_memories(limit=1_000, namespaces=namespaces)).memories
-            expected = sorted(whole, key=lambda item: (key(item.memory), item.memory.id), reverse=newest)
+            whole = (
+                await person.list_memories(limit=1_000, namespaces=namespaces)
+            ).memories
+            expected = sorted(
+                whole,
+                key=lambda item: (key(item.memory), item.memory.id),
+                reverse=newest,
+            )
             listed, cursor = [], None
             while True:
-                page = await person.list_memories(limit=3, sort=sort, cursor=cursor, namespaces=namespaces)
+                page = await person.list_memories(
+                    limit=3, sort=sort, cursor=cursor, namespaces=namespaces
+                )
                 listed += ids(page)
                 if (cursor := page.cursor) is None:
                     break

@@ -17,7 +17,9 @@ async def stored(client: Client, content: str, **more: object) -> tuple[str, str
     return item["id"], item["status"]
 
 
-async def test_a_recalled_text_in_quotation_marks_is_a_duplicate(client: Client) -> None:
+async def test_a_recalled_text_in_quotation_marks_is_a_duplicate(
+    client: Client,
+) -> None:
     id_, _ = await stored(client, TEXT)
     await call(client, "memory_recall", query="deploy")
 
@@ -29,12 +31,18 @@ async def test_a_text_with_other_words_is_stored_as_it_is(client: Client) -> Non
     id_, _ = await stored(client, TEXT)
     await call(client, "memory_recall", query="deploy")
 
-    for text in (f"Remember: {TEXT}", f"{TEXT} Since May.", "deploy from the release branch"):
+    for text in (
+        f"Remember: {TEXT}",
+        f"{TEXT} Since May.",
+        "deploy from the release branch",
+    ):
         other, status = await stored(client, text)
         assert (other != id_, status) == (True, "stored")
 
 
-async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(client: Client) -> None:
+async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(
+    client: Client,
+) -> None:
     id_, _ = await stored(client, TEXT)
 
     other, status = await stored(client, f'"{TEXT}"')
@@ -42,7 +50,9 @@ async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(client: Cl
     assert (other != id_, status) == (True, "stored")
 
 
-async def test_the_text_of_a_memory_forgotten_since_is_stored(client: Client, connection: asyncpg.Connection) -> None:
+async def test_the_text_of_a_memory_forgotten_since_is_stored(
+    client: Client, connection: asyncpg.Connection
+) -> None:
     id_, _ = await stored(client, TEXT)
     await call(client, "memory_recall", query="deploy")
     await connection.execute("update memories set forgotten_at = $1", NOON)
@@ -62,4 +72,6 @@ async def test_only_the_latest_recalled_texts_are_remembered(person: Person) -> 
 
     drafts = [Draft('"first text"'), Draft('"third"')]
 
-    assert [getattr(draft, "content", None) for draft in texts.unquoted("NOTES", drafts)] == ['"first text"', "third"]
+    assert [
+        getattr(draft, "content", None) for draft in texts.unquoted("NOTES", drafts)
+    ] == ['"first text"', "third"]

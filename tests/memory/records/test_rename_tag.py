@@ -25,7 +25,9 @@ TEXTS = {
 
 
 async def rename(person: Person, tag: str, to: str, **asked: Any) -> RenamedTag:
-    return await person.call(RenameTagRequest(tag=tag, to=to, namespace="notes", **asked))
+    return await person.call(
+        RenameTagRequest(tag=tag, to=to, namespace="notes", **asked)
+    )
 
 
 async def tags(person: Person) -> dict[str, tuple[str, ...]]:
@@ -40,10 +42,15 @@ async def tagger(person: Person) -> Person:
     return person.at(NOON + timedelta(days=1))
 
 
-async def test_a_tag_and_those_below_it_are_renamed_and_kept_once(tagger: Person) -> None:
+async def test_a_tag_and_those_below_it_are_renamed_and_kept_once(
+    tagger: Person,
+) -> None:
     done = await rename(tagger, "Area: Pay", "money")
 
-    assert (done.memories, dict(done.tags)) == (3, {"area:pay": "money", "area:pay/refunds": "money/refunds"})
+    assert (done.memories, dict(done.tags)) == (
+        3,
+        {"area:pay": "money", "area:pay/refunds": "money/refunds"},
+    )
     assert await tags(tagger) == TEXTS | {
         "harbour fees": ("fees", "money"),
         "harbour refunds": ("money/refunds", "ops"),
@@ -52,17 +59,28 @@ async def test_a_tag_and_those_below_it_are_renamed_and_kept_once(tagger: Person
     [elsewhere] = (await tagger.list_memories(namespaces=("board",))).memories
     assert elsewhere.memory.tags == ("area:pay",)
     wanted = {"harbour fees", "harbour refunds", "harbour both"}
-    assert set(contents(await tagger.recall("harbour", filters=Filters(tags=("money",))))) == wanted
-    assert set(contents(await tagger.search("tag:money", namespaces=("notes",)))) == wanted
+    assert (
+        set(contents(await tagger.recall("harbour", filters=Filters(tags=("money",)))))
+        == wanted
+    )
+    assert (
+        set(contents(await tagger.search("tag:money", namespaces=("notes",)))) == wanted
+    )
     assert contents(await tagger.search("tag:pay", namespaces=("notes",))) == []
-    assert contents(await tagger.search("area", namespaces=("notes",))) == ["harbour paying"]
+    assert contents(await tagger.search("area", namespaces=("notes",))) == [
+        "harbour paying"
+    ]
 
 
-async def test_postings_and_lengths_are_those_of_a_fresh_store(tagger: Person, connection: asyncpg.Connection) -> None:
+async def test_postings_and_lengths_are_those_of_a_fresh_store(
+    tagger: Person, connection: asyncpg.Connection
+) -> None:
     await rename(tagger, "area:pay", "money in three words")
     renamed = await tags(tagger)
     fresh = tagger.at(NOON)
-    await fresh.keep(*(Draft(text, tags=renamed[text]) for text in TEXTS), namespace="fresh")
+    await fresh.keep(
+        *(Draft(text, tags=renamed[text]) for text in TEXTS), namespace="fresh"
+    )
 
     async def index(namespace: str) -> list[tuple[Any, ...]]:
         rows = await connection.fetch(
@@ -77,7 +95,9 @@ async def test_postings_and_lengths_are_those_of_a_fresh_store(tagger: Person, c
     assert await index("notes") == await index("fresh")
 
 
-async def test_one_call_takes_a_renaming_back_but_for_what_changed_since(tagger: Person) -> None:
+async def test_one_call_takes_a_renaming_back_but_for_what_changed_since(
+    tagger: Person,
+) -> None:
     await rename(tagger, "area:pay", "money")
     later = tagger.at(NOON + timedelta(days=2))
     [fees] = [item.memory for item in (await later.search("fees")).memories]
@@ -87,13 +107,19 @@ async def test_one_call_takes_a_renaming_back_but_for_what_changed_since(tagger:
     undone = await rename(later, "area:pay", "money", undo=True)
 
     assert preview == undone
-    assert (undone.memories, undone.kept, dict(undone.tags)) == (2, 1, {"money": "area:pay"})
+    assert (undone.memories, undone.kept, dict(undone.tags)) == (
+        2,
+        1,
+        {"money": "area:pay"},
+    )
     assert await tags(later) == TEXTS | {"harbour fees": ("fees", "money")}
     assert contents(await later.search("tag:refunds", namespaces=("notes",))) != []
     assert [item.action for item in await later.history(fees.id)] == ["update", "retag"]
     await later.undo(fees.id)
     assert (await later.undo(fees.id)).tags == TEXTS["harbour fees"]
-    with pytest.raises(NotFound, match="area:pay was not renamed to money, or that was undone"):
+    with pytest.raises(
+        NotFound, match="area:pay was not renamed to money, or that was undone"
+    ):
         await rename(later, "area:pay", "money", undo=True)
 
 
@@ -103,15 +129,27 @@ async def test_an_undo_takes_back_the_last_renaming_alone(tagger: Person) -> Non
     second = tagger.at(NOON + timedelta(days=2))
     assert (await rename(second, "area:pay", "money")).memories == 1
 
-    assert (await rename(second.at(NOON + timedelta(days=3)), "area:pay", "money", undo=True)).memories == 1
+    assert (
+        await rename(
+            second.at(NOON + timedelta(days=3)), "area:pay", "money", undo=True
+        )
+    ).memories == 1
     assert (await tags(second))["harbour late"] == ("area:pay",)
     assert (await tags(second))["harbour fees"] == ("fees", "money")
-    assert (await rename(second.at(NOON + timedelta(days=4)), "area:pay", "money", undo=True)).memories == 3
+    assert (
+        await rename(
+            second.at(NOON + timedelta(days=4)), "area:pay", "money", undo=True
+        )
+    ).memories == 3
 
 
-async def test_more_memories_than_one_statement_changes_are_renamed_in_one_transaction(person: Person) -> None:
+async def test_more_memories_than_one_statement_changes_are_renamed_in_one_transaction(
+    person: Person,
+) -> None:
     for batch in range(3):
-        await person.keep(*(Draft(f"harbour {batch} {n}", tags=("old",)) for n in range(500)))
+        await person.keep(
+            *(Draft(f"harbour {batch} {n}", tags=("old",)) for n in range(500))
+        )
 
     done = await rename(person, "old", "new")
 
@@ -121,7 +159,9 @@ async def test_more_memories_than_one_statement_changes_are_renamed_in_one_trans
     assert (await rename(person, "old", "new", undo=True)).memories == 1_500
 
 
-async def test_an_unusable_name_is_refused_and_nothing_is_written(tagger: Person) -> None:
+async def test_an_unusable_name_is_refused_and_nothing_is_written(
+    tagger: Person,
+) -> None:
     for tag, to, error, message in (
         ("area:pay", "area:pay", InvalidInput, "to: is the tag itself"),
         ("area:pay", " ", InvalidInput, "to: tag 1 is empty"),
@@ -133,10 +173,14 @@ async def test_an_unusable_name_is_refused_and_nothing_is_written(tagger: Person
         assert await tags(tagger) == TEXTS
 
 
-async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person) -> None:
+async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(
+    owner: Person,
+) -> None:
     await owner.keep(Draft("tagged crane", tags=("old",)), namespace="payments")
     request = RenameTagRequest(tag="old", to="new", namespace="payments")
-    reader, writer = [await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")]
+    reader, writer = [
+        await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")
+    ]
     stranger = await holder(owner, "stranger", "board:admin")
 
     with pytest.raises(Refused):
@@ -149,12 +193,24 @@ async def test_a_renaming_needs_the_role_of_a_writer_and_is_logged(owner: Person
     assert (await writer.call(request.model_copy(update={"undo": True}))).memories == 1
 
 
-async def test_the_command_renames_a_tag_here_and_at_a_server(folklore: CommandLine, where: tuple[str, ...]) -> None:
-    await folklore.done("store", "The gate is green.", "--tag", "colour:gate", "-n", "notes", *where)
+async def test_the_command_renames_a_tag_here_and_at_a_server(
+    folklore: CommandLine, where: tuple[str, ...]
+) -> None:
+    await folklore.done(
+        "store", "The gate is green.", "--tag", "colour:gate", "-n", "notes", *where
+    )
     named = ("colour", "paint", "-n", "notes", *where)
 
-    assert "would be renamed on 1 memory" in await folklore.done("tags", "rename", *named, "--dry-run")
+    assert "would be renamed on 1 memory" in await folklore.done(
+        "tags", "rename", *named, "--dry-run"
+    )
     done = await folklore.json("tags", "rename", *named)
-    assert done == {"namespace": "notes", "tags": {"colour:gate": "paint:gate"}, "memories": 1}
-    assert "paint → colour: renamed on 1 memory" in await folklore.done("tags", "rename", *named, "--undo")
+    assert done == {
+        "namespace": "notes",
+        "tags": {"colour:gate": "paint:gate"},
+        "memories": 1,
+    }
+    assert "paint → colour: renamed on 1 memory" in await folklore.done(
+        "tags", "rename", *named, "--undo"
+    )
     assert (await folklore("tags", "rename", *named, "--undo")).code == 4

@@ -35,8 +35,13 @@ FIELDS: list[dict[str, Any]] = [
 
 
 async def _everything(connection: asyncpg.Connection) -> str:
-    tables = await connection.fetch("select tablename from pg_tables where schemaname = 'public'")
-    rows = [await connection.fetch(f'select t::text from "{table[0]}" t') for table in tables]
+    tables = await connection.fetch(
+        "select tablename from pg_tables where schemaname = 'public'"
+    )
+    rows = [
+        await connection.fetch(f'select t::text from "{table[0]}" t')
+        for table in tables
+    ]
     return "\n".join(row[0] for table in rows for row in table)
 
 
@@ -55,7 +60,9 @@ async def test_a_memory_with_a_key_of_any_kind_is_not_stored(
         assert "content" in said
         assert key not in said
     assert await connection.fetchval("select count(*) from memories") == 0
-    batch = await _store(client, memories=[{"content": "A good one."}, {"content": keys[30][1]}])
+    batch = await _store(
+        client, memories=[{"content": "A good one."}, {"content": keys[30][1]}]
+    )
 
     assert not batch.is_error
     [refused] = batch.structured_content["refused"]
@@ -63,17 +70,27 @@ async def test_a_memory_with_a_key_of_any_kind_is_not_stored(
     assert "looks like a secret" in refused["reason"]
     assert "1 of 2 memories were refused" in batch.structured_content["note"]
     assert keys[30][1] not in batch.content[0].text
-    assert await connection.fetchval("select string_agg(content, ' ') from memories") == "A good one."
+    assert (
+        await connection.fetchval("select string_agg(content, ' ') from memories")
+        == "A good one."
+    )
     logged = capsys.readouterr()
     assert not [key for _, key in keys if key in logged.out + logged.err]
 
 
-async def test_ordinary_technical_sentences_are_stored(client: Client, connection: asyncpg.Connection) -> None:
+async def test_ordinary_technical_sentences_are_stored(
+    client: Client, connection: asyncpg.Connection
+) -> None:
     for start in range(0, len(SENTENCES), 100):
-        answer = await _store(client, memories=[{"content": text} for text in SENTENCES[start : start + 100]])
+        answer = await _store(
+            client,
+            memories=[{"content": text} for text in SENTENCES[start : start + 100]],
+        )
         assert not answer.is_error, answer.content[0].text
 
-    assert await connection.fetchval("select count(*) from memories") == len(set(SENTENCES))
+    assert await connection.fetchval("select count(*) from memories") == len(
+        set(SENTENCES)
+    )
 
 
 @pytest.mark.parametrize("memory", FIELDS, ids=lambda memory: "-".join(memory))
@@ -90,7 +107,9 @@ async def test_every_field_is_searched_for_secrets(
     assert await connection.fetchval("select count(*) from memories") == 0
 
 
-async def test_a_namespace_name_with_a_key_is_rejected(client: Client, connection: asyncpg.Connection) -> None:
+async def test_a_namespace_name_with_a_key_is_rejected(
+    client: Client, connection: asyncpg.Connection
+) -> None:
     answer = await _store(client, content="a", namespace=KEY)
 
     assert answer.is_error
@@ -98,7 +117,9 @@ async def test_a_namespace_name_with_a_key_is_rejected(client: Client, connectio
     assert await connection.fetchval("select count(*) from namespaces") == 0
 
 
-async def test_redacting_stores_a_marker_and_reports_it(settings: Settings, connection: asyncpg.Connection) -> None:
+async def test_redacting_stores_a_marker_and_reports_it(
+    settings: Settings, connection: asyncpg.Connection
+) -> None:
     app = App(settings.model_copy(update={"secrets": "redact"}))
     try:
         async with connected(build_server(app.service)) as client:
@@ -107,12 +128,22 @@ async def test_redacting_stores_a_marker_and_reports_it(settings: Settings, conn
         await app.close()
 
     rows = await _everything(connection)
-    assert (KEY in rows, KEY.lower() in rows, "hunter2" in rows) == (False, False, False)
+    assert (KEY in rows, KEY.lower() in rows, "hunter2" in rows) == (
+        False,
+        False,
+        False,
+    )
     assert "CI uses [redacted: GitHub token]." in rows
     done = [answer for answer in answers if not answer.is_error]
-    assert len(done) == len(FIELDS) - 4  # a marker is no valid kind, language or idempotency key
+    assert (
+        len(done) == len(FIELDS) - 4
+    )  # a marker is no valid kind, language or idempotency key
     assert all("marker" in answer.structured_content["note"] for answer in done)
-    assert not [answer for answer in answers if KEY in json.dumps(answer.model_dump(mode="json"))]
+    assert not [
+        answer
+        for answer in answers
+        if KEY in json.dumps(answer.model_dump(mode="json"))
+    ]
 
 
 async def test_the_setting_off_searches_for_no_secrets(settings: Settings) -> None:
@@ -124,7 +155,9 @@ async def test_the_setting_off_searches_for_no_secrets(settings: Settings) -> No
         await app.close()
 
 
-async def test_an_import_skips_memories_with_a_secret_and_reports_why(folklore: CommandLine, tmp_path: Any) -> None:
+async def test_an_import_skips_memories_with_a_secret_and_reports_why(
+    folklore: CommandLine, tmp_path: Any
+) -> None:
     file = tmp_path / "in.jsonl"
     lines = [
         {"content": "Kept."}, {"content": f"x {KEY}"}, {"content": "Kept too.", "author": KEY}, {"content": "Last."},
@@ -142,14 +175,20 @@ async def test_an_import_skips_memories_with_a_secret_and_reports_why(folklore: 
     assert KEY not in json.dumps(report) + again.out + again.err
 
 
-async def test_a_rejected_store_of_the_command_line_exits_with_5(folklore: CommandLine) -> None:
-    ran = await folklore("store", f"password = {MAKERS['password'][0](random.Random(1))[11:]}")
+async def test_a_rejected_store_of_the_command_line_exits_with_5(
+    folklore: CommandLine,
+) -> None:
+    ran = await folklore(
+        "store", f"password = {MAKERS['password'][0](random.Random(1))[11:]}"
+    )
 
     assert (ran.code, "password" in ran.err) == (5, True)
 
 
 def test_an_update_of_some_fields_is_searched_for_secrets() -> None:
-    with pytest.raises(Refused, match=r"summary: holds what looks like a secret \(GitHub token\)"):
+    with pytest.raises(
+        Refused, match=r"summary: holds what looks like a secret \(GitHub token\)"
+    ):
         guard_fields({"content": None, "summary": KEY, "importance": 0.5}, "refuse")
     assert guard_fields({"summary": "fine", "importance": 0.5}, "refuse") == ({}, ())
     assert guard_fields({"tags": ("a", KEY)}, "redact") == (
@@ -167,15 +206,29 @@ def test_redacting_a_memory_without_secrets_returns_the_same_object() -> None:
 
 async def test_an_update_with_a_secret_is_rejected(person: Person) -> None:
     [id_] = await person.keep("The release needs a token.")
-    changes: list[dict[str, Any]] = [{"content": f"The token is {KEY}"}, {"tags": [KEY]}, {"metadata": {"token": KEY}}]
+    changes: list[dict[str, Any]] = [
+        {"content": f"The token is {KEY}"},
+        {"tags": [KEY]},
+        {"metadata": {"token": KEY}},
+    ]
 
     for change in changes:
         with pytest.raises(Refused, match="secret") as refused:
             await person.update(id_, **change)
         assert KEY not in str(refused.value)
     with pytest.raises(Refused, match="description"):
-        await person.call(DescribeNamespaceRequest(name="notes", description=f"Its key is {KEY}"))
+        await person.call(
+            DescribeNamespaceRequest(name="notes", description=f"Its key is {KEY}")
+        )
     with pytest.raises(Refused, match="supersede_reason"):
-        await person.keep(Draft("The release needs a key.", supersedes=id_, supersede_reason=f"now {KEY}"))
+        await person.keep(
+            Draft(
+                "The release needs a key.",
+                supersedes=id_,
+                supersede_reason=f"now {KEY}",
+            )
+        )
 
-    assert contents(await person.recall("release token")) == ["The release needs a token."]
+    assert contents(await person.recall("release token")) == [
+        "The release needs a token."
+    ]

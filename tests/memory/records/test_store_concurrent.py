@@ -22,7 +22,9 @@ WRITERS = 8
 @pytest.fixture
 async def writers(database_url: str) -> AsyncIterator[list[Person]]:
     """Several processes' worth of pools: each writer has a connection of its own."""
-    databases = [Database(database_url, PoolLimits(minimum=1, maximum=2)) for _ in range(WRITERS)]
+    databases = [
+        Database(database_url, PoolLimits(minimum=1, maximum=2)) for _ in range(WRITERS)
+    ]
     await asyncio.gather(*(database.open() for database in databases))
     yield [
         Person(MemoryContext.of(database, embedders.ByLetter()), name=f"writer {n}")
@@ -33,8 +35,12 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
 
 async def whole(connection: asyncpg.Connection) -> None:
     """Assert that exactly the memories have postings and an embedding."""
-    of = "where {0}.namespace_id = m.namespace_id and {0}.memory_id = m.id".format  # Citus joins within a namespace
-    extra = f"select from fresh_words f where not exists (select from memories m {of('f')})"
+    of = (
+        "where {0}.namespace_id = m.namespace_id and {0}.memory_id = m.id".format
+    )  # Citus joins within a namespace
+    extra = (
+        f"select from fresh_words f where not exists (select from memories m {of('f')})"
+    )
     assert await connection.fetch(extra) == []
     lacking = f"""
         select content from memories m
@@ -46,7 +52,9 @@ async def whole(connection: asyncpg.Connection) -> None:
 async def test_the_same_text_stored_by_several_callers_at_once_is_one_memory(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
-    stored = await asyncio.gather(*(writer.store("said by everybody") for writer in writers))
+    stored = await asyncio.gather(
+        *(writer.store("said by everybody") for writer in writers)
+    )
 
     statuses = sorted(result.stored[0].status for result in stored)
     assert statuses == ["duplicate"] * (WRITERS - 1) + ["stored"]
@@ -62,7 +70,10 @@ async def test_batches_that_share_texts_in_different_orders_do_not_deadlock(
     texts = [f"shared text {n}" for n in range(60)]
 
     stored = await asyncio.gather(
-        *(writer.keep(*(texts if n % 2 else reversed(texts))) for n, writer in enumerate(writers))
+        *(
+            writer.keep(*(texts if n % 2 else reversed(texts)))
+            for n, writer in enumerate(writers)
+        )
     )
 
     assert await connection.fetchval("select count(*) from memories") == len(texts)
@@ -75,7 +86,10 @@ async def test_a_key_used_by_several_requests_at_once_makes_one_memory(
 ) -> None:
     for round_ in range(5):
         stored = await asyncio.gather(
-            *(writer.store(Draft(f"round {round_}", idempotency_key=f"k{round_}")) for writer in writers)
+            *(
+                writer.store(Draft(f"round {round_}", idempotency_key=f"k{round_}"))
+                for writer in writers
+            )
         )
 
         assert len({result.stored[0].id for result in stored}) == 1
@@ -89,7 +103,12 @@ async def test_one_of_several_concurrent_requests_with_the_same_key_is_stored_an
 ) -> None:
     for round_ in range(5):
         stored = await asyncio.gather(
-            *(writer.store(Draft(f"{writer.name}, {round_}", idempotency_key=f"k{round_}")) for writer in writers),
+            *(
+                writer.store(
+                    Draft(f"{writer.name}, {round_}", idempotency_key=f"k{round_}")
+                )
+                for writer in writers
+            ),
             return_exceptions=True,
         )
 
@@ -103,7 +122,9 @@ async def test_concurrent_duplicates_with_one_key_store_the_key_once(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     [known] = await writers[0].keep("known")
-    stored = await asyncio.gather(*(writer.keep(Draft("known", idempotency_key="k")) for writer in writers))
+    stored = await asyncio.gather(
+        *(writer.keep(Draft("known", idempotency_key="k")) for writer in writers)
+    )
 
     assert stored == [[known]] * len(writers)
     assert await connection.fetchval("select count(*) from idempotency_keys") == 1
@@ -117,10 +138,14 @@ async def test_one_of_a_new_and_a_known_text_with_the_same_key_is_rejected(
     drafts = [Draft("known", idempotency_key="k"), Draft("new", idempotency_key="k")]
     inside = connection.transaction()
     await inside.start()
-    await connection.execute("lock table audit in exclusive mode")  # the last table that a store writes
+    await connection.execute(
+        "lock table audit in exclusive mode"
+    )  # the last table that a store writes
 
     storing = []
-    for waiting, draft in enumerate(drafts if first == "known" else reversed(drafts), 1):
+    for waiting, draft in enumerate(
+        drafts if first == "known" else reversed(drafts), 1
+    ):
         storing.append(asyncio.create_task(writers[waiting].store(draft)))
         await waiting_for_a_lock(connection, waiting)
     await inside.rollback()
@@ -130,8 +155,13 @@ async def test_one_of_a_new_and_a_known_text_with_the_same_key_is_rejected(
     assert won.stored[0].status == ("stored" if first == "new" else "duplicate")
     assert (won.stored[0].id == known) is (first == "known")
     assert isinstance(lost, InvalidInput), lost
-    assert f"was used before for another request, which the memory {won.stored[0].id} answered" in str(lost)
-    assert await connection.fetchval("select count(*) from memories") == (2 if first == "new" else 1)
+    assert (
+        f"was used before for another request, which the memory {won.stored[0].id} answered"
+        in str(lost)
+    )
+    assert await connection.fetchval("select count(*) from memories") == (
+        2 if first == "new" else 1
+    )
     await whole(connection)
 
 
@@ -140,11 +170,19 @@ async def test_positions_of_one_session_are_never_given_twice(
 ) -> None:
     async def talk(writer: Person) -> None:
         for turn in range(4):
-            await writer.keep(*(Draft(f"{writer.name}, turn {turn}, part {part}", session="s") for part in range(3)))
+            await writer.keep(
+                *(
+                    Draft(f"{writer.name}, turn {turn}, part {part}", session="s")
+                    for part in range(3)
+                )
+            )
 
     await asyncio.gather(*(talk(writer) for writer in writers))
 
-    positions = [row["position"] for row in await connection.fetch("select position from memories order by 1")]
+    positions = [
+        row["position"]
+        for row in await connection.fetch("select position from memories order by 1")
+    ]
     assert positions == list(range(WRITERS * 4 * 3))
 
 
@@ -154,7 +192,9 @@ async def test_stores_in_one_namespace_wait_for_each_other_only_if_they_have_a_s
     await writers[0].keep("the namespace is there")
     inside = connection.transaction()
     await inside.start()
-    await connection.execute("select pg_advisory_xact_lock(hashtextextended(id::text, 1)) from namespaces")
+    await connection.execute(
+        "select pg_advisory_xact_lock(hashtextextended(id::text, 1)) from namespaces"
+    )
 
     async with asyncio.timeout(STUCK):
         await writers[1].keep("without a session")
@@ -173,7 +213,9 @@ async def waiting_for_a_lock(connection: asyncpg.Connection, many: int = 1) -> N
 
 
 @pytest.fixture
-def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Callable[[], object]], None]]:
+def at_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[int, Callable[[], object]], None]]:
     """Call a function during the n-th statement from now on."""
     rows, row = Session.rows, Session.row
     left, act = -1, lambda: None
@@ -202,13 +244,18 @@ def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Cal
     left = -1
 
 
-BATCH = [Draft(f"one of a batch {n}", session="s", idempotency_key=f"k{n}") for n in range(5)]
+BATCH = [
+    Draft(f"one of a batch {n}", session="s", idempotency_key=f"k{n}") for n in range(5)
+]
 STATEMENTS = 8  # between begin and commit
 
 
 @pytest.mark.parametrize("statement", range(1, STATEMENTS + 1))
 async def test_a_cancelled_store_is_complete_or_absent(
-    database: Database, connection: asyncpg.Connection, at_statement: Any, statement: int
+    database: Database,
+    connection: asyncpg.Connection,
+    at_statement: Any,
+    statement: int,
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
     storing = asyncio.create_task(person.keep(*BATCH))
@@ -219,7 +266,9 @@ async def test_a_cancelled_store_is_complete_or_absent(
 
     assert await connection.fetchval("select count(*) from memories") == 0
     assert await connection.fetchval("select count(*) from namespaces") == 0
-    assert len(await person.keep(*BATCH)) == len(BATCH), "the connection it had is usable again"
+    assert len(await person.keep(*BATCH)) == len(BATCH), (
+        "the connection it had is usable again"
+    )
     await whole(connection)
 
 
@@ -228,7 +277,9 @@ async def test_a_store_cancelled_at_any_turn_of_the_loop_is_complete_or_absent(
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
     for turns in range(0, 60, 2):
-        storing = asyncio.create_task(person.keep(*(f"turn {turns}: part {n}" for n in range(3))))
+        storing = asyncio.create_task(
+            person.keep(*(f"turn {turns}: part {n}" for n in range(3)))
+        )
         for _ in range(turns):
             await asyncio.sleep(0.0001 if turns > 20 else 0)
         storing.cancel()
@@ -236,7 +287,8 @@ async def test_a_store_cancelled_at_any_turn_of_the_loop_is_complete_or_absent(
             await storing
 
         kept = await connection.fetchval(
-            "select count(*) from memories where starts_with(content, $1)", f"turn {turns}: "
+            "select count(*) from memories where starts_with(content, $1)",
+            f"turn {turns}: ",
         )
         assert kept in (0, 3)
     await whole(connection)
@@ -246,7 +298,9 @@ async def test_a_store_cancelled_while_it_embeds_writes_nothing(
     database: Database, connection: asyncpg.Connection
 ) -> None:
     slow = embedders.Waiting()
-    storing = asyncio.create_task(Person(MemoryContext.of(database, slow)).keep("never"))
+    storing = asyncio.create_task(
+        Person(MemoryContext.of(database, slow)).keep("never")
+    )
     await slow.asked.wait()
     storing.cancel()
 
@@ -257,7 +311,11 @@ async def test_a_store_cancelled_while_it_embeds_writes_nothing(
 
 @pytest.mark.parametrize("statement", [1, 3, 4])
 async def test_a_store_whose_connection_is_terminated_writes_nothing_and_reports_it(
-    database: Database, connection: asyncpg.Connection, cluster: Any, at_statement: Any, statement: int
+    database: Database,
+    connection: asyncpg.Connection,
+    cluster: Any,
+    at_statement: Any,
+    statement: int,
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
     await person.keep("stored earlier")
@@ -268,7 +326,9 @@ async def test_a_store_whose_connection_is_terminated_writes_nothing_and_reports
         where datname = $1 and application_name = 'folklore'
     """
     cuts: list[asyncio.Task[Any]] = []
-    at_statement(statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name))))
+    at_statement(
+        statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name)))
+    )
     blocker = connection.transaction()
     await blocker.start()
     # No store gets past its insert, the fourth statement, before its connection is terminated.
@@ -287,8 +347,12 @@ async def test_a_store_whose_connection_is_terminated_writes_nothing_and_reports
 
 async def test_recalls_are_answered_during_a_store(writers: list[Person]) -> None:
     await writers[0].keep("the first words about harbours")
-    going = asyncio.create_task(writers[0].keep(*(f"more about harbours {n}" for n in range(200))))
+    going = asyncio.create_task(
+        writers[0].keep(*(f"more about harbours {n}" for n in range(200)))
+    )
 
     while not going.done():
-        assert "the first words about harbours" in contents(await writers[1].recall("first words harbours", limit=100))
+        assert "the first words about harbours" in contents(
+            await writers[1].recall("first words harbours", limit=100)
+        )
     assert len(await going) == 200

@@ -6,7 +6,12 @@ from typing import Any
 import asyncpg
 from mcp import Client
 
-from folklore.memory.requests import StoreRequest, read_request, read_result, result_json
+from folklore.memory.requests import (
+    StoreRequest,
+    read_request,
+    read_result,
+    result_json,
+)
 from folklore.model import Unreadable
 from tests.fake_keys import MAKERS
 from tests.person import Person
@@ -29,7 +34,9 @@ FIELDS = [
 async def test_one_call_stores_the_good_memories_and_names_the_others(
     client: Client, connection: asyncpg.Connection
 ) -> None:
-    answer = await client.call_tool("memory_store", {"memories": BATCH, "namespace": "notes"})
+    answer = await client.call_tool(
+        "memory_store", {"memories": BATCH, "namespace": "notes"}
+    )
 
     assert not answer.is_error
     said = answer.structured_content
@@ -37,17 +44,27 @@ async def test_one_call_stores_the_good_memories_and_names_the_others(
     assert [(item["index"], item["field"]) for item in said["refused"]] == FIELDS
     assert "8 of 10 memories were refused" in said["note"]
     assert KEY not in answer.content[0].text  # type: ignore[union-attr]
-    assert all(item["reason"] and "Nothing was stored" not in item["reason"] for item in said["refused"])
+    assert all(
+        item["reason"] and "Nothing was stored" not in item["reason"]
+        for item in said["refused"]
+    )
     texts = await connection.fetch("select content from memories order by 1")
-    assert [row["content"] for row in texts] == [BATCH[0]["content"], BATCH[-1]["content"]]
+    assert [row["content"] for row in texts] == [
+        BATCH[0]["content"],
+        BATCH[-1]["content"],
+    ]
 
 
 async def test_a_batch_that_is_stored_in_part_is_repeated_without_effect(
     client: Client, connection: asyncpg.Connection
 ) -> None:
     meta: Any = {"claudecode/toolUseId": "call_1"}
-    first = await client.call_tool("memory_store", {"memories": BATCH, "namespace": "notes"}, meta=meta)
-    again = await client.call_tool("memory_store", {"memories": BATCH, "namespace": "notes"}, meta=meta)
+    first = await client.call_tool(
+        "memory_store", {"memories": BATCH, "namespace": "notes"}, meta=meta
+    )
+    again = await client.call_tool(
+        "memory_store", {"memories": BATCH, "namespace": "notes"}, meta=meta
+    )
 
     assert [item["id"] for item in first.structured_content["stored"]] == [
         item["id"] for item in again.structured_content["stored"]
@@ -56,7 +73,9 @@ async def test_a_batch_that_is_stored_in_part_is_repeated_without_effect(
     assert await connection.fetchval("select count(*) from memories") == 2
 
 
-async def test_a_batch_without_a_good_memory_is_an_error(client: Client, connection: asyncpg.Connection) -> None:
+async def test_a_batch_without_a_good_memory_is_an_error(
+    client: Client, connection: asyncpg.Connection
+) -> None:
     answer = await client.call_tool("memory_store", {"memories": BATCH[1:3]})
 
     assert answer.is_error
@@ -66,7 +85,9 @@ async def test_a_batch_without_a_good_memory_is_an_error(client: Client, connect
     assert await connection.fetchval("select count(*) from namespaces") == 0
 
 
-async def test_the_http_api_reads_a_batch_with_faulty_memories_and_answers_alike(person: Person) -> None:
+async def test_the_http_api_reads_a_batch_with_faulty_memories_and_answers_alike(
+    person: Person,
+) -> None:
     request = read_request(
         StoreRequest,
         b'{"namespace": "notes", "memories": [{"content": "one"}, {"content": "two", "importance": "NaN"}, 7]}',
@@ -77,14 +98,27 @@ async def test_the_http_api_reads_a_batch_with_faulty_memories_and_answers_alike
     assert isinstance(request.memories[2], Unreadable)
     read = read_result(request, result_json(request, result))
     assert read == result
-    assert [(item.index, item.field) for item in read.refused] == [(1, "importance"), (2, "")]
+    assert [(item.index, item.field) for item in read.refused] == [
+        (1, "importance"),
+        (2, ""),
+    ]
 
 
-async def test_the_answer_to_500_alike_memories_shows_few_similar_ones(client: Client) -> None:
-    memories = [{"content": f"The nightly backup of shop {number} is copied to the vault."} for number in range(500)]
-    await client.call_tool("memory_store", {"content": "The nightly backup of shop 7 is copied to the vault, always."})
+async def test_the_answer_to_500_alike_memories_shows_few_similar_ones(
+    client: Client,
+) -> None:
+    memories = [
+        {"content": f"The nightly backup of shop {number} is copied to the vault."}
+        for number in range(500)
+    ]
+    await client.call_tool(
+        "memory_store",
+        {"content": "The nightly backup of shop 7 is copied to the vault, always."},
+    )
 
-    said = (await client.call_tool("memory_store", {"memories": memories})).structured_content
+    said = (
+        await client.call_tool("memory_store", {"memories": memories})
+    ).structured_content
 
     shown = [near for item in said["stored"] for near in item.get("similar", ())]
     assert 0 < len(shown) <= 20

@@ -29,23 +29,36 @@ async def recalled(client: Client, query: str, **asked: Any) -> list[str]:
     return [memory["content"] for memory in answer["memories"]]
 
 
-async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(client: Client) -> None:
+async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(
+    client: Client,
+) -> None:
     old = await store(client, "We release on Fridays.")
 
-    answer = await call(client, "memory_store", content="We release on Mondays.", supersedes=old)
+    answer = await call(
+        client, "memory_store", content="We release on Mondays.", supersedes=old
+    )
 
     assert [item["status"] for item in answer["stored"]] == ["superseded_old"]
     assert await recalled(client, "when do we release") == ["We release on Mondays."]
-    for tool in ({"name": "search_keywords", "query": "release"}, {"name": "memory_list"}):
+    for tool in (
+        {"name": "search_keywords", "query": "release"},
+        {"name": "memory_list"},
+    ):
         found = await call(client, tool.pop("name"), **tool)
-        assert [memory["content"] for memory in found["memories"]] == ["We release on Mondays."]
-    assert set(await recalled(client, "release", filters={"include_superseded": True})) == {
+        assert [memory["content"] for memory in found["memories"]] == [
+            "We release on Mondays."
+        ]
+    assert set(
+        await recalled(client, "release", filters={"include_superseded": True})
+    ) == {
         "We release on Fridays.",
         "We release on Mondays.",
     }
 
 
-async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(person: Person) -> None:
+async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(
+    person: Person,
+) -> None:
     old, gone = await person.keep("one", "two")
     (elsewhere,) = await person.keep("three", namespace="other")
     (new,) = await person.keep(Draft("uno", supersedes=old))
@@ -61,10 +74,14 @@ async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(per
             await person.keep(Draft("eins", supersedes=target))
     with pytest.raises(InvalidInput, match="names the memory itself"):
         await person.keep(Draft("uno", supersedes=new))
-    assert contents(await person.recall("*")) == ["uno", "three"], "nothing of a refused store stays"
+    assert contents(await person.recall("*")) == ["uno", "three"], (
+        "nothing of a refused store stays"
+    )
 
 
-async def test_repeating_a_superseding_store_changes_nothing(person: Person, connection: asyncpg.Connection) -> None:
+async def test_repeating_a_superseding_store_changes_nothing(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     (old,) = await person.keep("We use tabs.")
     draft = Draft("We use spaces.", supersedes=old)
 
@@ -105,19 +122,33 @@ async def test_a_memory_with_a_change_that_is_not_possible_is_refused_without_th
         (0, "supersedes", "not_found"),
         (2, "related", "not_found"),
     ]
-    assert [item.status for item in result.stored] == ["superseded_old", "stored", "stored"]
+    assert [item.status for item in result.stored] == [
+        "superseded_old",
+        "stored",
+        "stored",
+    ]
     assert await connection.fetchval("select count(*) from memories") == 4
     assert await connection.fetchval("select count(*) from embeddings") == 4
-    assert await connection.fetchval("select count(*) from audit where action = 'store'") == 2
+    assert (
+        await connection.fetchval("select count(*) from audit where action = 'store'")
+        == 2
+    )
 
 
 async def test_a_new_memory_can_be_related_to_an_existing_one(person: Person) -> None:
     (cause,) = await person.keep("The pool was too small.")
 
-    (effect,) = await person.keep(Draft("Requests time out.", related=(Link(cause, "derived_from", 0.5),)))
+    (effect,) = await person.keep(
+        Draft("Requests time out.", related=(Link(cause, "derived_from", 0.5),))
+    )
 
     [relation] = await person.relations(effect)
-    assert (relation.from_id, relation.type, relation.to_id, relation.strength) == (effect, "derived_from", cause, 0.5)
+    assert (relation.from_id, relation.type, relation.to_id, relation.strength) == (
+        effect,
+        "derived_from",
+        cause,
+        0.5,
+    )
 
 
 async def test_a_memory_with_an_invalid_relation_is_not_stored(person: Person) -> None:
@@ -139,33 +170,55 @@ async def test_a_memory_with_an_invalid_relation_is_not_stored(person: Person) -
 # Near-duplicates
 
 
-async def test_near_duplicates_are_reported_with_their_author_and_stay_unchanged(client: Client) -> None:
+async def test_near_duplicates_are_reported_with_their_author_and_stay_unchanged(
+    client: Client,
+) -> None:
     old = await store(client, "The deploy script needs Node 20 and a clean checkout.")
 
-    answer = await call(client, "memory_store", content="The deploy script needs Node 20 and a clean checkout, always.")
+    answer = await call(
+        client,
+        "memory_store",
+        content="The deploy script needs Node 20 and a clean checkout, always.",
+    )
 
     [item] = answer["stored"]
     assert item["status"] == "stored"
     [near] = item["similar"]
     assert near["id"] == old
     assert 0.92 <= near["similarity"] <= 1
-    assert (near["author"], near["content"]) == ("tester", "The deploy script needs Node 20 and a clean checkout.")
+    assert (near["author"], near["content"]) == (
+        "tester",
+        "The deploy script needs Node 20 and a clean checkout.",
+    )
     assert len((await call(client, "memory_list"))["memories"]) == 2
 
 
-async def test_near_duplicates_within_a_batch_are_reported_at_most_three_each(person: Person) -> None:
-    result = await person.store(*(f"The deploy script needs Node 20 and a clean checkout, {n}." for n in range(6)))
+async def test_near_duplicates_within_a_batch_are_reported_at_most_three_each(
+    person: Person,
+) -> None:
+    result = await person.store(
+        *(
+            f"The deploy script needs Node 20 and a clean checkout, {n}."
+            for n in range(6)
+        )
+    )
 
     assert [len(item.similar) for item in result.stored] == [3] * 6
-    assert all(item.id not in {near.id for near in item.similar} for item in result.stored)
+    assert all(
+        item.id not in {near.id for near in item.similar} for item in result.stored
+    )
 
 
-async def test_forgotten_superseded_and_foreign_memories_are_no_near_duplicates(person: Person) -> None:
+async def test_forgotten_superseded_and_foreign_memories_are_no_near_duplicates(
+    person: Person,
+) -> None:
     text = "The deploy script needs Node 20 and a clean checkout"
     old, forgotten = await person.keep(f"{text}, one.", f"{text}, two.")
     await person.forget(forgotten)
     await person.keep(f"{text}, three.", namespace="other")
-    await person.at(NOON - timedelta(days=2)).keep(Draft(f"{text}, five.", expires_at=NOON - timedelta(days=1)))
+    await person.at(NOON - timedelta(days=2)).keep(
+        Draft(f"{text}, five.", expires_at=NOON - timedelta(days=1))
+    )
 
     result = await person.store(Draft(f"{text}, four.", supersedes=old))
 
@@ -176,12 +229,20 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folklore.memory.records.store.NEWEST", 5)
-    (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
-    await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
+    (old,) = await person.keep(
+        "The zeppelin hangar opens at dawn for the mooring crew."
+    )
+    await person.keep(
+        *(f"Another thought about harbours, number {n}" for n in range(30))
+    )
     [namespace] = await person.library.find_namespaces(["notes"])
-    await PostingStore(person.library.database).pack(namespace.id)  # words are sought among packed memories
+    await PostingStore(person.library.database).pack(
+        namespace.id
+    )  # words are sought among packed memories
 
-    result = await person.store("The zeppelin hangar opens at dawn for the mooring crews.")
+    result = await person.store(
+        "The zeppelin hangar opens at dawn for the mooring crews."
+    )
 
     assert [near.id for near in result.stored[0].similar] == [old]
 
@@ -189,18 +250,32 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
 async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    old = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300)))
+    old = await person.keep(
+        *(f"note number {n} about widget assembly line {n % 40}" for n in range(300))
+    )
     await person.forget(*old[:40])
-    new = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300, 340)))
+    new = await person.keep(
+        *(
+            f"note number {n} about widget assembly line {n % 40}"
+            for n in range(300, 340)
+        )
+    )
     await connection.execute("analyze")
     [notebook] = await person.library.find_namespaces(["notes"])
     asked = statement("embeddings/similar")
-    given = {"namespace": notebook.id, "ids": new, "distance": 0.08, "newest": 3_000, "now": NOON}
+    given = {
+        "namespace": notebook.id,
+        "ids": new,
+        "distance": 0.08,
+        "newest": 3_000,
+        "now": NOON,
+    }
     given["model"] = await connection.fetchval("select id from models")
 
     rows = await connection.fetch(asked.sql, *asked.arguments(given))
     explained = await connection.fetchval(
-        f"explain (analyze, timing off, format json) {asked.sql}", *asked.arguments(given)
+        f"explain (analyze, timing off, format json) {asked.sql}",
+        *asked.arguments(given),
     )
     pairs = await connection.fetch(
         """
@@ -220,13 +295,22 @@ async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     met: list[float] = []
 
     def walk(node: dict[str, Any]) -> None:
-        if node["Node Type"] in ("Nested Loop", "Hash Join", "Merge Join", "Append", "Merge Append", "WindowAgg"):
+        if node["Node Type"] in (
+            "Nested Loop",
+            "Hash Join",
+            "Merge Join",
+            "Append",
+            "Merge Append",
+            "WindowAgg",
+        ):
             met.append(node["Actual Rows"] * node["Actual Loops"])
         for child in node.get("Plans", []):
             walk(child)
 
     walk(json.loads(explained)[0]["Plan"])
-    assert [(row["memory_id"], row["id"]) for row in rows] == [(row["memory_id"], row["id"]) for row in pairs]
+    assert [(row["memory_id"], row["id"]) for row in rows] == [
+        (row["memory_id"], row["id"]) for row in pairs
+    ]
     assert len(rows) == 3 * len(new)
     assert max(met) <= 3 * len(new), met
 
@@ -235,12 +319,22 @@ async def test_a_failed_search_for_near_duplicates_is_reported_and_the_store_suc
     person: Person, connection: asyncpg.Connection
 ) -> None:
     await person.keep("The deploy script needs Node 20.")
-    await connection.execute("update embeddings set vector = '[1, 2, 3]'")  # to which no distance can be measured
+    await connection.execute(
+        "update embeddings set vector = '[1, 2, 3]'"
+    )  # to which no distance can be measured
 
     result = await person.store("The deploy script needs Node 20, always.", "nul\x00")
 
-    assert [(item.status, item.similar) for item in result.stored] == [("stored", ()), ("stored", ())]
+    assert [(item.status, item.similar) for item in result.stored] == [
+        ("stored", ()),
+        ("stored", ()),
+    ]
     assert result.note is not None
     assert result.note.startswith("Invisible characters were removed")
-    assert "Everything is stored, but similar memories could not be looked up: " in result.note
-    assert contents(await person.search("always")) == ["The deploy script needs Node 20, always."]
+    assert (
+        "Everything is stored, but similar memories could not be looked up: "
+        in result.note
+    )
+    assert contents(await person.search("always")) == [
+        "The deploy script needs Node 20, always."
+    ]

@@ -24,36 +24,68 @@ from tests.person import NOON, Person, contents
 
 
 async def test_an_update_changes_only_the_given_fields(client: Client) -> None:
-    fields = {"tags": ["build"], "importance": 0.5, "metadata": {"a": 1}, "source": "ci.md", "session": "s"}
-    [item] = (await call(client, "memory_store", memories=[{"content": "We build with make.", **fields}]))["stored"]
+    fields = {
+        "tags": ["build"],
+        "importance": 0.5,
+        "metadata": {"a": 1},
+        "source": "ci.md",
+        "session": "s",
+    }
+    [item] = (
+        await call(
+            client,
+            "memory_store",
+            memories=[{"content": "We build with make.", **fields}],
+        )
+    )["stored"]
 
-    changed = await call(client, "memory_update", id=item["id"], tags=["build", "ci"], kind="semantic")
+    changed = await call(
+        client, "memory_update", id=item["id"], tags=["build", "ci"], kind="semantic"
+    )
 
     assert changed["id"] == item["id"]
     assert changed["revision"] == 2
     assert (changed["tags"], changed["kind"]) == (["build", "ci"], "semantic")
     kept = ("content", "importance", "metadata", "source", "session", "position")
-    assert [changed[name] for name in kept] == ["We build with make.", 0.5, {"a": 1}, "ci.md", "s", 0]
+    assert [changed[name] for name in kept] == [
+        "We build with make.",
+        0.5,
+        {"a": 1},
+        "ci.md",
+        "s",
+        0,
+    ]
 
 
-async def test_an_updated_memory_is_found_by_its_new_text_only(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_updated_memory_is_found_by_its_new_text_only(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     (id_,) = await person.keep(Draft("The zebra crossing is closed.", occurred_at=NOON))
     before = await connection.fetchval("select vector::text from embeddings")
 
     await person.update(id_, content="The giraffe enclosure is closed.", tags=["zoo"])
 
-    assert contents(await person.search("giraffe")) == ["The giraffe enclosure is closed."]
-    assert contents(await person.search("tag:zoo")) == ["The giraffe enclosure is closed."]
+    assert contents(await person.search("giraffe")) == [
+        "The giraffe enclosure is closed."
+    ]
+    assert contents(await person.search("tag:zoo")) == [
+        "The giraffe enclosure is closed."
+    ]
     assert contents(await person.search("zebra")) == []
     assert await connection.fetchval("select vector::text from embeddings") != before
     held = "select position(int4send(folklore_word($1)) in words) > 0 from fresh_words"
-    assert [await connection.fetchval(held, word) for word in ("zebra", "giraff")] == [False, True]
+    assert [await connection.fetchval(held, word) for word in ("zebra", "giraff")] == [
+        False,
+        True,
+    ]
     lengths = "select e.length = p.length from embeddings e join fresh_words p using (namespace_id)"
     assert await connection.fetchval(lengths)
     await whole(connection)
 
 
-async def test_an_update_of_other_fields_keeps_the_embedding(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_update_of_other_fields_keeps_the_embedding(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     (id_,) = await person.keep("The gate opens at nine.")
     before = await connection.fetchval("select vector::text from embeddings")
 
@@ -65,7 +97,9 @@ async def test_an_update_of_other_fields_keeps_the_embedding(person: Person, con
     assert contents(await person.search("summary:clock")) == ["The gate opens at nine."]
 
 
-async def test_an_update_keeps_relations_and_usage_counts(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_update_keeps_relations_and_usage_counts(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     a, b = await person.keep("a fact", "its cause")
     await person.keep("a fact")
     await person.relate(Relation(b, "causes", a))
@@ -73,15 +107,24 @@ async def test_an_update_keeps_relations_and_usage_counts(person: Person, connec
     await person.update(a, content="another fact")
 
     assert len(await person.relations(a)) == 1
-    assert await connection.fetchval("select confirmed_count from memories where id = $1", a) == 1
+    assert (
+        await connection.fetchval(
+            "select confirmed_count from memories where id = $1", a
+        )
+        == 1
+    )
 
 
 async def test_every_update_keeps_a_revision_with_author_time_and_previous_values(
     client: Client, person: Person
 ) -> None:
     (id_,) = await person.keep(Draft("first", tags=("x",)))
-    await Person(person.library, "sarah", NOON + timedelta(hours=1)).update(id_, content="second")
-    await Person(person.library, "tom", NOON + timedelta(hours=2)).update(id_, tags=["y"], kind="bug")
+    await Person(person.library, "sarah", NOON + timedelta(hours=1)).update(
+        id_, content="second"
+    )
+    await Person(person.library, "tom", NOON + timedelta(hours=2)).update(
+        id_, tags=["y"], kind="bug"
+    )
 
     last, first = await person.history(id_)
 
@@ -90,10 +133,16 @@ async def test_every_update_keeps_a_revision_with_author_time_and_previous_value
         NOON + timedelta(hours=1),
         {"content": "first"},
     )
-    assert (last.author, last.revision, dict(last.before)) == ("tom", 2, {"tags": ["x"], "kind": "note"})
+    assert (last.author, last.revision, dict(last.before)) == (
+        "tom",
+        2,
+        {"tags": ["x"], "kind": "note"},
+    )
 
 
-async def test_an_update_without_a_difference_writes_no_revision(person: Person) -> None:
+async def test_an_update_without_a_difference_writes_no_revision(
+    person: Person,
+) -> None:
     (id_,) = await person.keep(Draft("same", importance=0.1, occurred_at=NOON))
 
     memory = await person.update(id_, content="same", importance=0.1, occurred_at=NOON)
@@ -106,7 +155,9 @@ async def test_a_concurrent_update_is_not_overwritten(client: Client) -> None:
     [item] = (await call(client, "memory_store", content="one"))["stored"]
     await call(client, "memory_update", id=item["id"], content="two", if_revision=1)
 
-    told = await refusal(client, "memory_update", id=item["id"], content="three", if_revision=1)
+    told = await refusal(
+        client, "memory_update", id=item["id"], content="three", if_revision=1
+    )
 
     assert "revision 2" in told
     assert "memory_get" in told
@@ -114,20 +165,35 @@ async def test_a_concurrent_update_is_not_overwritten(client: Client) -> None:
     assert memory["content"] == "two"
 
 
-async def test_an_update_to_the_text_of_another_memory_is_rejected_with_its_id(person: Person) -> None:
+async def test_an_update_to_the_text_of_another_memory_is_rejected_with_its_id(
+    person: Person,
+) -> None:
     a, b = await person.keep("We deploy by tag.", "We deploy by branch.")
 
     with pytest.raises(Conflict, match=str(a)):
         await person.update(b, content="We  deploy by tag.")
-    assert sorted(contents(await person.recall("*"))) == ["We deploy by branch.", "We deploy by tag."]
+    assert sorted(contents(await person.recall("*"))) == [
+        "We deploy by branch.",
+        "We deploy by tag.",
+    ]
 
 
 async def test_optional_fields_can_be_cleared(client: Client) -> None:
-    full = {"content": "x", "summary": "s", "tags": ["t"], "importance": 0.5, "paths": ["p"], "metadata": {"a": 1}}
+    full = {
+        "content": "x",
+        "summary": "s",
+        "tags": ["t"],
+        "importance": 0.5,
+        "paths": ["p"],
+        "metadata": {"a": 1},
+    }
     [item] = (await call(client, "memory_store", memories=[full]))["stored"]
 
     changed = await call(
-        client, "memory_update", id=item["id"], clear=["summary", "tags", "importance", "paths", "metadata"]
+        client,
+        "memory_update",
+        id=item["id"],
+        clear=["summary", "tags", "importance", "paths", "metadata"],
     )
 
     assert not {"summary", "tags", "importance", "paths", "metadata"} & changed.keys()
@@ -141,17 +207,25 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-async def test_invalid_values_are_rejected_by_the_name_of_their_field_and_nothing_is_written(client: Client) -> None:
+async def test_invalid_values_are_rejected_by_the_name_of_their_field_and_nothing_is_written(
+    client: Client,
+) -> None:
     [item] = (await call(client, "memory_store", content="kept"))["stored"]
 
     for fields, words in BAD:
-        assert words in await refusal(client, "memory_update", id=item["id"], **fields), fields
-    assert "There is no memory" in await refusal(client, "memory_update", id=str(uuid4()), content="x")
+        assert words in await refusal(
+            client, "memory_update", id=item["id"], **fields
+        ), fields
+    assert "There is no memory" in await refusal(
+        client, "memory_update", id=str(uuid4()), content="x"
+    )
     [memory] = (await call(client, "memory_get", ids=[item["id"]]))["memories"]
     assert (memory["content"], memory["revision"]) == ("kept", 1)
 
 
-async def test_forgotten_and_superseded_memories_cannot_be_updated(person: Person) -> None:
+async def test_forgotten_and_superseded_memories_cannot_be_updated(
+    person: Person,
+) -> None:
     old, gone = await person.keep("old", "gone")
     (new,) = await person.keep(Draft("new", supersedes=old))
     await person.forget(gone)
@@ -162,8 +236,14 @@ async def test_forgotten_and_superseded_memories_cannot_be_updated(person: Perso
         await person.update(gone, content="back")
 
 
-async def test_a_new_session_appends_the_memory_and_a_new_language_stems_its_words(person: Person) -> None:
-    await person.keep(Draft("a", session="s"), Draft("b", session="s"), Draft("z", session="full", position=2**31 - 1))
+async def test_a_new_session_appends_the_memory_and_a_new_language_stems_its_words(
+    person: Person,
+) -> None:
+    await person.keep(
+        Draft("a", session="s"),
+        Draft("b", session="s"),
+        Draft("z", session="full", position=2**31 - 1),
+    )
     (id_,) = await person.keep(Draft("Die Häuser sind alt.", session="t"))
 
     memory = await person.update(id_, session="s", language="de")
@@ -176,9 +256,13 @@ async def test_a_new_session_appends_the_memory_and_a_new_language_stems_its_wor
 async def test_an_update_without_an_embedder_leaves_a_pending_embedding(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    (id_,) = await Person(MemoryContext.of(database, embedders.ByLetter())).keep("old words")
+    (id_,) = await Person(MemoryContext.of(database, embedders.ByLetter())).keep(
+        "old words"
+    )
 
-    await Person(MemoryContext.of(database, embedders.Down())).update(id_, content="new words")
+    await Person(MemoryContext.of(database, embedders.Down())).update(
+        id_, content="new words"
+    )
 
     assert await connection.fetchval("select count(*) from embeddings") == 0
     assert await connection.fetchval("select content from memories") == "new words"
@@ -188,7 +272,9 @@ async def test_a_read_only_caller_cannot_update(person: Person) -> None:
     (id_,) = await person.keep("fixed")
 
     with pytest.raises(Refused):
-        await replace(person, caller=Caller("r", may_write=False)).update(id_, content="x")
+        await replace(person, caller=Caller("r", may_write=False)).update(
+            id_, content="x"
+        )
 
 
 # Undo
@@ -202,12 +288,24 @@ async def test_updates_are_undone_one_by_one_the_last_first(person: Person) -> N
     assert (await person.undo(id_)).content == "two"
     first = await person.undo(id_)
 
-    assert (first.content, first.tags, first.session, first.position) == ("one", ("a",), "s", 0)
+    assert (first.content, first.tags, first.session, first.position) == (
+        "one",
+        ("a",),
+        "s",
+        0,
+    )
     assert contents(await person.search("one")) == ["one"]
     assert contents(await person.search("two")) == []
-    with pytest.raises(NotFound, match=r"Every change of the memory .* was undone already"):
+    with pytest.raises(
+        NotFound, match=r"Every change of the memory .* was undone already"
+    ):
         await person.undo(id_)
-    assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
+    assert [change.action for change in await person.history(id_)] == [
+        "undo",
+        "undo",
+        "update",
+        "update",
+    ]
     assert [(await person.redo(id_)).content for _ in range(2)] == ["two", "three"]
     assert contents(await person.search("three")) == ["three"]
     with pytest.raises(NotFound, match="no undo that could be redone"):
@@ -228,7 +326,9 @@ async def test_an_undo_with_a_revision_is_applied_once(person: Person) -> None:
 
     assert (back.content, back.revision) == ("two", 4)
     assert (await person.undo(id_, revision=4)).content == "one"
-    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # although nothing is left to undo
+    with pytest.raises(
+        Conflict, match="is at revision 5, not 4"
+    ):  # although nothing is left to undo
         await person.undo(id_, revision=4)
 
 
@@ -262,11 +362,15 @@ async def test_a_change_after_an_undo_is_undone_before_it(person: Person) -> Non
     assert [(await person.undo(id_)).content for _ in range(2)] == ["two", "one"]
 
 
-async def test_an_undo_does_not_restore_a_text_that_another_memory_has(person: Person) -> None:
+async def test_an_undo_does_not_restore_a_text_that_another_memory_has(
+    person: Person,
+) -> None:
     (id_,) = await person.keep("one")
     await person.update(id_, content="two")
     (other,) = await person.keep("one")
 
     with pytest.raises(Conflict, match=str(other)):
         await person.undo(id_)
-    assert (await person.update(id_, content="two")).revision == 2, "nothing was written"
+    assert (await person.update(id_, content="two")).revision == 2, (
+        "nothing was written"
+    )

@@ -34,7 +34,11 @@ async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too
     again = await folklore("import", file, "--format", "mcp-memory-json", "--json")
     found = await exported(folklore)
 
-    assert (first.json["stored"], first.json["relations"], first.json["failed"]) == (5, 1, 2)
+    assert (first.json["stored"], first.json["relations"], first.json["failed"]) == (
+        5,
+        1,
+        2,
+    )
     assert [failure["line"] for failure in first.json["failures"]] == [4, 5]
     assert again.json["stored"] == 0
     assert set(found) == {
@@ -76,7 +80,11 @@ async def test_mem0_records_are_imported_from_every_shape_of_export(
     found = await exported(folklore)
 
     failed = 1 if shape == "lines" else 2
-    assert (ran.json["format"], ran.json["stored"], ran.json["failed"]) == ("mem0", 2, failed)
+    assert (ran.json["format"], ran.json["stored"], ran.json["failed"]) == (
+        "mem0",
+        2,
+        failed,
+    )
     assert (again.json["stored"], again.json["duplicates"]) == (0, 2)
     kept = found["Prefers dark mode"]
     assert kept["id"] == "892db2ae-06d9-49e5-8b3e-585ef9b85b8e"
@@ -85,7 +93,9 @@ async def test_mem0_records_are_imported_from_every_shape_of_export(
     assert kept["metadata"] == {"app": "editor"}
 
 
-async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_mcp_memory_service_exports_keep_type_tags_and_times(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     file = tmp_path / "export.json"
     memory = {
         "content": "We deploy on Fridays", "content_hash": "f00", "tags": ["deploy", "source:laptop"],
@@ -93,7 +103,12 @@ async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: Com
         "metadata": {"import_info": {"a": 1}},
     }  # fmt: skip
     file.write_text(
-        json.dumps({"export_metadata": {"source_machine": "laptop", "total_memories": 1}, "memories": [memory]})
+        json.dumps(
+            {
+                "export_metadata": {"source_machine": "laptop", "total_memories": 1},
+                "memories": [memory],
+            }
+        )
     )
 
     report = await folklore.json("import", file)
@@ -104,7 +119,9 @@ async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: Com
     assert kept["created_at"].startswith("2023-11-14T22:13:20.5")
 
 
-async def test_pages_are_imported_section_by_section(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_pages_are_imported_section_by_section(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     root = tmp_path / "wiki"
     (root / "ops").mkdir(parents=True)
     (root / "node_modules").mkdir()
@@ -131,7 +148,9 @@ async def test_pages_are_imported_section_by_section(folklore: CommandLine, tmp_
     assert section["occurred_at"].startswith("2025-03-01")
 
 
-async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_unusable_front_matter_is_reported_and_its_page_imported(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     root = tmp_path / "wiki"
     root.mkdir()
     (root / "odd.md").write_text(
@@ -139,7 +158,9 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
     )
     (root / "broken.md").write_text("---\nkind: [decision\n---\nThree.\n")
     (root / "list.md").write_text("---\n- decision\n---\nFour.\n")
-    (root / "good.md").write_text("---\nkind: decision\ncreated: '2025-03-01'\ntags: a, b\n---\nFive.\n")
+    (root / "good.md").write_text(
+        "---\nkind: decision\ncreated: '2025-03-01'\ntags: a, b\n---\nFive.\n"
+    )
     (root / "none.md").write_text("---\n---\nSix.\n")
 
     report = await folklore.json("import", root, "--format", "markdown", "--dry-run")
@@ -159,7 +180,9 @@ async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore:
     assert found["Five."]["tags"] == ["a", "b"]
 
 
-async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_claude_memory_is_imported_without_other_pages(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     root = tmp_path / ".claude"
     memory = root / "projects" / "-home-a-api" / "memory"
     memory.mkdir(parents=True)
@@ -169,25 +192,44 @@ async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLi
         "---\nname: testing\ndescription: How to test\ntype: feedback\n---\nRun pytest with -q.\n"
     )
 
-    report = await folklore.json("import", root, "--format", "claude-memory", "--namespace", "mine")
+    report = await folklore.json(
+        "import", root, "--format", "claude-memory", "--namespace", "mine"
+    )
     found = await exported(folklore)
 
-    assert (report["stored"], report["ignored_fields"], report["namespaces"]) == (2, {}, {"mine": 2})
+    assert (report["stored"], report["ignored_fields"], report["namespaces"]) == (
+        2,
+        {},
+        {"mine": 2},
+    )
     note = found["testing\n\nRun pytest with -q."]
-    assert (note["kind"], note["summary"], note["namespace"]) == ("procedural", "How to test", "mine")
+    assert (note["kind"], note["summary"], note["namespace"]) == (
+        "procedural",
+        "How to test",
+        "mine",
+    )
     assert note["tags"] == ["claude-memory", "project:home-a-api"]
     assert found["Style\n\n- Use ruff."]["source"] == "CLAUDE.md#Style"
 
 
-async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path: Path) -> None:
-    assert (await folklore("import", tmp_path / "none", "--format", "markdown")).code == 2
+async def test_a_missing_folder_is_invalid_input(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    assert (
+        await folklore("import", tmp_path / "none", "--format", "markdown")
+    ).code == 2
 
 
 @pytest.mark.parametrize("form", ["mcp-memory-service", "mem0"])
-async def test_a_document_that_cannot_be_read_is_refused(folklore: CommandLine, tmp_path: Path, form: str) -> None:
+async def test_a_document_that_cannot_be_read_is_refused(
+    folklore: CommandLine, tmp_path: Path, form: str
+) -> None:
     file = tmp_path / "broken.json"
     for document, said in (
-        (b'{"memories": [{"content": "Whole."}, {"content": "Hal', "is not JSON, or ends too early"),
+        (
+            b'{"memories": [{"content": "Whole."}, {"content": "Hal',
+            "is not JSON, or ends too early",
+        ),
         (b'{"memories": ' + b"[" * 50_000, "is nested too deeply from character 1 on"),
         ('{"memories": [{"content": "Größe"}]}'.encode("latin-1"), "is not UTF-8"),
     ):
@@ -198,7 +240,9 @@ async def test_a_document_that_cannot_be_read_is_refused(folklore: CommandLine, 
     assert await exported(folklore) == {}
 
 
-values = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)
+values = st.dictionaries(
+    st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3
+)
 
 
 @given(st.lists(values, max_size=5), st.sampled_from([None, 2]), st.booleans())
@@ -207,7 +251,9 @@ def test_records_equal_those_of_the_json_module(
 ) -> None:
     document = {"meta": {"n": 1}, "memories": records, "after": [1]}
     for value in (document, records):
-        raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode(
+            "utf-8", "surrogatepass"
+        )
         if b"\xed" in raw:
             continue
         assert list(records_of(BytesIO(raw), ("memories",))) == records

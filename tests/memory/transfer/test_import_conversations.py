@@ -49,7 +49,9 @@ CLAUDE = {
 }  # fmt: skip
 
 
-def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: Any) -> dict[str, Any]:
+def node(
+    id_: str, parent: str | None, role: str | None, *parts: Any, **more: Any
+) -> dict[str, Any]:
     message = None
     if role is not None:
         message = {
@@ -60,8 +62,15 @@ def node(id_: str, parent: str | None, role: str | None, *parts: Any, **more: An
     return {"id": id_, "message": message, "parent": parent, "children": []}
 
 
-IMAGE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
-SPOKEN = {"content_type": "audio_transcription", "text": "Remember that we deploy from tags.", "direction": "in"}
+IMAGE = {
+    "content_type": "image_asset_pointer",
+    "asset_pointer": "file-service://file-1",
+}
+SPOKEN = {
+    "content_type": "audio_transcription",
+    "text": "Remember that we deploy from tags.",
+    "direction": "in",
+}
 CHATGPT = {
     "title": "Deploying\nthe shop", "create_time": 1762157700.25, "update_time": 1762157800.5,
     "mapping": {
@@ -91,14 +100,19 @@ def archive(path: Path, **files: Any) -> Path:
         out.writestr("user.json", "{}")
         out.writestr("chat.html", "<html></html>")
         for name, value in files.items():
-            out.writestr(f"{name.replace('_', '-')}.json", value if isinstance(value, bytes) else json.dumps(value))
+            out.writestr(
+                f"{name.replace('_', '-')}.json",
+                value if isinstance(value, bytes) else json.dumps(value),
+            )
     return path
 
 
 async def test_a_claude_export_becomes_one_memory_for_each_turn_that_states_something(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
-    report = await folklore.json("import", archive(tmp_path / "data-2026.zip", conversations=[CLAUDE]))
+    report = await folklore.json(
+        "import", archive(tmp_path / "data-2026.zip", conversations=[CLAUDE])
+    )
     found = await exported(folklore)
 
     assert report["format"] == "conversations"
@@ -108,22 +122,32 @@ async def test_a_claude_export_becomes_one_memory_for_each_turn_that_states_some
         "We decided to use NATS.": (1, "Claude"), "From now on, ask before you deploy.": (2, "Claude"),
     }  # fmt: skip
     turn = found["We decided to use NATS."]
-    assert (turn["session"], turn["source"]) == (CLAUDE["uuid"], "Claude: Choosing a queue")
+    assert (turn["session"], turn["source"]) == (
+        CLAUDE["uuid"],
+        "Claude: Choosing a queue",
+    )
     assert turn["tags"] == ["conversation", "claude"]
     assert turn["occurred_at"] == "2025-11-03T08:15:30.123456+00:00"
 
 
-async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(folklore: CommandLine, tmp_path: Path) -> None:
-    report = await folklore.json("import", archive(tmp_path / "export.zip", conversations_000=[CHATGPT]))
+async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    report = await folklore.json(
+        "import", archive(tmp_path / "export.zip", conversations_000=[CHATGPT])
+    )
     found = await exported(folklore)
 
     assert {content: (line["position"], line["author"]) for content, line in found.items()} == {
         "Let us switch to Valkey.": (1, "ChatGPT"),
         "Remember that we deploy from tags.": (2, "tester"), "We agreed to tag releases.": (3, "ChatGPT"),
     }  # fmt: skip
-    assert {line["source"] for line in found.values()} == {"ChatGPT: Deploying the shop"}
+    assert {line["source"] for line in found.values()} == {
+        "ChatGPT: Deploying the shop"
+    }
     assert (
-        found["We agreed to tag releases."]["occurred_at"] == "2025-11-03T08:15:00.250000+00:00"
+        found["We agreed to tag releases."]["occurred_at"]
+        == "2025-11-03T08:15:00.250000+00:00"
     )  # of the conversation
     assert report["skipped"] == {
         "message of the system or a tool": 3, "message that is not shown": 1, "turn without text": 1,
@@ -131,31 +155,52 @@ async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(folklore: 
     }  # fmt: skip
 
 
-async def test_a_branch_of_claude_is_followed_too(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_branch_of_claude_is_followed_too(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     messages = [
         claude_message(
-            "m1", "human", "We always write it.", parent_message_uuid="00000000-0000-4000-8000-000000000000"
+            "m1",
+            "human",
+            "We always write it.",
+            parent_message_uuid="00000000-0000-4000-8000-000000000000",
         ),
-        claude_message("m2", "assistant", "We decided to write it.", parent_message_uuid="m1"),
-        claude_message("m3", "human", "We never read it.", parent_message_uuid="00000000-0000-4000-8000-000000000000"),
-        claude_message("m4", "assistant", "We decided to read it.", parent_message_uuid="m3"),
+        claude_message(
+            "m2", "assistant", "We decided to write it.", parent_message_uuid="m1"
+        ),
+        claude_message(
+            "m3",
+            "human",
+            "We never read it.",
+            parent_message_uuid="00000000-0000-4000-8000-000000000000",
+        ),
+        claude_message(
+            "m4", "assistant", "We decided to read it.", parent_message_uuid="m3"
+        ),
     ]
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([CLAUDE | {"chat_messages": messages}]))
 
     report = await folklore.json("import", file)
 
-    assert set(await exported(folklore)) == {"We never read it.", "We decided to read it."}
+    assert set(await exported(folklore)) == {
+        "We never read it.",
+        "We decided to read it.",
+    }
     assert report["skipped"] == {"turn of another branch": 2}
 
 
-async def test_a_later_export_adds_only_the_new_turns(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_later_export_adds_only_the_new_turns(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     folder = tmp_path / "export"
     folder.mkdir()
     (folder / "conversations-000.json").write_text(json.dumps([CLAUDE], indent=1))
     await folklore.done("import", folder, "--namespace", "talks")
     more = CLAUDE["chat_messages"] + [claude_message("m5", "human", "I prefer tags.")]  # type: ignore[operator]
-    (folder / "conversations-000.json").write_text(json.dumps([CLAUDE | {"chat_messages": more}]))
+    (folder / "conversations-000.json").write_text(
+        json.dumps([CLAUDE | {"chat_messages": more}])
+    )
     (folder / "conversations-001.json").write_text(json.dumps([CHATGPT]))
 
     report = await folklore.json("import", folder, "--namespace", "talks")
@@ -164,7 +209,9 @@ async def test_a_later_export_adds_only_the_new_turns(folklore: CommandLine, tmp
     assert report["namespaces"] == {"talks": 6}
 
 
-async def test_a_namespace_that_others_can_read_needs_yes(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_namespace_that_others_can_read_needs_yes(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     file = archive(tmp_path / "x.zip", conversations=[CLAUDE])
     await folklore.done("tokens", "create", "--name", "bob", "--grant", "talks:reader")
 
@@ -188,15 +235,23 @@ async def test_a_conversation_that_cannot_be_read_is_reported_and_the_others_are
     ]  # fmt: skip
     file = tmp_path / "conversations.json"
     values = [json.dumps(value).encode() for value in [CLAUDE, *odd, half_pair]]
-    file.write_bytes(b"\xef\xbb\xbf[" + b",\n".join([values[0], broken, *values[1:]]) + b"]")
+    file.write_bytes(
+        b"\xef\xbb\xbf[" + b",\n".join([values[0], broken, *values[1:]]) + b"]"
+    )
 
     ran = await folklore("import", file, "--format", "conversations", "--json")
 
     assert ran.code == 1
-    failures = [(failure["place"], failure["message"].split(": ")[1]) for failure in ran.json["failures"]]
+    failures = [
+        (failure["place"], failure["message"].split(": ")[1])
+        for failure in ran.json["failures"]
+    ]
     assert [(place, message.partition(".")[0]) for place, message in failures] == [
         ("conversations.json, conversation 2", "is not UTF-8"),
-        ("conversations.json, conversation 3", "has neither chat_messages (Claude) nor mapping (ChatGPT)"),
+        (
+            "conversations.json, conversation 3",
+            "has neither chat_messages (Claude) nor mapping (ChatGPT)",
+        ),
         ("conversations.json, conversation 4", "is not a JSON object"),
     ]
     assert set(await exported(folklore)) == {
@@ -205,16 +260,26 @@ async def test_a_conversation_that_cannot_be_read_is_reported_and_the_others_are
     }  # fmt: skip
 
 
-async def test_a_secret_in_a_turn_is_refused_by_its_conversation(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_secret_in_a_turn_is_refused_by_its_conversation(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     key = "AKIA" + "Z7QF4M2XN8PLKD3V"
     messages = [
         claude_message("m1", "human", f"Remember that my key is {key}"),
         claude_message("m2", "human", "Never reuse it."),
     ]
 
-    ran = await folklore("import", archive(tmp_path / "x.zip", conversations=[CLAUDE | {"chat_messages": messages}]))
+    ran = await folklore(
+        "import",
+        archive(
+            tmp_path / "x.zip", conversations=[CLAUDE | {"chat_messages": messages}]
+        ),
+    )
 
-    assert "conversations.json, conversation 1: content: holds what looks like a secret" in ran.err
+    assert (
+        "conversations.json, conversation 1: content: holds what looks like a secret"
+        in ran.err
+    )
     assert key not in ran.out + ran.err
     assert set(await exported(folklore)) == {"Never reuse it."}
 
@@ -240,8 +305,13 @@ async def test_a_file_that_is_not_whole_is_refused_after_what_can_be_read(
     assert problem in ran.err
 
 
-async def test_a_damaged_zip_file_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
-    file = archive(tmp_path / "x.zip", conversations=[CLAUDE | {"name": str(number)} for number in range(50)])
+async def test_a_damaged_zip_file_is_refused(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    file = archive(
+        tmp_path / "x.zip",
+        conversations=[CLAUDE | {"name": str(number)} for number in range(50)],
+    )
     raw = file.read_bytes()
 
     for damaged in (raw[:-200], raw[:400] + b"\0" * 20 + raw[420:]):
@@ -252,17 +322,31 @@ async def test_a_damaged_zip_file_is_refused(folklore: CommandLine, tmp_path: Pa
 
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
 
-@given(st.lists(values, max_size=6), st.sampled_from([None, 1]), st.booleans(), st.integers(1, 9))
+@given(
+    st.lists(values, max_size=6),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+    st.integers(1, 9),
+)
 def test_values_read_piece_by_piece_equal_those_of_the_whole_file(
     items: list[Any], indent: int | None, ascii_only: bool, chunk: int
 ) -> None:
-    raw = json.dumps(items, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
+    raw = json.dumps(items, indent=indent, ensure_ascii=ascii_only).encode(
+        "utf-8", "replace"
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversations, "_CHUNK", chunk)
         assert list(conversations._Values(io.BytesIO(raw))) == json.loads(raw)
@@ -281,12 +365,22 @@ def test_any_bytes_give_values_or_invalid_input(raw: bytes, chunk: int) -> None:
     assert len(list(read())) <= len(raw)
 
 
-def test_a_large_export_is_read_in_the_memory_of_one_conversation(tmp_path: Path) -> None:
+def test_a_large_export_is_read_in_the_memory_of_one_conversation(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "conversations.json"
-    messages = [claude_message(str(number), "human", f"Turn {number}. " * 80) for number in range(100)]
-    texts = (json.dumps(CLAUDE | {"uuid": str(number), "chat_messages": messages}) for number in range(60))
+    messages = [
+        claude_message(str(number), "human", f"Turn {number}. " * 80)
+        for number in range(100)
+    ]
+    texts = (
+        json.dumps(CLAUDE | {"uuid": str(number), "chat_messages": messages})
+        for number in range(60)
+    )
     with file.open("w") as out:
-        out.writelines(f"{'[' if place == 0 else ','}{text}" for place, text in enumerate(texts))
+        out.writelines(
+            f"{'[' if place == 0 else ','}{text}" for place, text in enumerate(texts)
+        )
         out.write("]")
     size = file.stat().st_size
 

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported, places, repositories_end_here  # noqa: F401 - a fixture
+from tests.memory.transfer.test_import_claude import (
+    exported,
+    places,
+    repositories_end_here,  # noqa: F401 - a fixture
+)
 from tests.repositories import repository_of
 
 
@@ -15,7 +19,13 @@ from tests.repositories import repository_of
 def shop(tmp_path: Path) -> Path:
     """A repository with rules for every assistant."""
     root = repository_of(tmp_path / "shop", "git@github.com:acme/shop.git")
-    for folder in (".cursor/rules/api", ".claude/rules", ".github/instructions", "web/.cursor/rules", "node_modules/x"):
+    for folder in (
+        ".cursor/rules/api",
+        ".claude/rules",
+        ".github/instructions",
+        "web/.cursor/rules",
+        "node_modules/x",
+    ):
         (root / folder).mkdir(parents=True)
     (root / "AGENTS.md").write_text("Intro.\n\n# Build\n\nRun make.\n")
     (root / "CLAUDE.md").symlink_to("AGENTS.md")
@@ -26,10 +36,16 @@ def shop(tmp_path: Path) -> Path:
     (root / ".cursor/rules/api/rest.mdc").write_text(
         "---\ndescription: REST endpoints\nglobs: **/*.ts,src/api/*.py\nalwaysApply: false\n---\n# REST\n\nUse nouns.\n"
     )
-    (root / "web/.cursor/rules/css.mdc").write_text("---\nglobs: ['*.css', '*.scss']\n---\nUse variables.\n")
-    (root / ".claude/rules/tests.md").write_text("---\npaths:\n  - tests/**\n---\nName behaviours.\n")
+    (root / "web/.cursor/rules/css.mdc").write_text(
+        "---\nglobs: ['*.css', '*.scss']\n---\nUse variables.\n"
+    )
+    (root / ".claude/rules/tests.md").write_text(
+        "---\npaths:\n  - tests/**\n---\nName behaviours.\n"
+    )
     (root / ".github/copilot-instructions.md").write_text("Copilot rule.\n")
-    (root / ".github/instructions/py.instructions.md").write_text("---\napplyTo: '**.py'\n---\nUse ruff.\n")
+    (root / ".github/instructions/py.instructions.md").write_text(
+        "---\napplyTo: '**.py'\n---\nUse ruff.\n"
+    )
     (root / "node_modules/x/AGENTS.md").write_text("Of a package.\n")
     return root
 
@@ -51,7 +67,11 @@ async def test_rules_of_a_repository_go_to_its_namespace_and_own_ones_stay_priva
     assert report["skipped"] == {"another name of a page": 1}
     assert report["ignored_fields"] == {}
     rest = found["REST\n\nUse nouns."]
-    assert (rest["kind"], rest["tags"], rest["summary"]) == ("procedural", ["rules"], "REST endpoints")
+    assert (rest["kind"], rest["tags"], rest["summary"]) == (
+        "procedural",
+        ["rules"],
+        "REST endpoints",
+    )
     assert rest["source"] == ".cursor/rules/api/rest.mdc#REST"
     assert rest["metadata"] == {
         "alwaysApply": "false", "document": ".cursor/rules/api/rest.mdc", "globs": "**/*.ts,src/api/*.py",
@@ -62,7 +82,9 @@ async def test_rules_of_a_repository_go_to_its_namespace_and_own_ones_stay_priva
     assert found["Use ruff."]["metadata"]["applyTo"] == "**.py"
 
 
-async def test_another_clone_updates_the_same_memories(folklore: CommandLine, shop: Path, tmp_path: Path) -> None:
+async def test_another_clone_updates_the_same_memories(
+    folklore: CommandLine, shop: Path, tmp_path: Path
+) -> None:
     await folklore.done("import", shop, "--yes")
     before = await exported(folklore)
     clone = repository_of(tmp_path / "elsewhere", "https://github.com/acme/shop.git")
@@ -71,7 +93,12 @@ async def test_another_clone_updates_the_same_memories(folklore: CommandLine, sh
     report = await folklore.json("import", clone / "AGENTS.md")
     after = await exported(folklore)
 
-    assert (report["format"], report["overwritten"], report["stored"], report["removed"]) == ("rules", 1, 0, 0)
+    assert (
+        report["format"],
+        report["overwritten"],
+        report["stored"],
+        report["removed"],
+    ) == ("rules", 1, 0, 0)
     assert after["Build\n\nRun make all."]["id"] == before["Build\n\nRun make."]["id"]
 
 
@@ -94,7 +121,9 @@ async def test_removed_sections_and_files_are_forgotten_and_unreadable_files_are
     assert set(await exported(folklore, forgotten=True)) == {"Intro.", "Gemini rule."}
 
 
-async def test_a_section_that_is_back_in_its_page_is_in_force_again(folklore: CommandLine, shop: Path) -> None:
+async def test_a_section_that_is_back_in_its_page_is_in_force_again(
+    folklore: CommandLine, shop: Path
+) -> None:
     page = shop / "AGENTS.md"
     whole = page.read_text()
     for text in (whole, "# Build\n\nRun make.\n", whole):
@@ -105,7 +134,9 @@ async def test_a_section_that_is_back_in_its_page_is_in_force_again(folklore: Co
     assert await exported(folklore, forgotten=True) == {}
 
 
-async def test_own_notes_on_a_repository_are_no_pages_of_it(folklore: CommandLine, shop: Path) -> None:
+async def test_own_notes_on_a_repository_are_no_pages_of_it(
+    folklore: CommandLine, shop: Path
+) -> None:
     await folklore.done("import", shop, "--format", "markdown", "--namespace", "wiki")
 
     assert set(await exported(folklore)) == {
@@ -113,7 +144,9 @@ async def test_own_notes_on_a_repository_are_no_pages_of_it(folklore: CommandLin
     }  # fmt: skip
 
 
-async def test_a_page_that_was_renamed_is_stored_under_its_new_name(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_page_that_was_renamed_is_stored_under_its_new_name(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     pages = tmp_path / "wiki"
     pages.mkdir()
     (pages / "old.md").write_text("# Deploy\n\nFrom tags.\n")
@@ -130,13 +163,20 @@ async def test_a_page_that_was_renamed_is_stored_under_its_new_name(folklore: Co
     assert found["Deploy\n\nFrom tags."]["source"] == "new.md#Deploy"
 
 
-async def test_a_part_of_the_pages_forgets_only_its_own(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_part_of_the_pages_forgets_only_its_own(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     pages = tmp_path / "wiki"
     (pages / "ops").mkdir(parents=True)
     (pages / "ops2").mkdir()
     for name in ("ops/a", "ops/b", "ops2/c", "d"):
         (pages / f"{name}.md").write_text(f"Page {name}.\n")
-    subprocess.run(["git", "-C", str(pages), "init", "--quiet"], check=True, capture_output=True, timeout=20)
+    subprocess.run(
+        ["git", "-C", str(pages), "init", "--quiet"],
+        check=True,
+        capture_output=True,
+        timeout=20,
+    )
     await folklore.done("import", pages, "--format", "markdown")
     for name in ("ops/a", "ops2/c", "d"):
         (pages / f"{name}.md").unlink()
@@ -147,7 +187,9 @@ async def test_a_part_of_the_pages_forgets_only_its_own(folklore: CommandLine, t
     assert set(await exported(folklore, forgotten=True)) == {"Page ops/a."}
 
 
-async def test_two_folders_of_the_same_name_do_not_touch_each_other(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_two_folders_of_the_same_name_do_not_touch_each_other(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
         (tmp_path / name / "docs" / "index.md").write_text(f"# Start\n\nOf {name}.\n")
@@ -156,7 +198,9 @@ async def test_two_folders_of_the_same_name_do_not_touch_each_other(folklore: Co
     assert set(await exported(folklore)) == {"Start\n\nOf one.", "Start\n\nOf two."}
 
 
-async def test_rules_outside_a_repository_need_a_namespace(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_rules_outside_a_repository_need_a_namespace(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "AGENTS.md").write_text("A rule.\n")
@@ -193,7 +237,12 @@ async def test_links_out_of_the_repository_other_repositories_and_pipes_are_left
         "another name of a page": 1, "link out of the folder": 1, "no ordinary file": 1,
     }  # fmt: skip
     assert [failure["place"] for failure in ran.json["failures"]] == ["loop/AGENTS.md"]
-    assert not contents & {"Of this user.", "Of a submodule.", "Of a worktree.", "Of a package."}
+    assert not contents & {
+        "Of this user.",
+        "Of a submodule.",
+        "Of a worktree.",
+        "Of a package.",
+    }
 
 
 async def test_a_folder_of_pages_is_found_to_be_markdown_and_goes_to_the_project(
@@ -210,9 +259,16 @@ async def test_front_matter_that_unfolds_to_gigabytes_is_read_in_constant_space(
     folklore: CommandLine, shop: Path
 ) -> None:
     lists = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
-    lists += [f"{name}: &{name} [{', '.join([f'*{chr(ord(name) - 1)}'] * 10)}]" for name in "bcdefghi"]
-    fields = [f"{name}: *i" for name in ("globs", "tags", "title", "description", "kind")]
-    (shop / "AGENTS.md").write_text("\n".join(["---", *lists, *fields, "---", "Text.\n"]))
+    lists += [
+        f"{name}: &{name} [{', '.join([f'*{chr(ord(name) - 1)}'] * 10)}]"
+        for name in "bcdefghi"
+    ]
+    fields = [
+        f"{name}: *i" for name in ("globs", "tags", "title", "description", "kind")
+    ]
+    (shop / "AGENTS.md").write_text(
+        "\n".join(["---", *lists, *fields, "---", "Text.\n"])
+    )
 
     report = await folklore.json("import", shop / "AGENTS.md")
 

@@ -24,10 +24,18 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                other = f"http://127.0.0.1:{site.port}/page" if self.path == "/moved" else "http://[x"
+                other = (
+                    f"http://127.0.0.1:{site.port}/page"
+                    if self.path == "/moved"
+                    else "http://[x"
+                )
                 status, form, body = {
                     "/page": (200, "text/html; charset=utf-8", site.page),
-                    "/notes.md": (200, "text/markdown", "# Notes\n\nKept as they are.\n"),
+                    "/notes.md": (
+                        200,
+                        "text/markdown",
+                        "# Notes\n\nKept as they are.\n",
+                    ),
                     **dict.fromkeys(("/moved", "/astray"), (302, "text/html", "")),
                     "/unmoved": (304, "", ""),
                     "/letters": (200, "text/plain; charset=none", "x"),
@@ -65,24 +73,42 @@ def site() -> Iterator[Site]:
 async def test_pages_become_memories_by_section_and_a_repeated_import_changes_what_changed(
     folklore: CommandLine, site: Site
 ) -> None:
-    command = ("import", f"{site.address}/page#top", f"{site.address}/notes.md", "--private-host", "localhost")
+    command = (
+        "import",
+        f"{site.address}/page#top",
+        f"{site.address}/notes.md",
+        "--private-host",
+        "localhost",
+    )
     first = await folklore.json(*command)
     second = await folklore.json(*command)
     site.page = PAGE.replace("make ship", "make release").partition("<h2>")[0]
     third = await folklore.json(*command)
 
-    assert (first["format"], first["stored"], second["stored"], second["overwritten"]) == ("web", 3, 0, 0)
+    assert (
+        first["format"],
+        first["stored"],
+        second["stored"],
+        second["overwritten"],
+    ) == ("web", 3, 0, 0)
     assert (third["overwritten"], third["removed"]) == (1, 1)
     memories = await exported(folklore)
     assert "Deploy\n\nRun `make release`, see the list." in memories
-    assert memories["Notes\n\nKept as they are."]["source"] == f"{site.address}/notes.md#Notes"
+    assert (
+        memories["Notes\n\nKept as they are."]["source"]
+        == f"{site.address}/notes.md#Notes"
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "hosts", "message"),
     [
         ("/page", [], "must begin with https://"),
-        ("/moved", ["localhost"], "must begin with https://"),  # to 127.0.0.1, which was not named
+        (
+            "/moved",
+            ["localhost"],
+            "must begin with https://",
+        ),  # to 127.0.0.1, which was not named
         ("/large", ["localhost"], "at most 2,000,000 bytes"),
         ("/deep", ["localhost"], "nested too deep"),
         ("/image", ["localhost"], "image/png, not a page"),
@@ -91,20 +117,33 @@ async def test_pages_become_memories_by_section_and_a_repeated_import_changes_wh
         ("/unmoved", ["localhost"], "answers with the status 304"),
     ],
 )
-def test_pages_that_may_not_or_cannot_be_read_are_named(site: Site, path: str, hosts: list[str], message: str) -> None:
+def test_pages_that_may_not_or_cannot_be_read_are_named(
+    site: Site, path: str, hosts: list[str], message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         web_pages([f"{site.address}{path}"], hosts)
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "169.254.169.254", "0.0.0.0", "2130706433"]
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "10.0.0.1",
+        "[::1]",
+        "169.254.169.254",
+        "0.0.0.0",
+        "2130706433",
+    ],
 )
 def test_private_and_local_addresses_are_refused(host: str) -> None:
     with pytest.raises(InvalidInput, match="private or local address"):
         web_pages([f"https://{host}/"], [])
 
 
-@pytest.mark.parametrize("url", ["https://", "https://user:word@host/", "https://[", "ftp://host/"])
+@pytest.mark.parametrize(
+    "url", ["https://", "https://user:word@host/", "https://[", "ftp://host/"]
+)
 def test_what_is_no_address_of_a_page_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput):
         web_pages([url], [])

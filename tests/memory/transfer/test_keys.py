@@ -16,17 +16,28 @@ from folklore.memory.validation import MAX_KEY
 from folklore.model import Caller, Draft
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
-from tests.memory.transfer.test_transfer import NEW, OLD, Mover, batches_of_two, new_mover  # noqa: F401 - fixtures
+from tests.memory.transfer.test_transfer import (
+    NEW,
+    OLD,
+    Mover,
+    batches_of_two,  # noqa: F401 - a fixture
+    new_mover,  # noqa: F401 - a fixture
+)
 from tests.person import Person
 
 REQUEST = "ab" * 32
 
 
 @pytest.fixture
-async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncIterator[tuple[Mover, Person]]:
+async def elsewhere(
+    mover: Mover, cluster: Cluster, template: str
+) -> AsyncIterator[tuple[Mover, Person]]:
     """Another database: its importer, and a person who stores there."""
     async with cluster.opened(template) as database:
-        yield Mover(database, mover.embedder, Caller("mover")), Person(MemoryContext.of(database, mover.embedder))
+        yield (
+            Mover(database, mover.embedder, Caller("mover")),
+            Person(MemoryContext.of(database, mover.embedder)),
+        )
 
 
 def body(export: list[str]) -> list[str]:
@@ -62,7 +73,9 @@ async def test_a_repeated_store_has_the_same_answer_after_export_and_import(
     assert body(await importer.take()) == body(export)
 
 
-async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(person: Person, mover: Mover) -> None:
+async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(
+    person: Person, mover: Mover
+) -> None:
     await person.keep(Draft("one", idempotency_key="k"))
     await person.keep(Draft("two"))
     await person.keep(Draft("two", idempotency_key="l"))
@@ -74,19 +87,29 @@ async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(person: 
     assert (two["idempotency_key"], list(two["idempotency_keys"])) == ("l", ["m"])
 
 
-async def test_dry_runs_and_duplicates_store_no_keys(mover: Mover, connection: asyncpg.Connection) -> None:
+async def test_dry_runs_and_duplicates_store_no_keys(
+    mover: Mover, connection: asyncpg.Connection
+) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
-    known: list[dict[str, Any]] = [{"id": NEW, "content": "one", "idempotency_keys": {"k": REQUEST}}]
-    fresh: list[dict[str, Any]] = [{"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}}]
+    known: list[dict[str, Any]] = [
+        {"id": NEW, "content": "one", "idempotency_keys": {"k": REQUEST}}
+    ]
+    fresh: list[dict[str, Any]] = [
+        {"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}}
+    ]
 
-    here: list[dict[str, Any]] = [{"id": OLD, "content": "one", "idempotency_keys": {"k": REQUEST}}]
+    here: list[dict[str, Any]] = [
+        {"id": OLD, "content": "one", "idempotency_keys": {"k": REQUEST}}
+    ]
 
     assert (await mover.put(fresh, dry_run=True)).stored == 1
     assert (await mover.put(here, dry_run=True)).duplicates == 1
     assert (await mover.put(known)).duplicates == 1
     assert await connection.fetchval("select count(*) from idempotency_keys") == 0
     assert (await mover.put(fresh)).stored == 1
-    assert await connection.fetchval("select memory_id from idempotency_keys where key = 'k'") == UUID(NEW)
+    assert await connection.fetchval(
+        "select memory_id from idempotency_keys where key = 'k'"
+    ) == UUID(NEW)
 
 
 async def test_keys_are_added_to_an_existing_memory_without_another_change(
@@ -96,10 +119,14 @@ async def test_keys_are_added_to_an_existing_memory_without_another_change(
     await mover.put([line])
 
     for policy in ("skip", "overwrite"):
-        report = await mover.put([line | {"idempotency_keys": {policy: REQUEST}}], on_conflict=policy)
+        report = await mover.put(
+            [line | {"idempotency_keys": {policy: REQUEST}}], on_conflict=policy
+        )
         assert (report.duplicates, report.overwritten) == (1, 0)
 
-    assert {row["key"] for row in await connection.fetch("select key from idempotency_keys")} == {"overwrite", "skip"}
+    assert {
+        row["key"] for row in await connection.fetch("select key from idempotency_keys")
+    } == {"overwrite", "skip"}
     assert await connection.fetchval("select revision from memories") == 1
 
 
@@ -117,10 +144,16 @@ async def test_a_key_in_use_stays_with_its_memory(person: Person, mover: Mover) 
 
     for key in keys:
         assert await person.keep(Draft("here", idempotency_key=key)) == [existing]
-    assert [line for line in await mover.memories() if line.get("id") == NEW and "idempotency_keys" in line] == []
+    assert [
+        line
+        for line in await mover.memories()
+        if line.get("id") == NEW and "idempotency_keys" in line
+    ] == []
 
 
-async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Mover) -> None:
+async def test_a_key_stays_with_the_memory_that_was_imported_with_it(
+    mover: Mover,
+) -> None:
     lines: list[dict[str, Any]] = [
         {"id": OLD, "content": "one", "idempotency_key": "k"},
         {"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}},
@@ -128,12 +161,20 @@ async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Move
 
     assert (await mover.put(lines)).stored == 2
 
-    assert [line.get("idempotency_keys") for line in await mover.memories()] == [None, None]
+    assert [line.get("idempotency_keys") for line in await mover.memories()] == [
+        None,
+        None,
+    ]
 
 
-async def test_a_line_has_at_most_300_keys(person: Person, mover: Mover, elsewhere: tuple[Mover, Person]) -> None:
+async def test_a_line_has_at_most_300_keys(
+    person: Person, mover: Mover, elsewhere: tuple[Mover, Person]
+) -> None:
     [known] = await person.keep("stored very often")
-    keyed = [Draft("stored very often", idempotency_key=f"{'k' * 190} {number}") for number in range(MAX_KEYS + 5)]
+    keyed = [
+        Draft("stored very often", idempotency_key=f"{'k' * 190} {number}")
+        for number in range(MAX_KEYS + 5)
+    ]
     assert set(await person.keep(*keyed)) == {known}
 
     export = await mover.take()
@@ -151,7 +192,10 @@ INVALID: list[Any] = [
 
 
 async def test_invalid_keys_fail_their_line_and_are_not_repeated(mover: Mover) -> None:
-    lines = [{"content": f"text {place}", "idempotency_keys": keys} for place, keys in enumerate(INVALID)]
+    lines = [
+        {"content": f"text {place}", "idempotency_keys": keys}
+        for place, keys in enumerate(INVALID)
+    ]
 
     report = await mover.put([*lines, {"content": "two"}])
 
@@ -166,7 +210,14 @@ async def test_imported_keys_are_cleaned_and_have_the_usual_length_limit(
 ) -> None:
     longest = "k" * MAX_KEY
 
-    report = await mover.put([{"content": "one", "idempotency_keys": {" release\0day ": REQUEST, longest: REQUEST}}])
+    report = await mover.put(
+        [
+            {
+                "content": "one",
+                "idempotency_keys": {" release\0day ": REQUEST, longest: REQUEST},
+            }
+        ]
+    )
 
     assert (report.stored, report.failed) == (1, 0)
     assert {row["key"] for row in await connection.fetch("select key from idempotency_keys")} == {
@@ -176,7 +227,9 @@ async def test_imported_keys_are_cleaned_and_have_the_usual_length_limit(
 
 async def test_a_secret_among_many_keys_is_refused(mover: Mover) -> None:
     secret = MAKERS["github"][0](random.Random(1))
-    keys = {f"{'k' * 190} {number}": REQUEST for number in range(MAX_KEYS - 1)} | {secret: REQUEST}
+    keys = {f"{'k' * 190} {number}": REQUEST for number in range(MAX_KEYS - 1)} | {
+        secret: REQUEST
+    }
 
     report = await mover.put([{"content": "one", "idempotency_keys": keys}])
 

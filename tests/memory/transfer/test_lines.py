@@ -10,11 +10,22 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.db.stores.transfer import ExistingMemory, ModelVector, Past, TransferredMemory
+from folklore.db.stores.transfer import (
+    ExistingMemory,
+    ModelVector,
+    Past,
+    TransferredMemory,
+)
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.requests import OnConflict
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
-from folklore.memory.transfer.json_lines import Line, _MemoryLine, header_line, memory_line, read_line
+from folklore.memory.transfer.json_lines import (
+    Line,
+    _MemoryLine,
+    header_line,
+    memory_line,
+    read_line,
+)
 from folklore.model import Draft
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -56,7 +67,10 @@ def test_a_written_line_is_read_back(memory: TransferredMemory, namespace: str) 
     assert read == Line(memory, namespace)
 
 
-@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
+)
 def test_any_bytes_give_a_line_or_invalid_input(raw: bytes) -> None:
     with suppress(InvalidInput):
         read_line(raw)
@@ -65,7 +79,10 @@ def test_any_bytes_give_a_line_or_invalid_input(raw: bytes) -> None:
 FIELDS = ["type", *_MemoryLine.model_fields]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -78,7 +95,9 @@ def test_any_object_gives_a_line_or_invalid_input(line: dict[str, Any]) -> None:
 
 def test_a_header_is_read_back_and_may_lack_namespaces() -> None:
     assert read_line(header_line(datetime.now(UTC), []).encode()) == Line(())
-    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == Line(())
+    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == Line(
+        ()
+    )
 
 
 def test_errors_do_not_repeat_the_wrong_value() -> None:
@@ -90,7 +109,12 @@ def test_errors_do_not_repeat_the_wrong_value() -> None:
 
 # Few ids, texts and keys, so that they collide.
 batches = st.lists(
-    st.tuples(st.integers(1, 5), st.sampled_from("abcd"), st.sampled_from([None, None, "k"]), st.booleans()),
+    st.tuples(
+        st.integers(1, 5),
+        st.sampled_from("abcd"),
+        st.sampled_from([None, None, "k"]),
+        st.booleans(),
+    ),
     max_size=12,
 ).map(
     lambda rows: [
@@ -106,16 +130,22 @@ batches = st.lists(
 
 
 @given(batches, st.sampled_from(["skip", "overwrite"]))
-def test_every_memory_has_one_outcome(batch: list[TransferredMemory], policy: OnConflict) -> None:
+def test_every_memory_has_one_outcome(
+    batch: list[TransferredMemory], policy: OnConflict
+) -> None:
     resolution = resolve(batch, ExistingMemories(), {}, policy)
 
     refused = [memory for memory, _ in resolution.refusals]
     outcomes = [*resolution.new, *resolution.replaced, *resolution.duplicates, *refused]
-    assert sorted(memory.line for memory in outcomes) == [memory.line for memory in batch]
+    assert sorted(memory.line for memory in outcomes) == [
+        memory.line for memory in batch
+    ]
 
 
 @given(batches, st.sampled_from(["skip", "overwrite"]))
-def test_new_memories_violate_no_unique_index(batch: list[TransferredMemory], policy: OnConflict) -> None:
+def test_new_memories_violate_no_unique_index(
+    batch: list[TransferredMemory], policy: OnConflict
+) -> None:
     resolution = resolve(batch, ExistingMemories(), {}, policy)
 
     ids = [memory.id for memory in resolution.new]
@@ -127,7 +157,9 @@ def test_new_memories_violate_no_unique_index(batch: list[TransferredMemory], po
 
 
 @given(batches)
-def test_the_policies_fail_and_skip_differ_only_for_duplicates(batch: list[TransferredMemory]) -> None:
+def test_the_policies_fail_and_skip_differ_only_for_duplicates(
+    batch: list[TransferredMemory],
+) -> None:
     skipping = resolve(batch, ExistingMemories(), {}, "skip")
 
     if skipping.duplicates:
@@ -137,10 +169,14 @@ def test_the_policies_fail_and_skip_differ_only_for_duplicates(batch: list[Trans
         assert resolve(batch, ExistingMemories(), {}, "fail") == skipping
 
 
-def overwrite(stored: TransferredMemory, draft: Draft, past: Past = Past()) -> Resolution:
+def overwrite(
+    stored: TransferredMemory, draft: Draft, past: Past = Past()
+) -> Resolution:
     """Resolve a line that states `draft` and `past` for a stored memory."""
     existing = ExistingMemories()
-    existing.read([ExistingMemory(stored.id, b"old", stored.draft.idempotency_key, live=True)])
+    existing.read(
+        [ExistingMemory(stored.id, b"old", stored.draft.idempotency_key, live=True)]
+    )
     line = TransferredMemory(replace(draft, id=stored.id), past, digest=b"new", line=1)
     return resolve([line], existing, {stored.id: stored}, "overwrite")
 
@@ -156,11 +192,19 @@ STORED = TransferredMemory(
 )  # fmt: skip
 
 
-def test_overwriting_empties_fields_that_a_line_leaves_out_except_those_that_are_never_empty_and_the_past() -> None:
+def test_overwriting_empties_fields_that_a_line_leaves_out_except_those_that_are_never_empty_and_the_past() -> (
+    None
+):
     (kept,) = overwrite(STORED, Draft("new", session="planning")).replaced
     (moved,) = overwrite(STORED, Draft("new", session="another")).replaced
 
-    always = {"id": UUID(int=1), "author": "sarah", "created_at": DAY, "language": "german", "idempotency_key": "own"}
+    always = {
+        "id": UUID(int=1),
+        "author": "sarah",
+        "created_at": DAY,
+        "language": "german",
+        "idempotency_key": "own",
+    }
     assert kept.draft == Draft("new", session="planning", position=7, **always)  # type: ignore[arg-type]
     assert kept.past == replace(STORED.past, superseded_at=None, superseded_by=None)
     assert (kept.id, kept.digest) == (UUID(int=1), b"new")
@@ -178,13 +222,25 @@ def test_overwriting_takes_every_stated_value_also_if_it_is_zero() -> None:
     (memory,) = overwrite(STORED, draft, past).replaced
 
     assert memory.draft == draft
-    assert memory.past == replace(past, revision=4, updated_at=DAY), "the change itself sets these two"
+    assert memory.past == replace(past, revision=4, updated_at=DAY), (
+        "the change itself sets these two"
+    )
 
 
-def test_overwriting_with_the_stored_values_or_fewer_of_the_past_changes_nothing() -> None:
+def test_overwriting_with_the_stored_values_or_fewer_of_the_past_changes_nothing() -> (
+    None
+):
     fewer = Past(superseded_at=DAY, superseded_by=UUID(int=2))
-    for past in (STORED.past, fewer, replace(STORED.past, revision=9, updated_at=DAY + timedelta(days=9))):
-        assert [memory.line for memory in overwrite(STORED, STORED.draft, past).duplicates] == [1]
+    for past in (
+        STORED.past,
+        fewer,
+        replace(STORED.past, revision=9, updated_at=DAY + timedelta(days=9)),
+    ):
+        assert [
+            memory.line for memory in overwrite(STORED, STORED.draft, past).duplicates
+        ] == [1]
 
     assert overwrite(STORED, STORED.draft, replace(fewer, recall_count=13)).replaced
-    assert overwrite(STORED, replace(STORED.draft, summary="another"), STORED.past).replaced
+    assert overwrite(
+        STORED, replace(STORED.draft, summary="another"), STORED.past
+    ).replaced

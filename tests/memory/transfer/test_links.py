@@ -19,8 +19,17 @@ from tests.person import NOON, Person, contents
 
 A, B = UUID(int=1), UUID(int=2)
 STAMP = {"author": "sarah", "created_at": "2025-01-01T00:00:00+00:00"}
-MEMORIES: list[dict[str, Any]] = [{"id": str(A), "content": "one", "revision": 2}, {"id": str(B), "content": "two"}]
-RELATION = {"type": "relation", "from": str(A), "relation": "causes", "to": str(B), "strength": 0.5} | STAMP
+MEMORIES: list[dict[str, Any]] = [
+    {"id": str(A), "content": "one", "revision": 2},
+    {"id": str(B), "content": "two"},
+]
+RELATION = {
+    "type": "relation",
+    "from": str(A),
+    "relation": "causes",
+    "to": str(B),
+    "strength": 0.5,
+} | STAMP
 REVISION = {
     "type": "revision", "memory": str(A), "revision": 1, "action": "update", "author": "sarah",
     "changed_at": "2025-01-01T00:00:00+00:00", "before": {"content": "zero", "summary": None},
@@ -30,12 +39,24 @@ REVISION = {
 @pytest.fixture
 async def changed_memories(person: Person) -> list[UUID]:
     """Store memories with relations and every kind of change."""
-    a, b, c = await person.keep(Draft("a fact", importance=0.8, tags=("x",), occurred_at=NOON), "its cause", "third")
+    a, b, c = await person.keep(
+        Draft("a fact", importance=0.8, tags=("x",), occurred_at=NOON),
+        "its cause",
+        "third",
+    )
     await person.relate(Relation(b, "causes", a, 0.123456), Relation(a, "my_own", c))
-    await person.update(a, content="another fact", tags=["y"], importance=0.3, metadata={"b": [1.5], "aa": "ü"})
+    await person.update(
+        a,
+        content="another fact",
+        tags=["y"],
+        importance=0.3,
+        metadata={"b": [1.5], "aa": "ü"},
+    )
     await person.update(a, kind="bug", clear=("occurred_at",))
     await person.undo(a)
-    (new,) = await person.keep(Draft("the fact by now", supersedes=a, supersede_reason="it changed"))
+    (new,) = await person.keep(
+        Draft("the fact by now", supersedes=a, supersede_reason="it changed")
+    )
     await person.forget(c)
     return [a, b, c, new]
 
@@ -55,25 +76,45 @@ async def test_relations_and_revisions_survive_export_and_import_byte_for_byte(
     assert second[1:] == third[1:] == first[1:]
     types = [json.loads(line).get("type") for line in first[1:]]
     assert types == ["memory"] * 4 + ["relation"] * 3 + ["revision"] * 5
-    assert (report.relations, report.revisions, report.untied, report.unlinked) == (3, 5, 0, 0)
+    assert (report.relations, report.revisions, report.untied, report.unlinked) == (
+        3,
+        5,
+        0,
+        0,
+    )
     assert (twice.stored, twice.untied) == (0, 0)
     assert replace(dry, seconds=0.0) == replace(report, seconds=0.0)
 
 
-async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(mover: Mover, person: Person) -> None:
+async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(
+    mover: Mover, person: Person
+) -> None:
     await mover.put([*MEMORIES, RELATION, REVISION])
     await mover.put([*MEMORIES, RELATION | {"relation": "precedes"}], default="copy")
-    await mover.put([MEMORIES[1] | {"forgotten_at": STAMP["created_at"]}], default="copy", on_conflict="overwrite")
+    await mover.put(
+        [MEMORIES[1] | {"forgotten_at": STAMP["created_at"]}],
+        default="copy",
+        on_conflict="overwrite",
+    )
     await mover.put([*MEMORIES, RELATION | {"relation": "part_of"}], default="third")
 
-    found = {item.memory.namespace: item for item in (await person.call(GetRequest(ids=(A,)))).found}
+    found = {
+        item.memory.namespace: item
+        for item in (await person.call(GetRequest(ids=(A,)))).found
+    }
     other = await person.call(GetRequest(ids=(B,)))
 
     assert {name: [relation.type for relation in item.relations] for name, item in found.items()} == {
         "notes": ["causes"], "copy": [], "third": ["part_of"],
     }  # fmt: skip
-    assert {name: item.revisions for name, item in found.items()} == {"notes": 1, "copy": 0, "third": 0}
-    assert [item.memory.namespace for item in other.found] == ["notes", "third"], "the live ones"
+    assert {name: item.revisions for name, item in found.items()} == {
+        "notes": 1,
+        "copy": 0,
+        "third": 0,
+    }
+    assert [item.memory.namespace for item in other.found] == ["notes", "third"], (
+        "the live ones"
+    )
 
 
 async def test_links_before_their_memories_are_written_after_them(
@@ -89,13 +130,23 @@ async def test_links_of_unknown_memories_are_counted(mover: Mover) -> None:
     lost = RELATION | {"to": str(uuid4())}
 
     report = await mover.put(
-        [*MEMORIES, lost, REVISION | {"memory": str(uuid4())}, REVISION | {"revision": 2}, REVISION | {"revision": 7}]
+        [
+            *MEMORIES,
+            lost,
+            REVISION | {"memory": str(uuid4())},
+            REVISION | {"revision": 2},
+            REVISION | {"revision": 7},
+        ]
     )
 
-    assert (report.relations, report.revisions, report.untied) == (0, 0, 4), "also revisions after the current one"
+    assert (report.relations, report.revisions, report.untied) == (0, 0, 4), (
+        "also revisions after the current one"
+    )
 
 
-async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(mover: Mover, small_batches: None) -> None:
+async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(
+    mover: Mover, small_batches: None
+) -> None:
     here, late, lost = (str(UUID(int=number)) for number in (7, 8, 9))
     await mover.put([{"id": here, "content": "here"}, {"id": late, "content": "late"}])
     superseded = {"superseded_at": "2025-01-01T00:00:00Z"}
@@ -133,19 +184,41 @@ async def test_invalid_links_are_reported_by_field(mover: Mover) -> None:
 
     assert report.failed == 13
     words = ["strength", "relation", "before.content", "revision"]
-    words += [f"before.{name}" for name in ("tags", "kind", "language", "importance", "metadata", "expires_at")]
+    words += [
+        f"before.{name}"
+        for name in ("tags", "kind", "language", "importance", "metadata", "expires_at")
+    ]
     words += ["created_at", "created_at", "changed_at"]
-    assert all(word in failure.message for word, failure in zip(words, report.failures, strict=True))
-    assert all("must be in the years 1 to 9999" in failure.message for failure in report.failures[-4:])
+    assert all(
+        word in failure.message
+        for word, failure in zip(words, report.failures, strict=True)
+    )
+    assert all(
+        "must be in the years 1 to 9999" in failure.message
+        for failure in report.failures[-4:]
+    )
 
 
-async def test_invisible_characters_are_removed_from_headers_and_links(mover: Mover) -> None:
+async def test_invisible_characters_are_removed_from_headers_and_links(
+    mover: Mover,
+) -> None:
     unseen = "\x1b[31m\x00\u202e\U000e0041"
-    header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": "ours"}
+    header = {
+        "name": "team",
+        "created_at": "2025-01-01T00:00:00Z",
+        "created_by": "sarah",
+        "description": "ours",
+    }
     lines: list[dict[str, Any]] = [
         {
             "folklore": 1,
-            "namespaces": [header | {name: header[name] + unseen for name in ("created_by", "description")}],
+            "namespaces": [
+                header
+                | {
+                    name: header[name] + unseen
+                    for name in ("created_by", "description")
+                }
+            ],
         },
         *MEMORIES,
         RELATION | {"author": "sarah" + unseen},
@@ -153,7 +226,11 @@ async def test_invisible_characters_are_removed_from_headers_and_links(mover: Mo
         | {
             "author": "sarah" + unseen,
             "agent": "pi" + unseen,
-            "before": {"summary": "a" + unseen, "tags": ["b" + unseen], "metadata": {"a\0": "b\0"}},
+            "before": {
+                "summary": "a" + unseen,
+                "tags": ["b" + unseen],
+                "metadata": {"a\0": "b\0"},
+            },
         },
     ]
 
@@ -161,16 +238,27 @@ async def test_invisible_characters_are_removed_from_headers_and_links(mover: Mo
     out = [json.loads(line) for line in await mover.take()]
 
     assert (report.failed, report.relations, report.revisions) == (0, 1, 1)
-    (made,) = [namespace for namespace in out[0]["namespaces"] if namespace["name"] == "team"]
+    (made,) = [
+        namespace for namespace in out[0]["namespaces"] if namespace["name"] == "team"
+    ]
     assert (made["created_by"], made["description"]) == ("sarah", "ours")
     relation, revision = out[-2:]
-    assert (relation["author"], revision["author"], revision["agent"]) == ("sarah", "sarah", "pi")
+    assert (relation["author"], revision["author"], revision["agent"]) == (
+        "sarah",
+        "sarah",
+        "pi",
+    )
     assert revision["before"] == {"summary": "a", "tags": ["b"], "metadata": {"a": "b"}}
 
 
 async def test_a_header_with_a_secret_in_a_description_is_refused(mover: Mover) -> None:
     key = MAKERS["github"][0](random.Random(7))
-    header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": key}
+    header = {
+        "name": "team",
+        "created_at": "2025-01-01T00:00:00Z",
+        "created_by": "sarah",
+        "description": key,
+    }
 
     report = await mover.put([{"folklore": 1, "namespaces": [header]}, *MEMORIES])
 
@@ -185,7 +273,9 @@ def test_a_revision_line_accepts_every_changeable_column() -> None:
 
 async def test_overwriting_can_be_undone(mover: Mover, person: Person) -> None:
     await mover.put(MEMORIES)
-    await mover.put([MEMORIES[0] | {"content": "uno", "summary": "one"}], on_conflict="overwrite")
+    await mover.put(
+        [MEMORIES[0] | {"content": "uno", "summary": "one"}], on_conflict="overwrite"
+    )
     assert (await person.history(A))[0].action == "import"
 
     memory = await person.undo(A)
@@ -194,7 +284,9 @@ async def test_overwriting_can_be_undone(mover: Mover, person: Person) -> None:
     assert contents(await person.search("one")) == ["one"]
 
 
-async def test_overwriting_can_be_undone_after_its_successor_was_erased(mover: Mover, person: Person) -> None:
+async def test_overwriting_can_be_undone_after_its_successor_was_erased(
+    mover: Mover, person: Person
+) -> None:
     await mover.put(MEMORIES)
     (new,) = await person.keep(Draft("uno", supersedes=A))
     await mover.put(MEMORIES[:1], on_conflict="overwrite")

@@ -68,22 +68,38 @@ class Mover:
 
     def context(self, namespace: str = "notes") -> RequestContext:
         wait = self.embedding_wait
-        memory = MemoryContext.of(self.database, self.embedder, secrets=self.secrets, embedding_wait=wait)
+        memory = MemoryContext.of(
+            self.database, self.embedder, secrets=self.secrets, embedding_wait=wait
+        )
         return RequestContext(memory, self.caller, NOON, UTC, lambda: namespace)
 
-    async def put(self, lines: Iterable[Any], default: str = "notes", **options: Any) -> Report:
+    async def put(
+        self, lines: Iterable[Any], default: str = "notes", **options: Any
+    ) -> Report:
         """Import lines; those that name no namespace go to `default`."""
-        source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
+        source = io.BytesIO(
+            b"\n".join(
+                line if isinstance(line, bytes) else _bytes(line) for line in lines
+            )
+        )
         report = Report()
         await self.pour(source, report, default, **options)
         return report
 
-    async def pour(self, source: BinaryIO, report: Report, default: str = "notes", **options: Any) -> None:
-        await import_lines(self.context(default), json_lines(source), ImportRequest(**options, report=report))
+    async def pour(
+        self, source: BinaryIO, report: Report, default: str = "notes", **options: Any
+    ) -> None:
+        await import_lines(
+            self.context(default),
+            json_lines(source),
+            ImportRequest(**options, report=report),
+        )
 
     async def take(self, *namespaces: str) -> list[str]:
         """Export namespaces, or all."""
-        request = ExportRequest.model_validate({"namespaces": namespaces or None, "embeddings": self.embeddings})
+        request = ExportRequest.model_validate(
+            {"namespaces": namespaces or None, "embeddings": self.embeddings}
+        )
         return [line async for line in export_lines(self.context(), request)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
@@ -141,7 +157,9 @@ async def test_every_field_of_a_line_survives(mover: Mover) -> None:
     assert gone["forgotten_at"] == RICH[2]["forgotten_at"]
 
 
-async def test_an_export_is_ordered_by_namespace_creation_and_id_after_its_header(mover: Mover) -> None:
+async def test_an_export_is_ordered_by_namespace_creation_and_id_after_its_header(
+    mover: Mover,
+) -> None:
     await mover.put(reversed(RICH))
 
     header, *lines = [json.loads(line) for line in await mover.take()]
@@ -162,8 +180,21 @@ async def test_an_export_of_one_namespace_has_no_other(mover: Mover) -> None:
 async def test_a_namespace_keeps_its_language_even_when_it_is_empty(
     mover: Mover, connection: asyncpg.Connection
 ) -> None:
-    described = {"name": "leer", "language": "german", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah"}
-    await mover.put([{"folklore": 1, "exported_at": "2025-01-01T00:00:00Z", "namespaces": [described]}])
+    described = {
+        "name": "leer",
+        "language": "german",
+        "created_at": "2025-01-01T00:00:00Z",
+        "created_by": "sarah",
+    }
+    await mover.put(
+        [
+            {
+                "folklore": 1,
+                "exported_at": "2025-01-01T00:00:00Z",
+                "namespaces": [described],
+            }
+        ]
+    )
     await mover.put([{"namespace": "leer", "content": "Die Häuser sind alt."}])
 
     (memory,) = await mover.memories("leer")
@@ -172,20 +203,48 @@ async def test_a_namespace_keeps_its_language_even_when_it_is_empty(
     assert await connection.fetchval("select created_by from namespaces") == "sarah"
 
 
-async def test_a_shared_namespace_stays_shared_by_export_and_import(mover: Mover) -> None:
-    described = {"name": "rules", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah"}
-    await mover.put([{"folklore": 1, "namespaces": [described | {"shared": "always"}, described | {"name": "own"}]}])
+async def test_a_shared_namespace_stays_shared_by_export_and_import(
+    mover: Mover,
+) -> None:
+    described = {
+        "name": "rules",
+        "created_at": "2025-01-01T00:00:00Z",
+        "created_by": "sarah",
+    }
+    await mover.put(
+        [
+            {
+                "folklore": 1,
+                "namespaces": [
+                    described | {"shared": "always"},
+                    described | {"name": "own"},
+                ],
+            }
+        ]
+    )
 
     header = json.loads((await mover.take())[0])
 
-    assert {item["name"]: item["shared"] for item in header["namespaces"]} == {"rules": "always", "own": "never"}
+    assert {item["name"]: item["shared"] for item in header["namespaces"]} == {
+        "rules": "always",
+        "own": "never",
+    }
 
 
-async def test_imported_memories_are_found_by_word_and_by_meaning(mover: Mover, person: Person) -> None:
-    report = await mover.put([{"content": "The deploy script needs ERR_TOKEN_77."}, {"content": "Cats sleep a lot."}])
+async def test_imported_memories_are_found_by_word_and_by_meaning(
+    mover: Mover, person: Person
+) -> None:
+    report = await mover.put(
+        [
+            {"content": "The deploy script needs ERR_TOKEN_77."},
+            {"content": "Cats sleep a lot."},
+        ]
+    )
 
     assert report.without_vector == 0
-    assert contents(await person.search("ERR_TOKEN_77")) == ["The deploy script needs ERR_TOKEN_77."]
+    assert contents(await person.search("ERR_TOKEN_77")) == [
+        "The deploy script needs ERR_TOKEN_77."
+    ]
     assert contents(await person.recall("Do cats sleep?"))[0] == "Cats sleep a lot."
 
 
@@ -193,7 +252,12 @@ async def test_imported_memories_are_found_by_word_and_by_meaning(mover: Mover, 
 
 
 async def test_content_alone_is_enough(mover: Mover) -> None:
-    report = await mover.put([{"content": "One fact."}, {"content": "Another.", "tags": ["A b"], "namespace": "mine"}])
+    report = await mover.put(
+        [
+            {"content": "One fact."},
+            {"content": "Another.", "tags": ["A b"], "namespace": "mine"},
+        ]
+    )
 
     by_namespace = {line["namespace"]: line for line in await mover.memories()}
 
@@ -217,7 +281,13 @@ async def test_unknown_fields_are_reported(mover: Mover) -> None:
 
 async def test_lines_of_other_types_are_skipped_and_counted(mover: Mover) -> None:
     report = await mover.put(
-        [{"type": "question", "query": "?"}, {"type": "relation"}, {"type": "question"}, b"", {"content": "kept"}]
+        [
+            {"type": "question", "query": "?"},
+            {"type": "relation"},
+            {"type": "question"},
+            b"",
+            {"content": "kept"},
+        ]
     )
 
     assert report.skipped == {"question": 2, "relation": 1}
@@ -241,14 +311,22 @@ BAD = [
 ]  # fmt: skip
 
 
-async def test_a_bad_line_is_reported_by_number_and_does_not_stop_the_rest(mover: Mover) -> None:
-    lines: list[Any] = [{"content": "first"}, *(line for line, _ in BAD), {"content": "last"}]
+async def test_a_bad_line_is_reported_by_number_and_does_not_stop_the_rest(
+    mover: Mover,
+) -> None:
+    lines: list[Any] = [
+        {"content": "first"},
+        *(line for line, _ in BAD),
+        {"content": "last"},
+    ]
 
     report = await mover.put(lines)
 
     assert report.stored == 2
     assert report.failed == len(BAD)
-    for place, (failure, (_, words)) in enumerate(zip(report.failures, BAD, strict=True), start=2):
+    for place, (failure, (_, words)) in enumerate(
+        zip(report.failures, BAD, strict=True), start=2
+    ):
         assert failure.line == place
         assert words in failure.message
 
@@ -260,32 +338,58 @@ async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
     assert [failure.line for failure in report.failures] == list(range(1, 21))
 
 
-async def test_a_line_that_is_too_long_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_that_is_too_long_fails_alone(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(line, "LINE_BYTES", 1000)
     monkeypatch.setattr(json_lines_format, "LINE_BYTES", 1000)
 
     report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])
 
-    assert [(failure.line, "at most 1,000 bytes" in failure.message) for failure in report.failures] == [(1, True)]
+    assert [
+        (failure.line, "at most 1,000 bytes" in failure.message)
+        for failure in report.failures
+    ] == [(1, True)]
     assert report.stored == 1
 
 
-async def test_a_header_with_unstorable_values_does_not_stop_an_import(mover: Mover) -> None:
-    team = {"name": "team", "created_at": "2025-01-01T00:00:00+00:00", "created_by": "sa\0rah", "description": "ou\0rs"}
+async def test_a_header_with_unstorable_values_does_not_stop_an_import(
+    mover: Mover,
+) -> None:
+    team = {
+        "name": "team",
+        "created_at": "2025-01-01T00:00:00+00:00",
+        "created_by": "sa\0rah",
+        "description": "ou\0rs",
+    }
     late = team | {"name": "late", "created_at": "9999-12-31T23:59:59-12:00"}
 
     report = await mover.put(
-        [{"folklore": 1, "namespaces": [team]}, {"folklore": 1, "namespaces": [late]}, {"content": "kept"}]
+        [
+            {"folklore": 1, "namespaces": [team]},
+            {"folklore": 1, "namespaces": [late]},
+            {"content": "kept"},
+        ]
     )
 
     assert (report.stored, [failure.line for failure in report.failures]) == (1, [2])
     header = json.loads((await mover.take())[0])
-    described = {item["name"]: (item["created_by"], item.get("description")) for item in header["namespaces"]}
+    described = {
+        item["name"]: (item["created_by"], item.get("description"))
+        for item in header["namespaces"]
+    }
     assert described["team"] == ("sarah", "ours")
 
 
-async def test_times_without_an_offset_are_in_the_time_zone_of_the_caller_and_numbers_are_seconds(mover: Mover) -> None:
-    await mover.put([{"content": "a", "created_at": "2025-05-01T10:00:00"}, {"content": "b", "created_at": 86400}])
+async def test_times_without_an_offset_are_in_the_time_zone_of_the_caller_and_numbers_are_seconds(
+    mover: Mover,
+) -> None:
+    await mover.put(
+        [
+            {"content": "a", "created_at": "2025-05-01T10:00:00"},
+            {"content": "b", "created_at": 86400},
+        ]
+    )
 
     assert [line["created_at"] for line in await mover.memories()] == [
         "1970-01-02T00:00:00+00:00",
@@ -293,8 +397,15 @@ async def test_times_without_an_offset_are_in_the_time_zone_of_the_caller_and_nu
     ]
 
 
-async def test_memories_without_a_position_continue_their_session(mover: Mover, small_batches: None) -> None:
-    await mover.put([{"content": f"step {number}", "session": "s", "created_at": number} for number in range(5)])
+async def test_memories_without_a_position_continue_their_session(
+    mover: Mover, small_batches: None
+) -> None:
+    await mover.put(
+        [
+            {"content": f"step {number}", "session": "s", "created_at": number}
+            for number in range(5)
+        ]
+    )
 
     assert [line["position"] for line in await mover.memories()] == [0, 1, 2, 3, 4]
 
@@ -303,7 +414,11 @@ async def test_memories_without_a_position_continue_their_session(mover: Mover, 
 
 
 async def test_importing_twice_changes_nothing(mover: Mover) -> None:
-    lines = [*RICH, {"content": "plain"}, {"content": "forgotten", "forgotten_at": "2024-01-01T00:00:00Z"}]
+    lines = [
+        *RICH,
+        {"content": "plain"},
+        {"content": "forgotten", "forgotten_at": "2024-01-01T00:00:00Z"},
+    ]
     await mover.put(lines)
     before = await mover.take()
 
@@ -318,7 +433,10 @@ async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
         {"content": "One  fact.", "id": OLD}, {"content": "One fact."}, {"content": "Something else.", "id": OLD},
         {"content": "Keyed.", "idempotency_key": "k"}, {"content": "Keyed again.", "idempotency_key": "k"},
     ]  # fmt: skip
-    anew: list[Line] = [{"content": "Keyed anew.", "idempotency_key": "k"}, {"content": "One fact."}]
+    anew: list[Line] = [
+        {"content": "Keyed anew.", "idempotency_key": "k"},
+        {"content": "One fact."},
+    ]
 
     for dry_run in (True, False):
         report = await mover.put(lines, dry_run=dry_run)
@@ -328,21 +446,38 @@ async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
         assert (report.stored, report.duplicates, report.failed) == (0, 2, 0)
 
 
-@pytest.mark.parametrize("taken", [{"content": "three", "idempotency_key": "k"}, {"content": "one"}])
-async def test_overwriting_takes_neither_the_key_nor_the_text_of_another_memory(mover: Mover, taken: Line) -> None:
-    await mover.put([{"id": OLD, "content": "one", "idempotency_key": "k"}, {"id": NEW, "content": "two"}])
+@pytest.mark.parametrize(
+    "taken", [{"content": "three", "idempotency_key": "k"}, {"content": "one"}]
+)
+async def test_overwriting_takes_neither_the_key_nor_the_text_of_another_memory(
+    mover: Mover, taken: Line
+) -> None:
+    await mover.put(
+        [
+            {"id": OLD, "content": "one", "idempotency_key": "k"},
+            {"id": NEW, "content": "two"},
+        ]
+    )
 
     changed: list[Line] = [{"id": NEW, **taken}, {"id": OLD, "content": "four"}]
     report = await mover.put(changed, on_conflict="overwrite")
 
-    assert (report.overwritten, [failure.line for failure in report.failures]) == (1, [1])
+    assert (report.overwritten, [failure.line for failure in report.failures]) == (
+        1,
+        [1],
+    )
     assert OLD in report.failures[0].message
     assert {line["content"] for line in await mover.memories()} == {"two", "four"}
 
 
-async def test_a_text_that_overwriting_frees_goes_to_another_memory_with_the_next_import(mover: Mover) -> None:
+async def test_a_text_that_overwriting_frees_goes_to_another_memory_with_the_next_import(
+    mover: Mover,
+) -> None:
     await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
-    changed: list[Line] = [{"id": OLD, "content": "three"}, {"id": NEW, "content": "one"}]
+    changed: list[Line] = [
+        {"id": OLD, "content": "three"},
+        {"id": NEW, "content": "one"},
+    ]
 
     first = await mover.put(changed, on_conflict="overwrite")
     again = await mover.put(changed, on_conflict="overwrite")
@@ -353,20 +488,37 @@ async def test_a_text_that_overwriting_frees_goes_to_another_memory_with_the_nex
 
 
 async def test_a_forgotten_and_a_live_memory_may_have_one_text(mover: Mover) -> None:
-    report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
+    report = await mover.put(
+        [RICH[2], {"namespace": "other", "content": RICH[2]["content"]}]
+    )
     await mover.put([{"namespace": "again", "content": RICH[2]["content"]}])
     forgotten = await mover.put([RICH[2] | {"namespace": "again"}])
     await mover.put([RICH[2] | {"namespace": "later"}])
-    later = await mover.put([RICH[2] | {"namespace": "later"}, {"namespace": "later", "content": RICH[2]["content"]}])
+    later = await mover.put(
+        [
+            RICH[2] | {"namespace": "later"},
+            {"namespace": "later", "content": RICH[2]["content"]},
+        ]
+    )
 
-    assert (report.stored, forgotten.stored, later.stored, later.duplicates) == (2, 1, 1, 1)
+    assert (report.stored, forgotten.stored, later.stored, later.duplicates) == (
+        2,
+        1,
+        1,
+        1,
+    )
 
 
-async def test_overwriting_with_a_live_line_makes_a_superseded_memory_live(mover: Mover) -> None:
+async def test_overwriting_with_a_live_line_makes_a_superseded_memory_live(
+    mover: Mover,
+) -> None:
     await mover.put(RICH)
     ended = ("superseded_at", "superseded_by", "expires_at")
 
-    await mover.put([{key: value for key, value in RICH[0].items() if key not in ended}], on_conflict="overwrite")
+    await mover.put(
+        [{key: value for key, value in RICH[0].items() if key not in ended}],
+        on_conflict="overwrite",
+    )
 
     [again] = [line_ for line_ in await mover.memories("team") if line_["id"] == OLD]
     assert not again.keys() & set(ended)
@@ -384,15 +536,26 @@ async def test_existing_memories_are_not_embedded_again(mover: Mover) -> None:
 async def test_overwriting_replaces_a_memory_and_its_index_entries(
     mover: Mover, person: Person, connection: asyncpg.Connection
 ) -> None:
-    line = {"id": OLD, "content": "The gateway is nginx.", "summary": "gateway", "author": "sarah", "revision": 3}
+    line = {
+        "id": OLD,
+        "content": "The gateway is nginx.",
+        "summary": "gateway",
+        "author": "sarah",
+        "revision": 3,
+    }
     await mover.put([line | {"created_at": "2025-01-01T00:00:00+00:00"}])
 
-    report = await mover.put([{"id": OLD, "content": "The gateway is caddy."}], on_conflict="overwrite")
+    report = await mover.put(
+        [{"id": OLD, "content": "The gateway is caddy."}], on_conflict="overwrite"
+    )
 
     (stored,) = await mover.memories()
     assert (report.overwritten, report.stored, report.duplicates) == (1, 0, 0)
     assert (stored["content"], stored["revision"]) == ("The gateway is caddy.", 4)
-    assert (stored["author"], stored["created_at"]) == ("sarah", "2025-01-01T00:00:00+00:00")
+    assert (stored["author"], stored["created_at"]) == (
+        "sarah",
+        "2025-01-01T00:00:00+00:00",
+    )
     assert stored["updated_at"] == NOON.isoformat()
     assert "summary" not in stored
     assert contents(await person.search("caddy")) == ["The gateway is caddy."]
@@ -402,24 +565,46 @@ async def test_overwriting_replaces_a_memory_and_its_index_entries(
     assert not await connection.fetchval(held)
 
 
-async def test_an_overwritten_memory_is_indexed_like_a_new_one(mover: Mover, connection: asyncpg.Connection) -> None:
+async def test_an_overwritten_memory_is_indexed_like_a_new_one(
+    mover: Mover, connection: asyncpg.Connection
+) -> None:
     """Old postings (words, length, dates) are deleted before the new ones are written."""
-    await mover.put([{"id": OLD, "content": "Ada met Bo in Graz.", "tags": ["a"], "occurred_at": "2023-03-04"}])
-    changed = {"id": OLD, "content": "Cy met Di.", "tags": ["b"], "occurred_at": "2024-05-06"}
+    await mover.put(
+        [
+            {
+                "id": OLD,
+                "content": "Ada met Bo in Graz.",
+                "tags": ["a"],
+                "occurred_at": "2023-03-04",
+            }
+        ]
+    )
+    changed = {
+        "id": OLD,
+        "content": "Cy met Di.",
+        "tags": ["b"],
+        "occurred_at": "2024-05-06",
+    }
 
     await mover.put([changed], on_conflict="overwrite")
     await mover.put([changed], namespace="fresh")
 
-    postings = (
-        "select words, frequencies, length from fresh_words join namespaces n on n.id = namespace_id where name = $1"
-    )
+    postings = "select words, frequencies, length from fresh_words join namespaces n on n.id = namespace_id where name = $1"
     overwritten = await connection.fetch(postings, "notes")
     assert overwritten == await connection.fetch(postings, "fresh") != []
 
 
 async def test_overwriting_a_second_time_changes_nothing(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "old", "importance": 0.3}])
-    changed = [{"id": OLD, "content": "new", "importance": 0.1234567, "metadata": {"a": 1}, "revision": 9}]
+    changed = [
+        {
+            "id": OLD,
+            "content": "new",
+            "importance": 0.1234567,
+            "metadata": {"a": 1},
+            "revision": 9,
+        }
+    ]
     await mover.put(changed, on_conflict="overwrite")
     before = await mover.take()
 
@@ -448,7 +633,11 @@ async def test_a_batch_is_compared_again_if_another_request_stores_one_of_its_te
     report = await mover.put(lines, on_conflict="overwrite")
 
     assert (report.overwritten, report.failed, report.failures[0].line) == (1, 1, 1)
-    assert {line["content"] for line in await mover.memories()} == {"one", "other", "two"}
+    assert {line["content"] for line in await mover.memories()} == {
+        "one",
+        "other",
+        "two",
+    }
 
 
 async def test_an_import_ends_if_other_requests_change_its_memories_at_every_attempt(
@@ -459,7 +648,9 @@ async def test_an_import_ends_if_other_requests_change_its_memories_at_every_att
 
     async def failing(_self: Transfers, batch: Batch, **_named: Any) -> set[UUID]:
         attempts.append(batch)
-        raise ConcurrentChange("Another request changed the same memory at the same time.")
+        raise ConcurrentChange(
+            "Another request changed the same memory at the same time."
+        )
 
     monkeypatch.setattr(Transfers, "write", failing)
 
@@ -471,7 +662,11 @@ async def test_an_import_ends_if_other_requests_change_its_memories_at_every_att
 @pytest.mark.parametrize(
     ("lines", "stored", "texts"),
     [
-        ([{"content": "one"}, {"content": "two"}], 1, {"one", "two"}),  # the first is free by now
+        (
+            [{"content": "one"}, {"content": "two"}],
+            1,
+            {"one", "two"},
+        ),  # the first is free by now
         ([{"id": OLD, "content": "three"}], 0, {"three"}),
     ],
 )
@@ -481,17 +676,28 @@ async def test_overwriting_counts_before_the_next_lines_of_the_same_batch(
     await mover.put([{"id": OLD, "content": "one"}])
 
     for dry_run in (True, False):
-        report = await mover.put([{"id": OLD, "content": "two"}, *lines], on_conflict="overwrite", dry_run=dry_run)
+        report = await mover.put(
+            [{"id": OLD, "content": "two"}, *lines],
+            on_conflict="overwrite",
+            dry_run=dry_run,
+        )
         assert (report.overwritten, report.stored, report.duplicates) == (1, stored, 1)
     assert {line["content"] for line in await mover.memories()} == texts
 
 
-async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, small_batches: None) -> None:
+async def test_failing_on_a_conflict_writes_nothing_of_its_batch(
+    mover: Mover, small_batches: None
+) -> None:
     await mover.put([{"content": "here"}])
     [existing] = await mover.memories()
 
-    with pytest.raises(Conflict, match=f"Line 4 exists already, as the memory {existing['id']}"):
-        await mover.put([{"content": text} for text in ("a", "b", "c", "here", "d")], on_conflict="fail")
+    with pytest.raises(
+        Conflict, match=f"Line 4 exists already, as the memory {existing['id']}"
+    ):
+        await mover.put(
+            [{"content": text} for text in ("a", "b", "c", "here", "d")],
+            on_conflict="fail",
+        )
 
     assert {line["content"] for line in await mover.memories()} == {"here", "a", "b"}
 
@@ -537,9 +743,19 @@ async def test_each_batch_of_a_dry_run_sees_the_changes_of_earlier_batches(
         await person.keep(Draft("one", idempotency_key="confirmed"))
     else:
         await mover.put(
-            [{"id": OLD, "content": "one", "idempotency_key": "k", "idempotency_keys": {"confirmed": "0" * 64}}]
+            [
+                {
+                    "id": OLD,
+                    "content": "one",
+                    "idempotency_key": "k",
+                    "idempotency_keys": {"confirmed": "0" * 64},
+                }
+            ]
         )
-    changed = [{"id": OLD, "content": "two", "idempotency_key": "l"}, {"id": NEW, "content": "x"}]
+    changed = [
+        {"id": OLD, "content": "two", "idempotency_key": "l"},
+        {"id": NEW, "content": "x"},
+    ]
     lines = [*changed, later, {"content": "y"}]
 
     dry = await mover.put(lines, on_conflict="overwrite", dry_run=True)
@@ -548,7 +764,9 @@ async def test_each_batch_of_a_dry_run_sees_the_changes_of_earlier_batches(
     assert replace(dry, seconds=0.0) == replace(done, seconds=0.0)
 
 
-async def test_a_repeated_import_completes_an_interrupted_one(mover: Mover, small_batches: None) -> None:
+async def test_a_repeated_import_completes_an_interrupted_one(
+    mover: Mover, small_batches: None
+) -> None:
     class Torn(io.BytesIO):
         def readline(self, size: int | None = -1, /) -> bytes:
             line = super().readline(size)
@@ -574,11 +792,18 @@ async def test_a_repeated_import_completes_an_interrupted_one(mover: Mover, smal
     assert stored["first"]["superseded_by"] == NEW
 
 
-async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queries: list[str]) -> None:
+async def test_a_batch_costs_a_constant_number_of_statements(
+    mover: Mover, queries: list[str]
+) -> None:
     for warming in ("creates the namespace", "lets asyncpg read array types"):
         await mover.put([{"content": warming}])
     few, many = [
-        await statements_of(mover.put([{"content": f"fact {uuid4()}", "session": "s"} for _ in range(size)]), queries)
+        await statements_of(
+            mover.put(
+                [{"content": f"fact {uuid4()}", "session": "s"} for _ in range(size)]
+            ),
+            queries,
+        )
         for size in (10, 400)
     ]
 
@@ -595,7 +820,9 @@ async def test_a_read_only_caller_may_only_run_a_dry_run(mover: Mover) -> None:
     assert await mover.memories() == []
 
 
-async def test_a_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_that_postgres_refuses_fails_alone(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = Transfers.write
 
     async def refusing(self: Transfers, batch: Batch, **named: Any) -> set[UUID]:
@@ -605,7 +832,9 @@ async def test_a_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatc
 
     monkeypatch.setattr(Transfers, "write", refusing)
 
-    report = await mover.put([{"content": text} for text in ("a", "b", "bad", "c", "d")])
+    report = await mover.put(
+        [{"content": text} for text in ("a", "b", "bad", "c", "d")]
+    )
 
     assert (report.stored, report.failed) == (4, 1)
     assert report.failures[0].line == 3

@@ -19,7 +19,14 @@ from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.embedders import MODEL, ByLetter, Down, DownForTexts
 from tests.fake_keys import MAKERS
-from tests.memory.transfer.test_transfer import NEW, OLD, RICH, Line, Mover, batches_of_two  # noqa: F401 - a fixture
+from tests.memory.transfer.test_transfer import (
+    NEW,
+    OLD,
+    RICH,
+    Line,
+    Mover,
+    batches_of_two,  # noqa: F401 - a fixture
+)
 from tests.person import Person, contents
 from tests.waiting import statements_of
 
@@ -30,7 +37,12 @@ ODD = np.array([0.6, 0, 0, 0, 0, 0, 0, -0.8], dtype="<f2")
 def exported(vector: Any = ODD, **values: Any) -> Line:
     """Return the field `embedding` with the identity of the fake model."""
     packed = b64encode(np.asarray(vector, dtype="<f2").tobytes()).decode()
-    return {"provider": "fake", "name": "by-letter", "dimensions": 8, "vector": packed} | values
+    return {
+        "provider": "fake",
+        "name": "by-letter",
+        "dimensions": 8,
+        "vector": packed,
+    } | values
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +63,24 @@ async def mover(database: Database, letters: ByLetter) -> VectorMover:
 
 
 @asynccontextmanager
-async def elsewhere(cluster: Cluster, template: str, embedder: Embedder | None) -> AsyncIterator[VectorMover]:
+async def elsewhere(
+    cluster: Cluster, template: str, embedder: Embedder | None
+) -> AsyncIterator[VectorMover]:
     """Open an empty database."""
     async with cluster.opened(template) as database:
         yield VectorMover(database, embedder, Caller("another user"))
 
 
 def numbers(field: Line) -> list[float]:
-    return [float(number) for number in np.frombuffer(b64decode(field["vector"]), dtype="<f2")]
+    return [
+        float(number)
+        for number in np.frombuffer(b64decode(field["vector"]), dtype="<f2")
+    ]
 
 
-async def stored_vector(connection: asyncpg.Connection, content: str) -> list[float] | None:
+async def stored_vector(
+    connection: asyncpg.Connection, content: str
+) -> list[float] | None:
     """Return the stored vector of a memory."""
     sql = "select vector::text from embeddings join memories using (namespace_id) where id = memory_id and content = $1"
     text = await connection.fetchval(sql, content)
@@ -71,17 +90,25 @@ async def stored_vector(connection: asyncpg.Connection, content: str) -> list[fl
 # Export
 
 
-async def test_a_line_has_the_prefixes_and_the_revision_of_the_model(mover: VectorMover) -> None:
+async def test_a_line_has_the_prefixes_and_the_revision_of_the_model(
+    mover: VectorMover,
+) -> None:
     class Prefixed(ByLetter):
         async def model(self) -> Any:
-            return replace(MODEL, query_prefix="query: ", document_prefix="passage: ", revision="2")
+            return replace(
+                MODEL, query_prefix="query: ", document_prefix="passage: ", revision="2"
+            )
 
     prefixed = replace(mover, embedder=Prefixed())
     await prefixed.put([{"content": "one fact"}])
     (line,) = await prefixed.memories()
 
     embedding = line["embedding"]
-    assert (embedding["query_prefix"], embedding["document_prefix"], embedding["revision"]) == (
+    assert (
+        embedding["query_prefix"],
+        embedding["document_prefix"],
+        embedding["revision"],
+    ) == (
         "query: ",
         "passage: ",
         "2",
@@ -94,19 +121,28 @@ async def test_a_line_has_the_prefixes_and_the_revision_of_the_model(mover: Vect
 async def test_vectors_are_exported_only_on_request(mover: VectorMover) -> None:
     await mover.put(RICH)
 
-    plain = [json.loads(line) for line in await Mover(mover.database, mover.embedder).take()]
+    plain = [
+        json.loads(line) for line in await Mover(mover.database, mover.embedder).take()
+    ]
     full = [json.loads(line) for line in await mover.take()]
 
     assert not any("embedding" in line for line in plain)
-    assert [{name: value for name, value in line.items() if name != "embedding"} for line in full] == plain
+    assert [
+        {name: value for name, value in line.items() if name != "embedding"}
+        for line in full
+    ] == plain
     assert sum("embedding" in line for line in full) == len(RICH)
 
 
-async def test_a_database_without_a_model_is_exported_without_vectors(mover: VectorMover) -> None:
+async def test_a_database_without_a_model_is_exported_without_vectors(
+    mover: VectorMover,
+) -> None:
     silent = replace(mover, embedder=None)
     await silent.put(RICH)
 
-    assert [("embedding" in line) for line in await silent.memories()] == [False] * len(RICH)
+    assert [("embedding" in line) for line in await silent.memories()] == [False] * len(
+        RICH
+    )
 
 
 async def test_an_export_with_vectors_needs_a_constant_number_of_statements(
@@ -115,7 +151,12 @@ async def test_an_export_with_vectors_needs_a_constant_number_of_statements(
     await mover.put([{"content": "warms up"}])
     counts = []
     for size in (10, 180):
-        await mover.put([{"content": f"fact {number}", "namespace": f"of{size}"} for number in range(size)])
+        await mover.put(
+            [
+                {"content": f"fact {number}", "namespace": f"of{size}"}
+                for number in range(size)
+            ]
+        )
         assert len(await mover.memories(f"of{size}")) == size
         counts.append(len(await statements_of(mover.take(f"of{size}"), queries)))
 
@@ -137,7 +178,9 @@ async def test_an_export_with_vectors_of_an_import_of_one_differs_in_its_header_
 
     assert second[1:] == first[1:]
     assert (report.stored, report.ignored_fields) == (5, {})
-    assert reader.calls == [["???"]]  # no vector can be made of it, so its line has none
+    assert reader.calls == [
+        ["???"]
+    ]  # no vector can be made of it, so its line has none
     assert sum('"embedding"' in line for line in first) == 4
 
 
@@ -191,23 +234,35 @@ async def test_an_unusable_vector_is_reported_and_its_text_embedded(
     mover: VectorMover, letters: ByLetter, connection: asyncpg.Connection, dry_run: bool
 ) -> None:
     lines: list[Line] = [
-        {"content": f"fact {chr(97 + place)}", "embedding": field} for place, field in enumerate(UNUSABLE)
+        {"content": f"fact {chr(97 + place)}", "embedding": field}
+        for place, field in enumerate(UNUSABLE)
     ]
 
-    raw = [json.dumps(line).encode() for line in [*lines, {"content": "good", "embedding": exported()}]]
+    raw = [
+        json.dumps(line).encode()
+        for line in [*lines, {"content": "good", "embedding": exported()}]
+    ]
     report = await mover.put(raw, dry_run=dry_run)
 
     assert (report.stored, report.failed) == (len(UNUSABLE) + 1, 0)
     assert report.ignored_fields == {"embedding": len(UNUSABLE)}
     if not dry_run:
         assert letters.calls == [[line["content"] for line in lines]]
-        assert await connection.fetchval("select count(*) from embeddings") == len(UNUSABLE) + 1
+        assert (
+            await connection.fetchval("select count(*) from embeddings")
+            == len(UNUSABLE) + 1
+        )
         assert await connection.fetchval("select count(*) from models") == 1
 
 
-async def test_the_length_of_a_vector_may_differ_by_1_percent(mover: VectorMover) -> None:
+async def test_the_length_of_a_vector_may_differ_by_1_percent(
+    mover: VectorMover,
+) -> None:
     report = await mover.put(
-        [{"content": f"{share}", "embedding": exported(ODD * np.float16(share))} for share in (0.992, 1.008)]
+        [
+            {"content": f"{share}", "embedding": exported(ODD * np.float16(share))}
+            for share in (0.992, 1.008)
+        ]
     )
 
     assert (report.stored, report.ignored_fields) == (2, {})
@@ -223,22 +278,37 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-async def test_a_malformed_vector_fails_its_line_and_names_the_field(mover: VectorMover) -> None:
-    lines = [{"content": f"fact {place}", "embedding": field} for place, (field, _) in enumerate(MALFORMED)]
+async def test_a_malformed_vector_fails_its_line_and_names_the_field(
+    mover: VectorMover,
+) -> None:
+    lines = [
+        {"content": f"fact {place}", "embedding": field}
+        for place, (field, _) in enumerate(MALFORMED)
+    ]
 
     report = await mover.put([*lines, {"content": "kept", "embedding": None}])
 
-    assert (report.stored, report.failed, report.ignored_fields) == (1, len(MALFORMED), {})
+    assert (report.stored, report.failed, report.ignored_fields) == (
+        1,
+        len(MALFORMED),
+        {},
+    )
     for failure, (_, place) in zip(report.failures, MALFORMED, strict=True):
         assert failure.message.startswith(place)
 
 
-async def test_a_cleaned_text_is_embedded_again(mover: VectorMover, letters: ByLetter) -> None:
+async def test_a_cleaned_text_is_embedded_again(
+    mover: VectorMover, letters: ByLetter
+) -> None:
     report = await mover.put(
         [
             {"content": " With blanks around it. ", "embedding": exported()},
             {"content": "With a hidden\u200b character.", "embedding": exported()},
-            {"content": "As it is.", "summary": " Only the summary is cleaned. ", "embedding": exported()},
+            {
+                "content": "As it is.",
+                "summary": " Only the summary is cleaned. ",
+                "embedding": exported(),
+            },
         ]
     )
 
@@ -252,7 +322,9 @@ async def test_a_redacted_text_is_embedded_again(
     key = MAKERS["github"][0](random.Random(7))
     redacting = replace(mover, secrets="redact")
 
-    report = await redacting.put([{"content": f"CI uses {key}.", "embedding": exported()}])
+    report = await redacting.put(
+        [{"content": f"CI uses {key}.", "embedding": exported()}]
+    )
 
     ((text,),) = letters.calls
     assert (report.redacted, report.ignored_fields) == (1, {"embedding": 1})
@@ -267,7 +339,10 @@ async def test_an_overwritten_memory_has_the_vector_of_its_new_text(
     letters.calls.clear()
 
     report = await mover.put(
-        [{"id": OLD, "content": "new", "embedding": exported()}, {"id": NEW, "content": "fresh"}],
+        [
+            {"id": OLD, "content": "new", "embedding": exported()},
+            {"id": NEW, "content": "fresh"},
+        ],
         on_conflict="overwrite",
     )
 
@@ -287,22 +362,33 @@ async def test_two_lines_with_one_id_are_compared_with_their_own_vectors(
         ]
     )
 
-    assert (report.stored, report.duplicates, report.ignored_fields) == (1, 1, {"embedding": 1})
+    assert (report.stored, report.duplicates, report.ignored_fields) == (
+        1,
+        1,
+        {"embedding": 1},
+    )
     assert await stored_vector(connection, "a tie") != pytest.approx(ODD.tolist())
 
 
-@pytest.mark.parametrize("embedder", [Down(), DownForTexts(), None], ids=["down", "refusing", "off"])
+@pytest.mark.parametrize(
+    "embedder", [Down(), DownForTexts(), None], ids=["down", "refusing", "off"]
+)
 async def test_without_an_embedder_usable_vectors_are_stored_and_other_embeddings_are_pending(
     mover: VectorMover, connection: asyncpg.Connection, embedder: Embedder | None
 ) -> None:
     await mover.put([{"content": "knows its model"}])
 
     report = await replace(mover, embedder=embedder).put(
-        [{"content": "with a vector", "embedding": exported()}, {"content": "without a vector"}]
+        [
+            {"content": "with a vector", "embedding": exported()},
+            {"content": "without a vector"},
+        ]
     )
 
     assert (report.stored, report.without_vector, report.ignored_fields) == (2, 1, {})
-    assert await stored_vector(connection, "with a vector") == pytest.approx(ODD.tolist())
+    assert await stored_vector(connection, "with a vector") == pytest.approx(
+        ODD.tolist()
+    )
     assert await stored_vector(connection, "without a vector") is None
 
 
@@ -311,12 +397,23 @@ async def test_an_import_does_not_wait_for_a_slow_model_and_the_job_makes_its_em
 ) -> None:
     slow = replace(mover, embedding_wait=0.05)
 
-    report = await slow.put([{"content": "with a vector", "embedding": exported()}, {"content": "without a vector"}])
+    report = await slow.put(
+        [
+            {"content": "with a vector", "embedding": exported()},
+            {"content": "without a vector"},
+        ]
+    )
 
     assert (report.stored, report.without_vector, letters.calls) == (2, 1, [])
-    assert await stored_vector(connection, "with a vector") == pytest.approx(ODD.tolist())
-    assert contents(await Person(slow.context().memory).search("without")) == ["without a vector"]
-    assert await BackgroundJobs(mover.database, mover.context().memory)("embeddings") == {"embedded": 1}
+    assert await stored_vector(connection, "with a vector") == pytest.approx(
+        ODD.tolist()
+    )
+    assert contents(await Person(slow.context().memory).search("without")) == [
+        "without a vector"
+    ]
+    assert await BackgroundJobs(mover.database, mover.context().memory)(
+        "embeddings"
+    ) == {"embedded": 1}
     assert letters.calls == [["without a vector"]]
     assert await stored_vector(connection, "without a vector") is not None
 
@@ -353,10 +450,15 @@ async def test_a_batch_with_vectors_costs_a_constant_number_of_statements(
     mover: VectorMover, queries: list[str]
 ) -> None:
     await mover.put([{"content": "creates the namespace", "embedding": exported()}])
-    await mover.put([{"content": "lets asyncpg read array types", "embedding": exported()}])
+    await mover.put(
+        [{"content": "lets asyncpg read array types", "embedding": exported()}]
+    )
     counts = []
     for size in (10, 400):
-        lines = [{"content": f"fact {size} {number}", "embedding": exported()} for number in range(size)]
+        lines = [
+            {"content": f"fact {size} {number}", "embedding": exported()}
+            for number in range(size)
+        ]
         counts.append(len(await statements_of(mover.put(lines), queries)))
 
     assert counts[0] == counts[1] <= 13

@@ -28,18 +28,30 @@ def open_(ctx: click.Context, /, no_browser: bool) -> None:
     """
     settings = settings_of(ctx)
     if settings.server is None and settings.read_only:
-        raise Refused("read_only is set, and the console records its sessions.", hint="Unset it for this command.")
-    url = _local_console(ctx, settings) if settings.server is None else normalised(settings.server)
+        raise Refused(
+            "read_only is set, and the console records its sessions.",
+            hint="Unset it for this command.",
+        )
+    url = (
+        _local_console(ctx, settings)
+        if settings.server is None
+        else normalised(settings.server)
+    )
     link = call(ctx, CreateLinkRequest())
     address = f"{url}/open?code={quote(link.code)}"
 
     def show() -> None:
         if not no_browser and webbrowser.open(address):
-            print_line(f"The console at {url} opens in your browser. If it does not: folklore open --no-browser")
+            print_line(
+                f"The console at {url} opens in your browser. If it does not: folklore open --no-browser"
+            )
             return
         print_line(address)
         until = absolute_time(link.expires_at, zone_of(ctx))
-        click.echo(f"Open this link in a browser. It signs you in once, until {until}.", err=True)
+        click.echo(
+            f"Open this link in a browser. It signs you in once, until {until}.",
+            err=True,
+        )
 
     print_either({"url": address, "expires_at": link.expires_at}, show)
 
@@ -48,7 +60,10 @@ def _local_console(ctx: click.Context, settings: Settings) -> str:
     """Return the address of the console of the user's server. Raises Unavailable."""
     if (local := local_server(ctx, settings)) is None:
         hint = "Run `folklore serve --http`, then `folklore open --server http://127.0.0.1:8765`."
-        raise Unavailable("Here each command has a server of its own, and none stays for a browser.", hint=hint)
+        raise Unavailable(
+            "Here each command has a server of its own, and none stays for a browser.",
+            hint=hint,
+        )
 
     async def opened() -> str:
         async with HttpClient(settings, local) as client:

@@ -28,9 +28,20 @@ from folklore.model import Answer, Sort
 @opt.format_option
 @opt.max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
-@click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show the terms of every score, and what each branch did.",
+)
 @opt.context_and_json
-def recall(ctx: click.Context, /, filters: opt.Values, ranking: opt.Values, form: Format, **options: Any) -> None:
+def recall(
+    ctx: click.Context,
+    /,
+    filters: opt.Values,
+    ranking: opt.Values,
+    form: Format,
+    **options: Any,
+) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
@@ -39,7 +50,10 @@ def recall(ctx: click.Context, /, filters: opt.Values, ranking: opt.Values, form
     terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(
-        **terms, filters=opt.filters_from(filters), ranking=opt.ranking_from(ranking), **options
+        **terms,
+        filters=opt.filters_from(filters),
+        ranking=opt.ranking_from(ranking),
+        **options,
     )
     _answer(ctx, request, form, question=" ".join((query, *also)))
 
@@ -53,33 +67,67 @@ def recall(ctx: click.Context, /, filters: opt.Values, ranking: opt.Values, form
 @opt.max_tokens_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @opt.context_and_json
-def search(ctx: click.Context, /, query: tuple[str, ...], filters: opt.Values, form: Format, **options: object) -> None:
+def search(
+    ctx: click.Context,
+    /,
+    query: tuple[str, ...],
+    filters: opt.Values,
+    form: Format,
+    **options: object,
+) -> None:
     """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
 
     QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
     text = " ".join(query)
-    _answer(ctx, requests.SearchRequest(query=text, filters=opt.filters_from(filters), **options), form, question=text)
+    _answer(
+        ctx,
+        requests.SearchRequest(
+            query=text, filters=opt.filters_from(filters), **options
+        ),
+        form,
+        question=text,
+    )
 
 
 @click.command("list")
 @opt.namespaces_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @opt.filter_options
-@opt.one_of("--sort", [sort for sort in get_args(requests.ListSort) if sort != "score"], "time_desc")
+@opt.one_of(
+    "--sort",
+    [sort for sort in get_args(requests.ListSort) if sort != "score"],
+    "time_desc",
+)
 @opt.format_option
 @opt.max_tokens_option
-@click.option("--faded", is_flag=True, help="Those that recall leaves out, since they were too little used.")
+@click.option(
+    "--faded",
+    is_flag=True,
+    help="Those that recall leaves out, since they were too little used.",
+)
 @click.option("--cursor", help="Continue a list; repeat its other options.")
 @opt.context_and_json
-def list_(ctx: click.Context, /, filters: opt.Values, form: Format, faded: bool, **options: object) -> None:
+def list_(
+    ctx: click.Context,
+    /,
+    filters: opt.Values,
+    form: Format,
+    faded: bool,
+    **options: object,
+) -> None:
     """List memories in order of time, newest first."""
     conditions = opt.filters_from(filters | ({"faded": True} if faded else {}))
     _answer(ctx, requests.ListRequest(filters=conditions, **options), form)
 
 
-def _answer(ctx: click.Context, request: Returns[Answer], form: Format, question: str | None = None) -> None:
+def _answer(
+    ctx: click.Context,
+    request: Returns[Answer],
+    form: Format,
+    question: str | None = None,
+) -> None:
     """Print the answer to a request, and keep what its numbers mean, unless a program reads it."""
     answer = call(ctx, request)
     with paged():
@@ -95,10 +143,18 @@ def _answer(ctx: click.Context, request: Returns[Answer], form: Format, question
 @opt.context_and_json
 def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
-    result = call_with_ids(ctx, ids, lambda uuids: requests.GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True))
+    result = call_with_ids(
+        ctx,
+        ids,
+        lambda uuids: requests.GetRequest(
+            ids=tuple(dict.fromkeys(uuids)), forgotten=True
+        ),
+    )
     zone = zone_of(ctx)
     if output.wants_json() and not result.missing:
-        output.print_json({"memories": [serializers.details(item) for item in result.found]})
+        output.print_json(
+            {"memories": [serializers.details(item) for item in result.found]}
+        )
     with paged():
         for item in () if output.wants_json() else result.found:
             print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
@@ -106,7 +162,10 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
             print_line()
     if result.missing:
         missing = ", ".join(str(id_) for id_ in result.missing)
-        raise NotFound(f"There is no memory {missing}.", hint="Ids come from recall, search or list.")
+        raise NotFound(
+            f"There is no memory {missing}.",
+            hint="Ids come from recall, search or list.",
+        )
 
 
 @click.command()
@@ -115,7 +174,11 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
 @opt.context_and_json
 def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     """Show the changes of a memory, their authors and what differs; the last change first."""
-    result = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
+    result = call_with_ids(
+        ctx,
+        [memory],
+        lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces),
+    )
     revisions = [serializers.revision(item) for item in result.revisions]
     value = {"memory": serializers.record(result.memory), "revisions": revisions}
     output.print_either(value, lambda: _print_history(result, zone_of(ctx)))
@@ -129,4 +192,6 @@ def _print_history(result: History, zone: tzinfo) -> None:
         for item in result.revisions:  # the last change first, so that each former value is the next one's new value
             output.print_revision(item, following, zone)
             following |= item.before
-        print_line(f"stored {output.time_text(now.created_at, zone)} by {now.author}", dim=True)
+        print_line(
+            f"stored {output.time_text(now.created_at, zone)} by {now.author}", dim=True
+        )

@@ -15,7 +15,15 @@ from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_difference, print_json, print_line, print_stale, row_of, time_text, wants_json
+from folklore.cli.output import (
+    print_difference,
+    print_json,
+    print_line,
+    print_stale,
+    row_of,
+    time_text,
+    wants_json,
+)
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.working_copy import WorkingCopy
@@ -39,7 +47,9 @@ _TITLES: Mapping[str, str] = {
     "unused": "This was not used for long",
     "stale": "A file of this has changed since",
 }
-_OF_PAIR = "[k]eep both  [m]erge  [s]upersede the older  forget [1] or [2]  [e]dit the newer"
+_OF_PAIR = (
+    "[k]eep both  [m]erge  [s]upersede the older  forget [1] or [2]  [e]dit the newer"
+)
 _KEYS: Mapping[str, str] = {
     "contradiction": _OF_PAIR,
     "similar": f"{_OF_PAIR}  [c]ontradicts",
@@ -74,7 +84,11 @@ class _Session:
         """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
         if item.reason == _STALE:
             return await self._decide_stale(key, item.memories[0])
-        decision = _DECISIONS.get(key) if len(item.memories) == 2 else _DECISIONS_ON_ONE.get(key)
+        decision = (
+            _DECISIONS.get(key)
+            if len(item.memories) == 2
+            else _DECISIONS_ON_ONE.get(key)
+        )
         if decision is None or decision not in DECISIONS[item.reason]:
             return None
         decided = decide(item, decision, datetime.now(UTC).date())
@@ -89,9 +103,13 @@ class _Session:
         if key not in ("k", "f"):
             return None
         if key == "k":
-            await self._call(await confirmation(self.copy, memory.id, self.operations.call))
+            await self._call(
+                await confirmation(self.copy, memory.id, self.operations.call)
+            )
         else:
-            await self._call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
+            await self._call(
+                requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,))
+            )
         return self._changed("confirmed" if key == "k" else "forgot", memory)
 
     async def _call(self, request: Any) -> None:
@@ -100,7 +118,10 @@ class _Session:
             raise NotFound(result.failed[0].reason)
 
     def _changed(self, done: str, memory: Memory) -> str:
-        id_, undo = short(memory.id), requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
+        id_, undo = (
+            short(memory.id),
+            requests.UndoRequest(id=memory.id, namespaces=(self.namespace,)),
+        )
         return self._done(f"{done} {id_}", f"folklore undo {id_}", undo)
 
     def _done(self, done: str, how: str, undo: Any) -> str:
@@ -132,19 +153,37 @@ class _Session:
             memories = (await self.operations.call(requests.GetRequest(ids=ids))).found
         except NotFound:
             return None
-        now = {one.memory.id: one.memory for one in memories if one.memory.namespace == self.namespace}
+        now = {
+            one.memory.id: one.memory
+            for one in memories
+            if one.memory.namespace == self.namespace
+        }
         if any(id_ not in now or now[id_].superseded_at is not None for id_ in ids):
             return None
         return replace(item, memories=tuple(now[id_] for id_ in ids))
 
 
 @click.command()
-@click.option("-n", "--namespace", metavar="NAME", help="Which memories. Default: the project's namespace.")
-@click.option("--only", multiple=True, type=click.Choice(_REASONS), help="Only for this reason; repeatable.")
-@click.option("--unused-days", type=click.IntRange(1, 36_500), default=180, show_default=True)
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="Which memories. Default: the project's namespace.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(_REASONS),
+    help="Only for this reason; repeatable.",
+)
+@click.option(
+    "--unused-days", type=click.IntRange(1, 36_500), default=180, show_default=True
+)
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
-def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: Any) -> None:
+def review(
+    ctx: click.Context, /, only: Sequence[str], limit: int, **options: Any
+) -> None:
     """Decide on memories that want it: contradictions, near-duplicates, those unused for long, and stale ones.
 
     First comes what you said to an assistant and was not stored. Each is shown, and one key decides: store, drop, keep,
@@ -157,11 +196,23 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: An
     zone, reasons, copy = zone_of(ctx), only or _REASONS, working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
-        items = _items(operations, copy, [reason for reason in reasons if reason != _STATED], limit, options)
+        items = _items(
+            operations,
+            copy,
+            [reason for reason in reasons if reason != _STATED],
+            limit,
+            options,
+        )
         stated = StatementsRequest(namespace=options["namespace"])
         statements = await operations.call(stated) if _STATED in reasons else ()
         if wants_json():
-            rows = [{"reason": _STATED, **row_of(one, "sentence said_at session project", zone)} for one in statements]
+            rows = [
+                {
+                    "reason": _STATED,
+                    **row_of(one, "sentence said_at session project", zone),
+                }
+                for one in statements
+            ]
             print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
         elif await _store(operations, stated, statements, zone):
             await _walk(operations, copy, items, zone)
@@ -170,7 +221,11 @@ def review(ctx: click.Context, /, only: Sequence[str], limit: int, **options: An
 
 
 async def _items(
-    operations: Operations, copy: WorkingCopy, reasons: Sequence[str], limit: int, options: Mapping[str, Any]
+    operations: Operations,
+    copy: WorkingCopy,
+    reasons: Sequence[str],
+    limit: int,
+    options: Mapping[str, Any],
 ) -> AsyncIterator[ReviewItem]:
     """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
     shown: set[frozenset[UUID]] = set()
@@ -185,10 +240,16 @@ async def _items(
 
 
 async def _items_of(
-    reason: str, operations: Operations, copy: WorkingCopy, limit: int, options: Mapping[str, Any]
+    reason: str,
+    operations: Operations,
+    copy: WorkingCopy,
+    limit: int,
+    options: Mapping[str, Any],
 ) -> AsyncIterator[ReviewItem]:
     if reason == _STALE:
-        if copy.found and copy.holds(options["namespace"]):  # else this is no working copy of the namespace to review
+        if copy.found and copy.holds(
+            options["namespace"]
+        ):  # else this is no working copy of the namespace to review
             with phase("Looking for memories: stale"):
                 items = await stale_items(operations, copy)
             for result in items:
@@ -200,15 +261,29 @@ async def _items_of(
             page = await operations.call(request)
         for item in page.items:
             yield item
-        request = None if page.after is None else request.model_copy(update={"after": page.after})
+        request = (
+            None
+            if page.after is None
+            else request.model_copy(update={"after": page.after})
+        )
 
 
-async def _store(operations: Operations, stated: StatementsRequest, items: Sequence[Statement], zone: tzinfo) -> bool:
+async def _store(
+    operations: Operations,
+    stated: StatementsRequest,
+    items: Sequence[Statement],
+    zone: tzinfo,
+) -> bool:
     """Show what was said and was not stored, store or drop what is decided; return False for `q`."""
     if items:
-        print_line(f"{len(items)} {'thing was' if len(items) == 1 else 'things were'} said, store them?", bold=True)
+        print_line(
+            f"{len(items)} {'thing was' if len(items) == 1 else 'things were'} said, store them?",
+            bold=True,
+        )
     for one in items:
-        print_line(f"said {time_text(one.said_at, zone)} in session {one.session}", dim=True)
+        print_line(
+            f"said {time_text(one.said_at, zone)} in session {one.session}", dim=True
+        )
         print_line(one.sentence)
         print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
         while (key := click.getchar().lower()) not in ("s", "d", "n", "q"):
@@ -216,7 +291,9 @@ async def _store(operations: Operations, stated: StatementsRequest, items: Seque
         if key == "q":
             return False
         if key == "s":
-            request = requests.StoreRequest(memories=(Draft(one.sentence),), namespace=one.project, single=True)
+            request = requests.StoreRequest(
+                memories=(Draft(one.sentence),), namespace=one.project, single=True
+            )
             id_ = short((await operations.call(request)).stored[0].id)
             print_line(f"stored {id_}; `folklore undo {id_}` takes it back", fg="green")
         if key in ("s", "d"):
@@ -224,7 +301,12 @@ async def _store(operations: Operations, stated: StatementsRequest, items: Seque
     return True
 
 
-async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:
+async def _walk(
+    operations: Operations,
+    copy: WorkingCopy,
+    items: AsyncIterator[ReviewItem],
+    zone: tzinfo,
+) -> None:
     """Show the items one after the other and write what is decided, until the end or `q`."""
     session: _Session | None = None
     async for row in items:
@@ -240,7 +322,9 @@ async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[
                 break
             try:
                 item = await _taken(session, key, item)
-            except FolkloreError as error:  # changed by another person meanwhile, or not allowed
+            except (
+                FolkloreError
+            ) as error:  # changed by another person meanwhile, or not allowed
                 print_line(f"{error.message} {error.hint or ''}".rstrip(), fg="red")
                 item = None if item is None else await session.current(item)
     _summary(session)
@@ -271,9 +355,15 @@ def _show(item: ReviewItem, zone: tzinfo) -> None:
     print_line(f"{_TITLES[item.reason]}{similarity}", bold=True)
     for place, memory in enumerate(item.memories, start=1):
         number = f"{place}  " if len(item.memories) > 1 else ""
-        used = "never recalled" if memory.last_recalled_at is None else f"recalled {memory.recall_count} times"
+        used = (
+            "never recalled"
+            if memory.last_recalled_at is None
+            else f"recalled {memory.recall_count} times"
+        )
         when = time_text(memory.when, zone)
-        print_line(f"{number}{short(memory.id)} by {memory.author}, {when}, {used}", dim=True)
+        print_line(
+            f"{number}{short(memory.id)} by {memory.author}, {when}, {used}", dim=True
+        )
     if len(item.memories) == 1:
         print_line(item.memories[0].content)
         print_stale(item.stale, zone)
@@ -291,6 +381,9 @@ def _summary(session: _Session | None) -> None:
 
 
 def _as_json(item: ReviewItem) -> dict[str, Any]:
-    value: dict[str, Any] = {"reason": item.reason, "memories": list(map(serializers.record, item.memories))}
+    value: dict[str, Any] = {
+        "reason": item.reason,
+        "memories": list(map(serializers.record, item.memories)),
+    }
     value |= {"stale": serializers.stale(item.stale), "similarity": item.similarity}
     return {name: entry for name, entry in value.items() if entry is not None}

@@ -30,13 +30,16 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
     copy = working_copy(settings_of(ctx))
     if not copy.found:
         hint = "Run it in a working copy of the project; `folklore list` lists its memories anywhere."
-        raise InvalidInput("directory", "is in no git repository, or git is not installed.", hint=hint)
+        raise InvalidInput(
+            "directory", "is in no git repository, or git is not installed.", hint=hint
+        )
     if confirmed:
         _confirm(ctx, copy, confirmed)
         return
     items = with_operations(ctx, lambda operations: stale_items(operations, copy))
     rows = [
-        serializers.recalled(item, "concise") | {"files": [serializers.stale([file]) for file in item.stale]}
+        serializers.recalled(item, "concise")
+        | {"files": [serializers.stale([file]) for file in item.stale]}
         for item in items
     ]
     value = {"namespace": copy.namespace, "stale": rows}
@@ -53,10 +56,15 @@ def _print(ctx: click.Context, items: Sequence[Recalled], namespace: str) -> Non
         print_line(f"{namespace}: no memory is stale.")
         return
     print_line()
-    print_line("Still true: folklore stale --confirm ID; no longer: folklore edit ID, or folklore forget ID.", dim=True)
+    print_line(
+        "Still true: folklore stale --confirm ID; no longer: folklore edit ID, or folklore forget ID.",
+        dim=True,
+    )
 
 
-async def stale_items(operations: Operations, copy: WorkingCopy) -> tuple[Recalled, ...]:
+async def stale_items(
+    operations: Operations, copy: WorkingCopy
+) -> tuple[Recalled, ...]:
     """Return the stale memories of the project of a working copy."""
     try:
         return await stale_memories(copy, operations.call)
@@ -66,12 +74,21 @@ async def stale_items(operations: Operations, copy: WorkingCopy) -> tuple[Recall
 
 def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str]) -> None:
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
-        requests = [await confirmation(copy, id_, operations.call) for id_ in dict.fromkeys(ids)]
+        requests = [
+            await confirmation(copy, id_, operations.call) for id_ in dict.fromkeys(ids)
+        ]
         return [await operations.call(request) for request in requests]
 
     memories = with_ids(ctx, texts, work)
-    commits = [f", of commit {memory.commit[:12]}" if memory.commit else "" for memory in memories]
-    lines = [
-        f"confirmed {short(one.id)}, revision {one.revision}{of}" for one, of in zip(memories, commits, strict=True)
+    commits = [
+        f", of commit {memory.commit[:12]}" if memory.commit else ""
+        for memory in memories
     ]
-    print_either({"confirmed": [serializers.record(memory) for memory in memories]}, "\n".join(lines))
+    lines = [
+        f"confirmed {short(one.id)}, revision {one.revision}{of}"
+        for one, of in zip(memories, commits, strict=True)
+    ]
+    print_either(
+        {"confirmed": [serializers.record(memory) for memory in memories]},
+        "\n".join(lines),
+    )

@@ -15,12 +15,25 @@ from folklore import __version__
 from folklore.cli.context import call, settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
-from folklore.cli.output import one_line, paint, print_either, print_line, row_of, time_text
+from folklore.cli.output import (
+    one_line,
+    paint,
+    print_either,
+    print_line,
+    row_of,
+    time_text,
+)
 from folklore.cli.screen import paged
 from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
-from folklore.memory.requests import JobsRequest, ListRequest, LogRequest, StatusRequest, without_nulls
+from folklore.memory.requests import (
+    JobsRequest,
+    ListRequest,
+    LogRequest,
+    StatusRequest,
+    without_nulls,
+)
 from folklore.memory.results import DONE, Event, Status
 from folklore.memory.service import Operations
 from folklore.model import JobState, Memory, NamespaceStatus
@@ -56,17 +69,36 @@ def status(ctx: click.Context) -> None:
 
 @click.command()
 @namespaces_option
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only memories of this kind; repeatable.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only memories with this tag; repeatable.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only memories of this kind; repeatable.",
+)
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    help="Only memories with this tag; repeatable.",
+)
 @click.option("--author", metavar="NAME", help="Only what this author did.")
-@click.option("--time", metavar="TEXT", help='Such as "last week", "since March", 2025-03-01..2025-03-09.')
+@click.option(
+    "--time",
+    metavar="TEXT",
+    help='Such as "last week", "since March", 2025-03-01..2025-03-09.',
+)
 @click.option("--mine", is_flag=True, help="Only what you did.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
 def log(ctx: click.Context, /, **options: Any) -> None:
     """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
     entries, zone = call(ctx, LogRequest(**options)), zone_of(ctx)
-    print_either({"log": [_log_row(entry, zone) for entry in entries]}, lambda: _print_log(ctx, entries, zone))
+    print_either(
+        {"log": [_log_row(entry, zone) for entry in entries]},
+        lambda: _print_log(ctx, entries, zone),
+    )
 
 
 def _print_log(ctx: click.Context, entries: Sequence[Event], zone: tzinfo) -> None:
@@ -75,9 +107,16 @@ def _print_log(ctx: click.Context, entries: Sequence[Event], zone: tzinfo) -> No
     with paged():
         if not entries:
             print_line("Nothing was written that matches.")
-        for place, (day, of_day) in enumerate(groupby(entries, lambda entry: entry.at.astimezone(zone).date())):
-            day_name = {0: ", today", 1: ", yesterday"}.get((datetime.now(zone).date() - day).days, "")
-            print_line(("\n" if place else "") + f"{day:%A}, {day:%Y-%m-%d}{day_name}", bold=True)
+        for place, (day, of_day) in enumerate(
+            groupby(entries, lambda entry: entry.at.astimezone(zone).date())
+        ):
+            day_name = {0: ", today", 1: ", yesterday"}.get(
+                (datetime.now(zone).date() - day).days, ""
+            )
+            print_line(
+                ("\n" if place else "") + f"{day:%A}, {day:%Y-%m-%d}{day_name}",
+                bold=True,
+            )
             for entry in of_day:
                 _print_entry(entry, listed, zone)
     keep_list(ctx, listed)
@@ -87,7 +126,9 @@ def _print_entry(entry: Event, listed: list[UUID], zone: tzinfo) -> None:
     """Print an entry, and append its memories to `listed` as they are numbered."""
     size = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
     when = f"{entry.at.astimezone(zone):%H:%M}"
-    print_line(f"{when}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}")
+    print_line(
+        f"{when}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}"
+    )
     for memory in entry.memories[:_MEMORIES]:
         listed.append(memory.id)
         print_line(one_line(len(listed), memory, None))
@@ -96,8 +137,16 @@ def _print_entry(entry: Event, listed: list[UUID], zone: tzinfo) -> None:
 
 
 def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
-    row: Any = without_nulls(row_of(entry, "at author agent action amount namespace", zone))
-    return {**row, "memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
+    row: Any = without_nulls(
+        row_of(entry, "at author agent action amount namespace", zone)
+    )
+    return {
+        **row,
+        "memories": [
+            {"id": str(memory.id), "content": memory.content}
+            for memory in entry.memories
+        ],
+    }
 
 
 async def _overview(operations: Operations, settings: Settings) -> Overview:
@@ -106,8 +155,14 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
     where = f"server {settings.server}"
     if here:
         jobs = (await operations.call(JobsRequest())).jobs
-        failed = sorted((job for job in jobs if job.outcome == "failed"), key=lambda job: job.name)
-        where = "embedded Postgres" if settings.database_url is None else "Postgres of database_url"
+        failed = sorted(
+            (job for job in jobs if job.outcome == "failed"), key=lambda job: job.name
+        )
+        where = (
+            "embedded Postgres"
+            if settings.database_url is None
+            else "Postgres of database_url"
+        )
         where += f", home {settings.home}"
     # A model of this machine needs no check, and loading it takes longer than everything else here.
     check = not here or settings.embedding.provider not in ("auto", "bundled")
@@ -115,7 +170,9 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
     for namespace in state.namespaces:
         if names.key(namespace.name) == names.key(project):
             with suppress(NotFound):  # renamed or deleted since
-                answer = await operations.call(ListRequest(namespaces=(namespace.name,), limit=_NEWEST))
+                answer = await operations.call(
+                    ListRequest(namespaces=(namespace.name,), limit=_NEWEST)
+                )
                 newest = [result.memory for result in answer.memories]
                 return Overview(project, where, state, newest, failed, namespace)
     return Overview(project, where, state, failed=failed)
@@ -126,19 +183,34 @@ def _print(ctx: click.Context, overview: Overview) -> None:
     size = "no memories yet" if namespace is None else _memories(namespace.memories)
     print_line(f"{overview.project}: {size}", bold=True)
     _print_others(overview)
-    model = "no embedding model" if state.model is None else f"model {state.model.provider}/{state.model.name}"
+    model = (
+        "no embedding model"
+        if state.model is None
+        else f"model {state.model.provider}/{state.model.name}"
+    )
     print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
-    newest = [one_line(place, memory, zone) for place, memory in enumerate(overview.newest, start=1)]
-    attention = [f"{paint('!', fg='yellow')} {line}" for line in _attention(overview, zone)]
-    first = ['Store the first one: folklore store "…"; `folklore --help` lists all commands.']
-    for paragraph in filter(None, (newest, attention, first if namespace is None else ())):
+    newest = [
+        one_line(place, memory, zone)
+        for place, memory in enumerate(overview.newest, start=1)
+    ]
+    attention = [
+        f"{paint('!', fg='yellow')} {line}" for line in _attention(overview, zone)
+    ]
+    first = [
+        'Store the first one: folklore store "…"; `folklore --help` lists all commands.'
+    ]
+    for paragraph in filter(
+        None, (newest, attention, first if namespace is None else ())
+    ):
         for line in ("", *paragraph):
             print_line(line)
     keep_list(ctx, [memory.id for memory in overview.newest])
 
 
 def _print_others(overview: Overview) -> None:
-    others = [item for item in overview.status.namespaces if item is not overview.namespace]
+    others = [
+        item for item in overview.status.namespaces if item is not overview.namespace
+    ]
     if not others:
         return
     shared = [item.name for item in others if item.shared == "always"]
@@ -176,11 +248,16 @@ def _as_json(overview: Overview) -> dict[str, Any]:
         "version": state.version,
         "memories": 0 if namespace is None else namespace.memories,
         "namespaces": len(state.namespaces),
-        "model": None if model is None else f"{model.provider}/{model.name}/{model.dimensions}",
+        "model": None
+        if model is None
+        else f"{model.provider}/{model.name}/{model.dimensions}",
         "pending_embeddings": state.pending_embeddings,
-        "degraded": [{"branch": item.branch, "reason": item.reason} for item in state.degraded],
+        "degraded": [
+            {"branch": item.branch, "reason": item.reason} for item in state.degraded
+        ],
         "failed_jobs": [
-            {"job": job.name, "finished_at": job.finished_at, "error": job.error} for job in overview.failed
+            {"job": job.name, "finished_at": job.finished_at, "error": job.error}
+            for job in overview.failed
         ],
         "newest": [serializers.record(memory) for memory in overview.newest],
     }

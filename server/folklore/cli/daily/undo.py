@@ -13,7 +13,14 @@ from folklore.cli.context import call, with_operations, zone_of
 from folklore.cli.daily.write import print_forgotten
 from folklore.cli.ids import with_ids
 from folklore.cli.options import Names, ask_option, context_and_json, namespace_option
-from folklore.cli.output import in_one_line, print_either, print_json, print_line, time_text, wants_json
+from folklore.cli.output import (
+    in_one_line,
+    print_either,
+    print_json,
+    print_line,
+    time_text,
+    wants_json,
+)
 from folklore.cli.screen import confirm
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory import requests, serializers
@@ -36,14 +43,20 @@ _OWN_WRITES = 200  # the latest ones, in which the change is looked for
 )
 @ask_option
 @context_and_json
-def undo(ctx: click.Context, memories: tuple[str, ...], revision: int | None, **options: Any) -> None:
+def undo(
+    ctx: click.Context, memories: tuple[str, ...], revision: int | None, **options: Any
+) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change.
 
     Without ID: your own changes one by one, the last one first, each of all memories that it concerned; stored memories
     are forgotten. On a terminal it asks first. `folklore redo` takes back an undo.
     """
     if revision is not None and len(set(memories)) != 1:
-        raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
+        raise InvalidInput(
+            "revision",
+            "belongs to one memory.",
+            hint="Undo the others in another command.",
+        )
     _run(ctx, memories, revision=revision, **options)
 
 
@@ -60,19 +73,31 @@ def redo(ctx: click.Context, memories: tuple[str, ...], **options: Any) -> None:
     _run(ctx, memories, redo=True, **options)
 
 
-def _run(ctx: click.Context, memories: tuple[str, ...], *, ask: bool, namespaces: Names, **options: Any) -> None:
+def _run(
+    ctx: click.Context,
+    memories: tuple[str, ...],
+    *,
+    ask: bool,
+    namespaces: Names,
+    **options: Any,
+) -> None:
     if not memories:
         _run_own(ctx, namespaces, redo=options.get("redo", False), ask=ask)
         return
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
-        undos = [requests.UndoRequest(id=id_, namespaces=namespaces, **options) for id_ in dict.fromkeys(ids)]
+        undos = [
+            requests.UndoRequest(id=id_, namespaces=namespaces, **options)
+            for id_ in dict.fromkeys(ids)
+        ]
         await _undo_all(operations, undos)
 
     with_ids(ctx, memories, work)
 
 
-async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest]) -> None:
+async def _undo_all(
+    operations: Operations, undos: Sequence[requests.UndoRequest]
+) -> None:
     """Undo or redo changes one by one, and print each as it is done: a later one may fail."""
     undone: list[Undone] = []
     for request in undos:
@@ -81,26 +106,41 @@ async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest
         if not wants_json():
             _print_undone(item, redo=request.redo)
     if wants_json():
-        print_json({"redone" if undos[0].redo else "undone": [_as_json(item) for item in undone]})
+        print_json(
+            {
+                "redone" if undos[0].redo else "undone": [
+                    _as_json(item) for item in undone
+                ]
+            }
+        )
 
 
 def _print_undone(item: Undone, *, redo: bool) -> None:
     action = "store" if redo and item.revision.undoes == 0 else item.revision.action
-    print_line(f"{'redone' if redo else 'undone'}: {action} of {item.memory.id}, by {item.revision.author}")
+    print_line(
+        f"{'redone' if redo else 'undone'}: {action} of {item.memory.id}, by {item.revision.author}"
+    )
     for old in item.superseded:
         print_line(f"superseded again: {old}")
 
 
 def _as_json(item: Undone) -> dict[str, Any]:
-    value: dict[str, Any] = {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
-    return value | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
+    value: dict[str, Any] = {
+        "memory": serializers.record(item.memory),
+        "change": serializers.revision(item.revision),
+    }
+    return value | (
+        {"superseded": [str(old) for old in item.superseded]} if item.superseded else {}
+    )
 
 
 def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) -> None:
     """Take back the last write of the caller that was not taken back, or the last undo. Raises NotFound, Conflict."""
     names = {} if namespaces is None else {"namespaces": namespaces}
     find = _undone_write if redo else _write_in_force
-    write = with_operations(ctx, lambda operations: find(_own_writes(operations, names)))
+    write = with_operations(
+        ctx, lambda operations: find(_own_writes(operations, names))
+    )
     forgets = write.action == "store" and not redo
     if ask:
         _ask(write, "Redo" if redo else "Undo", zone_of(ctx), forgets=forgets)
@@ -111,23 +151,40 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) ->
         value = serializers.forgotten(result, erase=False, dry_run=False)
         print_either(value, lambda: print_forgotten(result, "forgotten"))
         return
-    undos = [requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only) for item in write.memories]
+    undos = [
+        requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only)
+        for item in write.memories
+    ]
     with_operations(ctx, lambda operations: _undo_all(operations, undos))
 
 
 def _ask(write: Event, verb: str, zone: tzinfo, *, forgets: bool) -> None:
-    noun = "this memory" if len(write.memories) == 1 else f"these {len(write.memories):,} memories"
-    question = f"Forget {noun}, stored" if forgets else f"{verb} the {write.action} of {noun}, done"
+    noun = (
+        "this memory"
+        if len(write.memories) == 1
+        else f"these {len(write.memories):,} memories"
+    )
+    question = (
+        f"Forget {noun}, stored"
+        if forgets
+        else f"{verb} the {write.action} of {noun}, done"
+    )
     for memory in write.memories:
         click.echo(f"{memory.id}  {in_one_line(memory.content)}", err=True)
     confirm(f"{question} {time_text(write.at, zone)}?")
 
 
-async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIterator[tuple[Event, list[History]]]:
+async def _own_writes(
+    operations: Operations, names: dict[str, Any]
+) -> AsyncIterator[tuple[Event, list[History]]]:
     """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
-    log = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
+    log = await operations.call(
+        requests.LogRequest(mine=True, limit=_OWN_WRITES, **names)
+    )
     entries = [entry for entry in log if entry.action in _ORDER]
-    for entry in sorted(entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))):
+    for entry in sorted(
+        entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))
+    ):
         histories = []
         for id_ in entry.ids:
             with suppress(NotFound):
@@ -139,9 +196,14 @@ async def _own_writes(operations: Operations, names: dict[str, Any]) -> AsyncIte
 async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
     """Return the last write that was not taken back, with its memories as they are now. Raises NotFound, Conflict."""
     async for entry, histories in writes:
-        if current := tuple(item.memory for item in histories if _in_force(item, entry)):
+        if current := tuple(
+            item.memory for item in histories if _in_force(item, entry)
+        ):
             return replace(entry, memories=current)
-    raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
+    raise NotFound(
+        "You changed nothing that can be undone.",
+        hint="`folklore log --mine` shows what you did.",
+    )
 
 
 def _in_force(history: History, entry: Event) -> bool:
@@ -150,18 +212,27 @@ def _in_force(history: History, entry: Event) -> bool:
     if entry.action == "store":
         lasts = memory.created_at == entry.at and memory.forgotten_at is None
     else:
-        lasts = any(item.changed_at == entry.at and item.undoes != 0 for item in changes)
+        lasts = any(
+            item.changed_at == entry.at and item.undoes != 0 for item in changes
+        )
     following = next((item for item in changes if item.changed_at > entry.at), None)
     if lasts and following is not None:
         hint = f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first."
-        raise Conflict(f"After your last change, {following.author} changed the memory {memory.id}.", hint=hint)
+        raise Conflict(
+            f"After your last change, {following.author} changed the memory {memory.id}.",
+            hint=hint,
+        )
     return lasts
 
 
 def _lasting_changes(history: History) -> list[Revision]:
     """Return the changes that were not taken back, without undos and moves."""
     undone = {item.undoes for item in history.revisions if item.action == "undo"}
-    return [item for item in history.revisions if item.action not in ("undo", "move") and item.revision not in undone]
+    return [
+        item
+        for item in history.revisions
+        if item.action not in ("undo", "move") and item.revision not in undone
+    ]
 
 
 async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
@@ -183,14 +254,21 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> E
     return write
 
 
-async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIterator[tuple[Event, History, Revision]]:
+async def _undos(
+    writes: AsyncIterator[tuple[Event, list[History]]],
+) -> AsyncIterator[tuple[Event, History, Revision]]:
     """Yield the undos among the caller's writes, by memory, until another change of the caller."""
     redone_at: datetime | None = None
     async for entry, histories in writes:
         for history in histories:
             # A store changed no former memory.
-            change = next((item for item in history.revisions if item.changed_at == entry.at), None)
-            if entry.at == redone_at or (change is None and history.memory.created_at != entry.at):
+            change = next(
+                (item for item in history.revisions if item.changed_at == entry.at),
+                None,
+            )
+            if entry.at == redone_at or (
+                change is None and history.memory.created_at != entry.at
+            ):
                 continue
             if change is None or change.undoes is None:
                 return
@@ -202,7 +280,15 @@ async def _undos(writes: AsyncIterator[tuple[Event, list[History]]]) -> AsyncIte
 
 def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
     """Return the action and the time of the write that an undo took back; no action if that was redone."""
-    original = next((item for item in history.revisions if item.revision == change.undoes), None)
-    if any(item.undoes == change.revision for item in history.revisions) or (original and original.undoes == 0):
+    original = next(
+        (item for item in history.revisions if item.revision == change.undoes), None
+    )
+    if any(item.undoes == change.revision for item in history.revisions) or (
+        original and original.undoes == 0
+    ):
         return "", change.changed_at
-    return ("store", history.memory.created_at) if original is None else (original.action, original.changed_at)
+    return (
+        ("store", history.memory.created_at)
+        if original is None
+        else (original.action, original.changed_at)
+    )

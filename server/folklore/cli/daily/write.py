@@ -29,19 +29,42 @@ from folklore.text.tags import MAX_TAGS
 _RULE = "---\n"
 _NOTHING = "Nothing was changed."
 # Fields that an editor shows above the text.
-_EDITED = [name for name in requests.CHANGEABLE if name != "content" and FIELDS[name].stated]
+_EDITED = [
+    name for name in requests.CHANGEABLE if name != "content" and FIELDS[name].stated
+]
 
 
 @click.command()
 @click.argument("text", nargs=-1)
-@click.option("-n", "--namespace", help="Where to store it. Default: the project's namespace.")
+@click.option(
+    "-n", "--namespace", help="Where to store it. Default: the project's namespace."
+)
 @opt.field_options
-@click.option("--entities", is_flag=True, help="Also tag the people, tools, files, … that the text names.")
-@click.option("--idempotency-key", help="A repeated request under one key stores nothing twice.")
-@click.option("--supersedes", metavar="ID", help="The memory that this one replaces; recall leaves the old one out.")
-@click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
+@click.option(
+    "--entities",
+    is_flag=True,
+    help="Also tag the people, tools, files, … that the text names.",
+)
+@click.option(
+    "--idempotency-key", help="A repeated request under one key stores nothing twice."
+)
+@click.option(
+    "--supersedes",
+    metavar="ID",
+    help="The memory that this one replaces; recall leaves the old one out.",
+)
+@click.option(
+    "--supersede-reason", help="The reason, kept in the history of the replaced memory."
+)
 @opt.context_and_json
-def store(ctx: click.Context, /, text: tuple[str, ...], fields: opt.Values, entities: bool, **options: Any) -> None:
+def store(
+    ctx: click.Context,
+    /,
+    text: tuple[str, ...],
+    fields: opt.Values,
+    entities: bool,
+    **options: Any,
+) -> None:
     """Store TEXT as one memory; - reads it from stdin. Without TEXT, your editor opens ($VISUAL, $EDITOR).
 
     A known text is not stored twice.
@@ -56,11 +79,16 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: opt.Values, enti
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
         all_tags, former = (*tags, *(names if entities else ())), next(iter(old), None)
         draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
-        return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
+        return requests.StoreRequest(
+            memories=(draft,), namespace=namespace, single=True
+        )
 
     with nullcontext() if text else _keeping("memory", content):
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
-    print_either(serializers.stored(result), lambda: _print_stored(result, () if entities else names))
+    print_either(
+        serializers.stored(result),
+        lambda: _print_stored(result, () if entities else names),
+    )
 
 
 def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
@@ -69,7 +97,10 @@ def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
         print_line(f"{item.status} {item.id} in {result.namespace}")
         for near in item.similar:
             text = in_one_line(near.content)
-            print_line(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
+            print_line(
+                f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}",
+                dim=True,
+            )
     if names:
         print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
     if result.note:
@@ -79,7 +110,9 @@ def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
 def _written() -> str:
     """Return a text from the editor; ends the command if it was left empty. Raises InvalidInput without a terminal."""
     if not sys.stdin.isatty():
-        raise InvalidInput("TEXT", "is missing.", hint="Give the text, or - to read it from stdin.")
+        raise InvalidInput(
+            "TEXT", "is missing.", hint="Give the text, or - to read it from stdin."
+        )
     text = (click.edit("", extension=".md") or "").strip()
     if not text:
         click.echo("The text is empty: nothing was stored.", err=True)
@@ -90,7 +123,9 @@ def _written() -> str:
 def _stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:  # replacement characters would lose text silently
+    except (
+        UnicodeDecodeError
+    ) as error:  # replacement characters would lose text silently
         hint = "Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
         raise InvalidInput("TEXT", "is not UTF-8.", hint=hint) from error
 
@@ -105,12 +140,20 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
-    former = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
+    former = call_with_ids(
+        ctx,
+        [memory],
+        lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces),
+    ).memory
     now, edited = former, edited_text(former)
     if edited is not None:
         with _keeping(str(former.id), edited):
             now = call(ctx, edit_request(former, edited, namespaces))
-    changed = f"changed {former.id}, revision {now.revision}" if now.revision != former.revision else _NOTHING
+    changed = (
+        f"changed {former.id}, revision {now.revision}"
+        if now.revision != former.revision
+        else _NOTHING
+    )
     print_either(serializers.record(now), changed)
 
 
@@ -128,15 +171,28 @@ def as_text(memory: Memory) -> str:
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(memory: Memory, text: str, namespaces: opt.Names) -> requests.UpdateRequest:
+def edit_request(
+    memory: Memory, text: str, namespaces: opt.Names
+) -> requests.UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
-    (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
-    changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
-    clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
+    (old, old_content), (new, content) = (
+        _parse_edited(as_text(memory)),
+        _parse_edited(text),
+    )
+    changes = {
+        name: value
+        for name, value in new.items()
+        if value != old.get(name) and not _is_empty(value)
+    }
+    clear = tuple(
+        name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable
+    )
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     options = {"clear": clear, "if_revision": memory.revision, "namespaces": namespaces}
-    return requests.UpdateRequest(id=memory.id, changes=opt.changes_from(changes, hint=_NOTHING), **options)
+    return requests.UpdateRequest(
+        id=memory.id, changes=opt.changes_from(changes, hint=_NOTHING), **options
+    )
 
 
 def _is_empty(value: object) -> bool:
@@ -150,12 +206,21 @@ def _parse_edited(text: str) -> tuple[dict[str, Any], str]:
         texts = yaml.load(head, Loader=yaml.BaseLoader) if head.strip() else {}  # noqa: S506 - it makes only text
         values = yaml.safe_load(head) if head.strip() else {}
     except yaml.YAMLError as error:
-        raise InvalidInput("fields", "the lines above the text are not valid YAML.", hint=_NOTHING) from error
+        raise InvalidInput(
+            "fields", "the lines above the text are not valid YAML.", hint=_NOTHING
+        ) from error
     if not isinstance(texts, dict) or not isinstance(values, dict):
-        raise InvalidInput("fields", "the lines above the text must be `name: value`.", hint=_NOTHING)
+        raise InvalidInput(
+            "fields", "the lines above the text must be `name: value`.", hint=_NOTHING
+        )
     if unknown := texts.keys() - set(_EDITED):
-        raise InvalidInput(min(unknown)[:60], "is not a field that can be changed.", hint=_NOTHING)
-    return {name: texts[name] if name.endswith("_at") else values.get(name, texts[name]) for name in texts}, body
+        raise InvalidInput(
+            min(unknown)[:60], "is not a field that can be changed.", hint=_NOTHING
+        )
+    return {
+        name: texts[name] if name.endswith("_at") else values.get(name, texts[name])
+        for name in texts
+    }, body
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -163,7 +228,9 @@ def _split(text: str) -> tuple[str, str]:
         return "", text
     head, rule, body = text.removeprefix(_RULE).partition(_RULE)
     if not rule or (head and not head.endswith("\n")):
-        raise InvalidInput("fields", "do not end with a line of three dashes.", hint=_NOTHING)
+        raise InvalidInput(
+            "fields", "do not end with a line of three dashes.", hint=_NOTHING
+        )
     return head, body
 
 
@@ -183,11 +250,22 @@ def _keeping(name: str, text: str) -> Iterator[None]:
 @click.argument("memories", nargs=-1, metavar="[ID…]")
 @opt.several_namespaces("the project's; for an ID, all")
 @opt.filter_options
-@click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
+@click.option(
+    "--erase",
+    is_flag=True,
+    help="Delete permanently, with every trace; it cannot be undone.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @opt.ask_option
 @opt.context_and_json
-def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values, ask: bool, **options: Any) -> None:
+def forget(
+    ctx: click.Context,
+    /,
+    memories: tuple[str, ...],
+    filters: opt.Values,
+    ask: bool,
+    **options: Any,
+) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
@@ -202,18 +280,28 @@ def forget(ctx: click.Context, /, memories: tuple[str, ...], filters: opt.Values
     result = call(ctx, request)
     result = replace(result, more=result.more or more)
     value = serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run)
-    outcome = "would be forgotten" if request.dry_run else "erased" if request.erase else "forgotten"
+    outcome = (
+        "would be forgotten"
+        if request.dry_run
+        else "erased"
+        if request.erase
+        else "forgotten"
+    )
     print_either(value, lambda: print_forgotten(result, outcome))
 
 
-def _confirmed(ctx: click.Context, request: ForgetRequest) -> tuple[ForgetRequest, bool]:
+def _confirmed(
+    ctx: click.Context, request: ForgetRequest
+) -> tuple[ForgetRequest, bool]:
     """Ask on the terminal; return the request limited to the memories shown, and True if more match its filters."""
     preview = call(ctx, request.model_copy(update={"dry_run": True}))
     if not wants_json():
         print_forgotten(preview, "would be forgotten")
     confirm("Erase these permanently?" if request.erase else "Forget these?")
     if not request.ids:  # the filters may match further memories now
-        request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
+        request = request.model_copy(
+            update={"only": tuple(memory.id for memory in preview.memories)}
+        )
     return request, preview.more
 
 
@@ -221,7 +309,10 @@ def print_forgotten(result: ForgetResult, outcome: str) -> None:
     for memory in result.memories:
         text = "" if outcome == "erased" else f"  {in_one_line(memory.content)}"
         print_line(f"{memory.id}{paint(text, dim=True)}")
-    print_line(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
+    print_line(
+        f"{len(result.memories):,} {outcome}"
+        + (", more match: run it again" if result.more else "")
+    )
     if result.already:
         print_line(f"{len(result.already):,} were already forgotten")
     for memory in result.restored:
@@ -231,10 +322,17 @@ def print_forgotten(result: ForgetResult, outcome: str) -> None:
 
 @click.command()
 @click.argument("memories", nargs=-1, required=True, metavar="ID OTHER…")
-@click.option("--content", help="The text of the merged memory. Default: that of the newest.")
+@click.option(
+    "--content", help="The text of the merged memory. Default: that of the newest."
+)
 @opt.namespace_option
 @opt.context_and_json
-def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: opt.Names) -> None:
+def merge(
+    ctx: click.Context,
+    memories: tuple[str, ...],
+    content: str | None,
+    namespaces: opt.Names,
+) -> None:
     """Merge memories into the first one: it gets the text of the newest, and the tags and relations of all.
 
     The others are superseded by it. `folklore undo ID` takes it back.
@@ -244,11 +342,19 @@ def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, na
     def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
         id_, *others = dict.fromkeys(ids)
         if not others:
-            raise InvalidInput("ID", "at least two ids are needed.", hint="Name first the memory that remains.")
-        return requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
+            raise InvalidInput(
+                "ID",
+                "at least two ids are needed.",
+                hint="Name first the memory that remains.",
+            )
+        return requests.UpdateRequest(
+            id=id_, changes=changes, merge=tuple(others), namespaces=namespaces
+        )
 
     now = call_with_ids(ctx, memories, request)
-    print_either(serializers.record(now), f"merged into {now.id}, revision {now.revision}")
+    print_either(
+        serializers.record(now), f"merged into {now.id}, revision {now.revision}"
+    )
 
 
 @click.command()
@@ -256,17 +362,27 @@ def merge(ctx: click.Context, memories: tuple[str, ...], content: str | None, na
 @click.option("--remove", is_flag=True, help="Pin them no longer.")
 @opt.namespace_option
 @opt.context_and_json
-def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: opt.Names) -> None:
+def pin(
+    ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: opt.Names
+) -> None:
     """Pin memories: they never expire or fade, and come first where a session starts."""
     changes = opt.changes_from({"pinned": not remove})
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
-        updates = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
+        updates = [
+            requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces)
+            for id_ in dict.fromkeys(ids)
+        ]
         return [await operations.call(request) for request in updates]
 
     pinned = with_ids(ctx, memories, work)
     value = {"memories": [serializers.record(memory) for memory in pinned]}
-    print_either(value, "\n".join(f"{'unpinned' if remove else 'pinned'} {memory.id}" for memory in pinned))
+    print_either(
+        value,
+        "\n".join(
+            f"{'unpinned' if remove else 'pinned'} {memory.id}" for memory in pinned
+        ),
+    )
 
 
 @click.command()
@@ -277,18 +393,33 @@ def pin(ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces:
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @opt.namespace_option
 @opt.context_and_json
-def relate(ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: opt.Names, **options: Any) -> None:
+def relate(
+    ctx: click.Context,
+    /,
+    from_: str,
+    type_: str,
+    to: str,
+    namespaces: opt.Names,
+    **options: Any,
+) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
 
     def request(ids: tuple[UUID, ...]) -> requests.RelateRequest:
-        change = requests.RelationChange(from_id=ids[0], to_id=ids[1], type=type_, **options)
+        change = requests.RelationChange(
+            from_id=ids[0], to_id=ids[1], type=type_, **options
+        )
         return requests.RelateRequest(relations=(change,), namespaces=namespaces)
 
     result = call_with_ids(ctx, [from_, to], request)
     if result.failed:
         first = result.failed[0]
-        raise error_from_code(first.code, f"Not {'removed' if options['remove'] else 'related'}: {first.reason}")
-    outcome = "created" if result.created else "updated" if result.updated else "removed"
+        raise error_from_code(
+            first.code,
+            f"Not {'removed' if options['remove'] else 'related'}: {first.reason}",
+        )
+    outcome = (
+        "created" if result.created else "updated" if result.updated else "removed"
+    )
     print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}")

@@ -8,7 +8,13 @@ import click
 
 from folklore.backup.archive import Archive, archives
 from folklore.backup.encryption import new_key as write_key
-from folklore.backup.operations import Store, back_up, prune, restore as put_back, verify as compare
+from folklore.backup.operations import (
+    Store,
+    back_up,
+    prune,
+    restore as put_back,
+    verify as compare,
+)
 from folklore.cli.context import Value, local_settings, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_table, time_text
@@ -21,7 +27,11 @@ from folklore.text.amounts import amount
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--verify", is_flag=True, help="Restore a copy from the file and compare every row and twenty answers.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Restore a copy from the file and compare every row and twenty answers.",
+)
 @context_and_json
 def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
     """Back up the whole database to FILE, or to a new file in the folder of backups: tokens and logs too.
@@ -57,17 +67,27 @@ def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     failure nothing has changed.
     """
     if local_settings(ctx).read_only:
-        raise Refused("read_only is on, and a restore replaces the database.", hint="Set it to false for this command.")
+        raise Refused(
+            "read_only is on, and a restore replaces the database.",
+            hint="Set it to false for this command.",
+        )
     archive = Archive.read(file.absolute())
     if not yes:
         created = time_text(archive.manifest.created_at, zone_of(ctx))
         memories = archive.manifest.contents.memories
-        confirm(f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?")
+        confirm(
+            f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?"
+        )
 
     restored = _with_store(ctx, lambda store: put_back(store, archive))
     points = [str(path) for path in restored.restore_points]
-    lines = [f"{amount(restored.memories, 'memory')} restored", *(f"What was there before: {one}" for one in points)]
-    print_either({"memories": restored.memories, "restore_points": points}, "\n".join(lines))
+    lines = [
+        f"{amount(restored.memories, 'memory')} restored",
+        *(f"What was there before: {one}" for one in points),
+    ]
+    print_either(
+        {"memories": restored.memories, "restore_points": points}, "\n".join(lines)
+    )
 
 
 backups = click.Group("backups", help="Backups in the folder of backups.")
@@ -93,7 +113,9 @@ def list_(ctx: click.Context) -> None:
         for archive in backups
     ]
     columns = ["created", "memories", "MB", "verified", "file"]
-    print_either([_document(archive) for archive in backups], lambda: print_table(columns, rows))
+    print_either(
+        [_document(archive) for archive in backups], lambda: print_table(columns, rows)
+    )
 
 
 @backups.command("verify")
@@ -103,7 +125,10 @@ def verify_(ctx: click.Context, /, file: Path) -> None:
     """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
     archive = Archive.read(file.absolute())
     _with_store(ctx, lambda store: compare(store, archive))
-    print_either(_document(archive), f"{archive.path} is whole: a copy restored from it was the same")
+    print_either(
+        _document(archive),
+        f"{archive.path} is whole: a copy restored from it was the same",
+    )
 
 
 @backups.command("new-key")
@@ -121,7 +146,11 @@ def new_key(ctx: click.Context, /, file: Path) -> None:
 
 
 @backups.command("prune")
-@click.option("--keep", type=click.IntRange(1), help="Keep so many. Default: the setting backup.keep.")
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    help="Keep so many. Default: the setting backup.keep.",
+)
 @context_and_json
 def prune_(ctx: click.Context, /, keep: int | None) -> None:
     """Delete all backups but the newest, those before restores apart; the newest verified one stays in any case."""
@@ -129,7 +158,10 @@ def prune_(ctx: click.Context, /, keep: int | None) -> None:
     if not (count := keep or settings.backup.keep):
         raise click.UsageError("Give --keep: the setting backup.keep is 0.")
     deleted = [str(path) for path in prune(backup_folder(settings), count)]
-    text = "\n".join(f"deleted {path}" for path in deleted) or "There is nothing to delete."
+    text = (
+        "\n".join(f"deleted {path}" for path in deleted)
+        or "There is nothing to delete."
+    )
     print_either({"deleted": deleted}, text)
 
 

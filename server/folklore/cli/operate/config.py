@@ -17,10 +17,21 @@ from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
 # Parameters of an address that hold no secret.
-_HARMLESS = frozenset({"host", "port", "dbname", "database", "sslmode", "application_name", "target_session_attrs"})
+_HARMLESS = frozenset(
+    {
+        "host",
+        "port",
+        "dbname",
+        "database",
+        "sslmode",
+        "application_name",
+        "target_session_attrs",
+    }
+)
 
 config = click.Group(
-    "config", help="Show the settings in use: flags override the environment, which overrides the file."
+    "config",
+    help="Show the settings in use: flags override the environment, which overrides the file.",
 )
 
 
@@ -35,7 +46,9 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     complete = get_completion_class(shell)
     assert complete is not None
-    print_line(complete(ctx.find_root().command, {}, "folklore", "_FOLKLORE_COMPLETE").source())
+    print_line(
+        complete(ctx.find_root().command, {}, "folklore", "_FOLKLORE_COMPLETE").source()
+    )
 
 
 @config.command()
@@ -43,7 +56,9 @@ def completion(ctx: click.Context, shell: str) -> None:
 def show(ctx: click.Context) -> None:
     """Show every setting, secrets masked, as a settings file would hold it."""
     value = shown(settings_of(ctx))
-    print_either(value, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
+    print_either(
+        value, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
+    )
 
 
 @config.command()
@@ -54,11 +69,16 @@ def path(ctx: click.Context) -> None:
     home = root["flags"]["home"]
     environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
     existing = config_path(root["config"], environ)
-    standard = Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser() / "config.yaml"
+    standard = (
+        Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser()
+        / "config.yaml"
+    )
     place = existing or standard
     print_either({"path": str(place), "exists": place.exists()}, str(place))
     if not wants_json() and not place.exists():
-        click.echo("There is no such file yet; `folklore config example` prints one.", err=True)
+        click.echo(
+            "There is no such file yet; `folklore config example` prints one.", err=True
+        )
 
 
 @config.command()
@@ -66,7 +86,11 @@ def example() -> None:
     """Print a settings file with every setting, its default and its meaning."""
     packaged = Path(folklore.__file__).with_name("config.example.yaml")
     checkout = Path(folklore.__file__).parents[2] / "config.example.yaml"
-    print_line((packaged if packaged.exists() else checkout).read_text(encoding="utf-8").rstrip())
+    print_line(
+        (packaged if packaged.exists() else checkout)
+        .read_text(encoding="utf-8")
+        .rstrip()
+    )
 
 
 def shown(settings: Settings) -> dict[str, Any]:
@@ -76,8 +100,14 @@ def shown(settings: Settings) -> dict[str, Any]:
         value["database_url"] = masked(settings.database_url.get_secret_value())
     if settings.embedding.api_key is not None:
         value["embedding"]["api_key"] = _MASK
-    for part in (value, value["embedding"], value["reranker"]):  # an address may hold a password or key
-        part.update({name: masked(part[name]) for name in ("server", "url") if part.get(name)})
+    for part in (
+        value,
+        value["embedding"],
+        value["reranker"],
+    ):  # an address may hold a password or key
+        part.update(
+            {name: masked(part[name]) for name in ("server", "url") if part.get(name)}
+        )
     return value
 
 
@@ -91,8 +121,14 @@ def masked(url: str) -> str:
         return _MASK
     if not parts.scheme:
         return _MASK
-    user = f"{parts.username}{':' + _MASK if parts.password else ''}@" if parts.username else ""
-    parameters = "&".join(f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query)
+    user = (
+        f"{parts.username}{':' + _MASK if parts.password else ''}@"
+        if parts.username
+        else ""
+    )
+    parameters = "&".join(
+        f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query
+    )
     return urlunsplit((parts.scheme, f"{user}{where}", parts.path, parameters, ""))
 
 

@@ -20,11 +20,18 @@ from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput
 from folklore.runtime import database_address, start_engine
 
-db = click.Group("db", help="Manage the database: the embedded engine, or the Postgres that database_url names.")
+db = click.Group(
+    "db",
+    help="Manage the database: the embedded engine, or the Postgres that database_url names.",
+)
 
 
 @db.command()
-@click.option("--new", is_flag=True, help="Begin anew where the data that was there is lost; it is an error otherwise.")
+@click.option(
+    "--new",
+    is_flag=True,
+    help="Begin anew where the data that was there is lost; it is an error otherwise.",
+)
 @context_and_json
 def start(ctx: click.Context, /, new: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
@@ -49,7 +56,9 @@ def status(ctx: click.Context) -> None:
     value, address = _engine_status(settings)
     if address is not None:
         value |= asyncio.run(_server_status(address))
-    print_either(value, "\n".join(f"{name:<21}{_text(entry)}" for name, entry in value.items()))
+    print_either(
+        value, "\n".join(f"{name:<21}{_text(entry)}" for name, entry in value.items())
+    )
 
 
 def _text(entry: object) -> object:
@@ -59,7 +68,9 @@ def _text(entry: object) -> object:
 
 
 @db.command()
-@click.option("--drop-old", is_flag=True, help="Delete the old data that upgrades have kept.")
+@click.option(
+    "--drop-old", is_flag=True, help="Delete the old data that upgrades have kept."
+)
 @context_and_json
 def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
     """Upgrade the embedded engine's data to the major version of Postgres that this Folklore carries.
@@ -73,10 +84,18 @@ def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
     old_data = upgrade_engine(engine)
     lines = [f"The data is of Postgres {MAJOR}."]
     if old_data is not None:
-        lines.append(f"The old data is kept in {old_data}; `folklore db upgrade --drop-old` deletes it.")
+        lines.append(
+            f"The old data is kept in {old_data}; `folklore db upgrade --drop-old` deletes it."
+        )
     dropped = engine.drop_old() if drop_old else {}
-    lines += [f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()]
-    value = {"postgres": MAJOR, "upgraded": old_data is not None, "kept": [str(path) for path in engine.old_data()]}
+    lines += [
+        f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()
+    ]
+    value = {
+        "postgres": MAJOR,
+        "upgraded": old_data is not None,
+        "kept": [str(path) for path in engine.old_data()],
+    }
     print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines))
 
 
@@ -86,7 +105,9 @@ def migrate_(ctx: click.Context) -> None:
     """Apply pending migrations; a server and every other command do so too."""
     settings = local_settings(ctx)
     applied = asyncio.run(_migrated(settings))[1]
-    text = "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
+    text = (
+        "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
+    )
     print_either({"applied": applied}, text)
 
 
@@ -96,12 +117,17 @@ def role(ctx: click.Context) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
     address, _ = asyncio.run(_migrated(local_settings(ctx)))
     commands = asyncio.run(missing_role_commands(address))
-    text = "\n".join(f"{command};" for command in commands) or "The role folklore_app is complete."
+    text = (
+        "\n".join(f"{command};" for command in commands)
+        or "The role folklore_app is complete."
+    )
     print_either({"lacks": commands}, text)
 
 
 @db.command("distribute")
-@click.option("--dry-run", is_flag=True, help="Print the SQL that is still to do; change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the SQL that is still to do; change nothing."
+)
 @context_and_json
 def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
     """Distribute the tables over the nodes of a Citus cluster.
@@ -111,9 +137,13 @@ def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
     """
     address = local_settings(ctx).database_url
     if address is None:
-        raise InvalidInput("database_url", "is not set, and the embedded Postgres is on one machine.")
+        raise InvalidInput(
+            "database_url", "is not set, and the embedded Postgres is on one machine."
+        )
     done = asyncio.run(distribute(address.get_secret_value(), dry_run=dry_run))
-    text = "\n".join(f"{command};" for commands in done.values() for command in commands)
+    text = "\n".join(
+        f"{command};" for commands in done.values() for command in commands
+    )
     if not dry_run:
         asyncio.run(check_token(address.get_secret_value()))
         text = "Every table is distributed; a token sees its own."
@@ -129,7 +159,11 @@ async def _migrated(settings: Settings) -> tuple[str, list[str]]:
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is not None:
         hint = "This command needs the embedded engine, which is used while database_url is not set."
-        raise InvalidInput("database_url", "is set, and Folklore neither starts nor stops that Postgres.", hint=hint)
+        raise InvalidInput(
+            "database_url",
+            "is set, and Folklore neither starts nor stops that Postgres.",
+            hint=hint,
+        )
     return Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
 
 
@@ -139,17 +173,39 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
         address = settings.database_url.get_secret_value()
         return {"engine": "server", "running": True, "url": masked(address)}, address
     status = _engine(settings).status()
-    value = {"engine": "embedded", "running": status.running, "data_directory": str(status.data_directory)}
+    value = {
+        "engine": "embedded",
+        "running": status.running,
+        "data_directory": str(status.data_directory),
+    }
     if (free := free_space(settings.home)) < LEAST_FREE:
         value |= {"disk": f"full: {free / 2**20:,.0f} MB free"}
     value |= {"log": str(status.log), "version": status.version, "pid": status.pid}
-    value |= {"old_data": [str(path) for path in old] if (old := _engine(settings).old_data()) else None}
-    value |= {"sessions": status.sessions if status.running else None, "url": status.dsn and masked(status.dsn)}
-    return {name: entry for name, entry in value.items() if entry is not None}, status.dsn
+    value |= {
+        "old_data": [str(path) for path in old]
+        if (old := _engine(settings).old_data())
+        else None
+    }
+    value |= {
+        "sessions": status.sessions if status.running else None,
+        "url": status.dsn and masked(status.dsn),
+    }
+    return {
+        name: entry for name, entry in value.items() if entry is not None
+    }, status.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:
     info = await server_info(address)
-    values = {name: value for name, value in asdict(info).items() if name not in ("major", "offered")}
-    values |= {"pgvector": info.pgvector or "missing", "pending_migrations": await pending(address)}
-    return values | {f"  {table}": place for table, place in (await placed(address)).items()}
+    values = {
+        name: value
+        for name, value in asdict(info).items()
+        if name not in ("major", "offered")
+    }
+    values |= {
+        "pgvector": info.pgvector or "missing",
+        "pending_migrations": await pending(address),
+    }
+    return values | {
+        f"  {table}": place for table, place in (await placed(address)).items()
+    }

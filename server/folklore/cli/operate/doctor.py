@@ -25,7 +25,11 @@ from folklore.db.migrate import migrate, missing_role_commands, pending, server_
 from folklore.db.standby import Standby
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
-from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
+from folklore.embedding.factory import (
+    build_embedder,
+    configured_choice,
+    configured_embedder,
+)
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
@@ -67,9 +71,16 @@ def doctor(ctx: click.Context) -> None:
     except ConfigInvalid as error:
         checks, code = [Check("settings", "failed", error.message, error.hint)], 1
     else:
-        exam = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
+        exam = asyncio.run(
+            _examine(settings)
+            if settings.server is None
+            else examine_server(settings, zone_of(ctx))
+        )
         checks, code = exam.checks, exam.exit_code
-    value = {"ok": code == 0, "checks": [requests.without_nulls(asdict(check)) for check in checks]}
+    value = {
+        "ok": code == 0,
+        "checks": [requests.without_nulls(asdict(check)) for check in checks],
+    }
     print_either(value, lambda: print_checks(checks))
     if code:
         ctx.exit(code)
@@ -80,12 +91,18 @@ async def _examine(settings: Settings) -> Examination:
     await exam.check("settings", lambda: _settings(exam))
     embedded = settings.database_url is None
     await exam.check("engine", lambda: _engine(exam))
-    await exam.check("database", lambda: _database(exam), needs=not embedded or not exam.failed)
+    await exam.check(
+        "database", lambda: _database(exam), needs=not embedded or not exam.failed
+    )
     await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
     await exam.check("model", lambda: _model(exam))
     await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
     if (url := settings.database.read_url) is not None:
-        await exam.check("standby", lambda: _standby(exam, url.get_secret_value()), needs=exam.address is not None)
+        await exam.check(
+            "standby",
+            lambda: _standby(exam, url.get_secret_value()),
+            needs=exam.address is not None,
+        )
     if embedded:
         await exam.check("disk", lambda: _disk(exam))
         await exam.check("backup", lambda: _backup(exam))
@@ -113,32 +130,50 @@ async def _database(exam: Examination) -> str:
         hint = "Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
         raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
     exam.address = address
-    vector = f"pgvector {server.pgvector}" if server.pgvector else f"pgvector {server.offered} to be created"
+    vector = (
+        f"pgvector {server.pgvector}"
+        if server.pgvector
+        else f"pgvector {server.offered} to be created"
+    )
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
 
 
 async def _standby(exam: Examination, address: str) -> str:
     assert exam.address is not None
     limits = PoolLimits(minimum=1, maximum=2)
-    async with Database(exam.address, limits) as primary, Database(address, limits) as database:
+    async with (
+        Database(exam.address, limits) as primary,
+        Database(address, limits) as database,
+    ):
         if not await Standby(primary, database).has_all():
-            raise Unavailable("It lags, or is no standby of database_url.", hint="Check its replication.")
+            raise Unavailable(
+                "It lags, or is no standby of database_url.",
+                hint="Check its replication.",
+            )
     return f"has all that is committed, at {masked(address)}"
 
 
 async def _schema(exam: Examination) -> str:
     assert exam.address is not None
     missing = ", ".join(await pending(exam.address))
-    if missing and exam.settings.database_url is not None:  # a check does not change a server
+    if (
+        missing and exam.settings.database_url is not None
+    ):  # a check does not change a server
         return f"{missing} not applied yet: any other command applies it, or `folklore db migrate`"
     if missing:
         await migrate(exam.address)
     exam.migrated = True
     if tables := await undistributed(exam.address):
-        raise FolkloreError(f"Not distributed: {', '.join(tables)}.", hint="Run `folklore db distribute`.")
+        raise FolkloreError(
+            f"Not distributed: {', '.join(tables)}.",
+            hint="Run `folklore db distribute`.",
+        )
     if await missing_role_commands(exam.address):
         hint = "Run what `folklore db role` prints, as a superuser."
-        raise Doubt("Calls with a token fail: the role folklore_app is missing or not complete.", hint=hint)
+        raise Doubt(
+            "Calls with a token fail: the role folklore_app is missing or not complete.",
+            hint=hint,
+        )
     return f"up to date, {missing} just applied" if missing else "up to date"
 
 
@@ -159,7 +194,9 @@ async def _model(exam: Examination) -> str:
         return configured
     description = f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model"
     if exam.settings.embedding.provider == "auto":
-        return f"{description}; `folklore embeddings switch` would switch to {configured}"
+        return (
+            f"{description}; `folklore embeddings switch` would switch to {configured}"
+        )
     return f"{description}; the settings name {configured}"
 
 
@@ -169,9 +206,13 @@ async def _active_model(exam: Examination, embedder: Embedder) -> Model | None:
         return None
     settings = exam.settings
     async with Database(exam.address, PoolLimits(minimum=0, maximum=2)) as database:
-        to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
+        to_build = partial(
+            build_embedder, settings=settings.embedding, home=settings.home
+        )
         choice = configured_choice(settings.embedding, settings.home)
-        source = ModelSource(Models(database), choice, to_build, settings.embedding.provider == "auto")
+        source = ModelSource(
+            Models(database), choice, to_build, settings.embedding.provider == "auto"
+        )
         active_model = ActiveModel(embedder, source)
         await active_model.refresh()
         if active_model.mismatch is not None:
@@ -196,7 +237,9 @@ async def _memory(exam: Examination) -> str:
             await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
         hint = "See the log of the database."
-        raise Unavailable(f"A store and its recall did not end in {_TIMEOUT:.0f} s.", hint=hint) from error
+        raise Unavailable(
+            f"A store and its recall did not end in {_TIMEOUT:.0f} s.", hint=hint
+        ) from error
     finally:
         if embedder is not None:
             await embedder.close()
@@ -207,13 +250,22 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await _call(context, requests.StoreRequest(memories=(Draft(text),), namespace=namespace))
-    request = requests.RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
+    await _call(
+        context, requests.StoreRequest(memories=(Draft(text),), namespace=namespace)
+    )
+    request = requests.RecallRequest(
+        query="Where is the thermometer?", namespaces=(namespace,)
+    )
     answer: Answer = await _call(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
-        raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
+        raise FolkloreError(
+            "A memory was stored and not recalled.",
+            hint="Please report this with the log.",
+        )
     if answer.degraded:
-        raise Unavailable(f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}")
+        raise Unavailable(
+            f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}"
+        )
 
 
 async def check_token(dsn: str) -> None:
@@ -221,7 +273,9 @@ async def check_token(dsn: str) -> None:
     check = f"folklore-check-{uuid4().hex}"  # random: the namespaces that are erased have no memory of a user
     readable, foreign = f"{check}/granted", f"{check}/foreign"
     async with Database(dsn, PoolLimits(minimum=0, maximum=4)) as database:
-        context = RequestContext(MemoryContext.of(database, None), Caller(check), datetime.now(UTC))
+        context = RequestContext(
+            MemoryContext.of(database, None), Caller(check), datetime.now(UTC)
+        )
         try:
             await _check(context, readable, foreign)
         finally:
@@ -233,15 +287,31 @@ async def check_token(dsn: str) -> None:
 
 async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     word = uuid4().hex
-    for name, text in ((readable, f"The harbour crane {word} is red."), (foreign, f"We deploy {word} on Tuesdays.")):
-        await _call(owner, requests.StoreRequest(memories=(Draft(text),), namespace=name))
-    asked = requests.CreateTokenRequest(name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h")
+    for name, text in (
+        (readable, f"The harbour crane {word} is red."),
+        (foreign, f"We deploy {word} on Tuesdays."),
+    ):
+        await _call(
+            owner, requests.StoreRequest(memories=(Draft(text),), namespace=name)
+        )
+    asked = requests.CreateTokenRequest(
+        name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h"
+    )
     created = await _call(owner, asked)
-    caller, _ = await authenticate(Principals(owner.memory.database), created.secret, now=owner.now)
+    caller, _ = await authenticate(
+        Principals(owner.memory.database), created.secret, now=owner.now
+    )
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
-    owned, granted = [await _call(who, requests.RecallRequest(query=word, namespaces=(ALL,))) for who in (owner, token)]
-    spaces = [space.id for space in await owner.memory.namespaces.find([readable, foreign])]
-    seen = await token.memory.changes.places(spaces, [result.memory.id for result in owned.memories])
+    owned, granted = [
+        await _call(who, requests.RecallRequest(query=word, namespaces=(ALL,)))
+        for who in (owner, token)
+    ]
+    spaces = [
+        space.id for space in await owner.memory.namespaces.find([readable, foreign])
+    ]
+    seen = await token.memory.changes.places(
+        spaces, [result.memory.id for result in owned.memories]
+    )
     counts = len(owned.memories), len(granted.memories), len(seen)
     if counts != (2, 1, 1):
         raise FolkloreError(
@@ -270,6 +340,8 @@ async def _backup(exam: Examination) -> str:
     folder = backup_folder(settings)
     newest = await asyncio.to_thread(latest_verified, folder)
     if newest is None:
-        return f"none in {folder} yet" + ("; a server that is used makes one a day" if settings.backup.keep else "")
+        return f"none in {folder} yet" + (
+            "; a server that is used makes one a day" if settings.backup.keep else ""
+        )
     age = datetime.now(UTC) - newest.manifest.created_at
     return f"verified, {age.days} days old: {newest.path}"

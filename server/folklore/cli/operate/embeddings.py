@@ -18,10 +18,15 @@ from folklore.memory.results import EmbeddingsInfo, Recommendation, SwitchResult
 _PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
 # For an embedding service with a rate limit.
 rate_option = click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Most memories to embed in a second."
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Most memories to embed in a second.",
 )
 
-embeddings = click.Group("embeddings", help="Embedding models: show them, and switch between them while servers run.")
+embeddings = click.Group(
+    "embeddings",
+    help="Embedding models: show them, and switch between them while servers run.",
+)
 
 
 @embeddings.command()
@@ -32,7 +37,10 @@ def status(ctx: click.Context) -> None:
     Counts exactly, so it reads every namespace.
     """
     result = call(ctx, requests.EmbeddingsRequest())
-    print_either(requests.result_json(requests.EmbeddingsRequest(), result), lambda: _print(result))
+    print_either(
+        requests.result_json(requests.EmbeddingsRequest(), result),
+        lambda: _print(result),
+    )
 
 
 def _print(result: EmbeddingsInfo) -> None:
@@ -42,7 +50,9 @@ def _print(result: EmbeddingsInfo) -> None:
         print_line(result.note)
     for items in (result.models, result.namespaces):
         if rows := [asdict(item) for item in items]:
-            print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
+            print_rows(
+                rows, [name for name in rows[0] if name not in ("id", "url", "since")]
+            )
 
 
 @embeddings.command()
@@ -58,10 +68,14 @@ def backfill(ctx: click.Context, rate: float | None) -> None:
 @click.argument("provider", required=False, type=_PROVIDER)
 @click.option("--model", help="The model's name at the provider.")
 @click.option("--url", help="The address of the endpoint.")
-@click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
+@click.option(
+    "--force", is_flag=True, help="Switch even if the new model finds less of a sample."
+)
 @rate_option
 @context_and_json
-def switch(ctx: click.Context, /, force: bool, rate: float | None, **properties: str | None) -> None:
+def switch(
+    ctx: click.Context, /, force: bool, rate: float | None, **properties: str | None
+) -> None:
     """Switch to another model: that of PROVIDER (bundled, minilm) and the options, or else of the settings.
 
     Makes the new model's embeddings while recall and store go on with the active ones. When all are made and the new
@@ -78,8 +92,18 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, **properties:
 
 
 @embeddings.command()
-@click.option("--sample", type=click.IntRange(1, 2000), default=200, help="Most memories to measure with.")
-@click.option("--seconds", type=click.FloatRange(min=0), default=60.0, help="Stop measuring after this time.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 2000),
+    default=200,
+    help="Most memories to measure with.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    help="Stop measuring after this time.",
+)
 @context_and_json
 def recommend(ctx: click.Context, sample: int, seconds: float) -> None:
     """Measure on your memories what a switch to MiniLM would gain and cost; from MiniLM, to the bundled model.
@@ -87,22 +111,40 @@ def recommend(ctx: click.Context, sample: int, seconds: float) -> None:
     The questions are titles, first sentences and halves of memories; the answers the rest of them. Changes nothing.
     """
     result = call(ctx, requests.RecommendModelRequest(sample=sample, seconds=seconds))
-    print_either(asdict(result) | {"recommended": result.recommended}, lambda: _print_recommended(result))
+    print_either(
+        asdict(result) | {"recommended": result.recommended},
+        lambda: _print_recommended(result),
+    )
 
 
 def _print_recommended(result: Recommendation) -> None:
-    print_line(f"Of {result.sample} questions made of your memories, the right memory is among the first five for:")
+    print_line(
+        f"Of {result.sample} questions made of your memories, the right memory is among the first five for:"
+    )
     for model in (result.active, result.other):
-        print_line(f"  {model.model:<45}{model.hit_at_5:>6.0%}{model.milliseconds:>8.1f} ms a text")
+        print_line(
+            f"  {model.model:<45}{model.hit_at_5:>6.0%}{model.milliseconds:>8.1f} ms a text"
+        )
     megabytes = result.bytes / 1e6
-    print_line(f"A switch of {result.memories:,} memories takes {result.seconds:,.0f} s and {megabytes:,.1f} MB.")
+    print_line(
+        f"A switch of {result.memories:,} memories takes {result.seconds:,.0f} s and {megabytes:,.1f} MB."
+    )
     provider = result.other.model.split("/")[0]
-    advice = f"Worth it: `folklore embeddings switch {provider}`." if result.recommended else "Not worth it."
+    advice = (
+        f"Worth it: `folklore embeddings switch {provider}`."
+        if result.recommended
+        else "Not worth it."
+    )
     print_line(advice)
 
 
 @embeddings.command()
-@click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
+@click.option(
+    "--now",
+    "at_once",
+    is_flag=True,
+    help="Switch first, make missing embeddings afterwards.",
+)
 @rate_option
 @context_and_json
 def rollback(ctx: click.Context, at_once: bool, rate: float | None) -> None:
@@ -112,15 +154,27 @@ def rollback(ctx: click.Context, at_once: bool, rate: float | None) -> None:
 
 @embeddings.command()
 @click.argument("model", required=False)
-@click.option("--previous", "role", flag_value="previous", help="The model that was active before the last switch.")
-@click.option("--next", "role", flag_value="next", help="The new model of a switch that is given up.")
+@click.option(
+    "--previous",
+    "role",
+    flag_value="previous",
+    help="The model that was active before the last switch.",
+)
+@click.option(
+    "--next",
+    "role",
+    flag_value="next",
+    help="The new model of a switch that is given up.",
+)
 @context_and_json
 def drop(ctx: click.Context, model: str | None, role: str | None) -> None:
     """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
     if (model is None) == (role is None):
         raise click.UsageError("Give exactly one of MODEL, --previous and --next.")
     result = _changed(ctx, requests.DropModelRequest(model=model, role=role))
-    print_either(asdict(result), f"{result.dropped:,} embeddings of {result.model} dropped.")
+    print_either(
+        asdict(result), f"{result.dropped:,} embeddings of {result.model} dropped."
+    )
 
 
 @embeddings.command()
@@ -129,10 +183,20 @@ def drop(ctx: click.Context, model: str | None, role: str | None) -> None:
 def fetch(ctx: click.Context, model: str | None) -> None:
     """Download MODEL to this machine: minilm, or one of fastembed; without MODEL, the one that the settings name."""
     settings = settings_of(ctx)
-    name = model or (settings.embedding.model if settings.embedding.provider == "fastembed" else None)
+    name = model or (
+        settings.embedding.model if settings.embedding.provider == "fastembed" else None
+    )
     if name is None:
-        raise InvalidInput("MODEL", "is missing, and the settings name no fastembed model.", hint="Name a model.")
-    choice = ModelChoice("minilm", factory.MINILM) if name == "minilm" else ModelChoice("fastembed", name)
+        raise InvalidInput(
+            "MODEL",
+            "is missing, and the settings name no fastembed model.",
+            hint="Name a model.",
+        )
+    choice = (
+        ModelChoice("minilm", factory.MINILM)
+        if name == "minilm"
+        else ModelChoice("fastembed", name)
+    )
     asyncio.run(_fetch(settings, choice))
     print_line(f"{choice.name} is on this machine.")
 
@@ -140,14 +204,21 @@ def fetch(ctx: click.Context, model: str | None) -> None:
 async def _fetch(settings: Settings, choice: ModelChoice) -> None:
     """Download the model of a choice, unless it is here or another machine runs it."""
     if choice.provider == "fastembed":
-        await asyncio.to_thread(fastembed.load, choice.name, factory.models_folder(settings.home), fetch=True)
+        await asyncio.to_thread(
+            fastembed.load,
+            choice.name,
+            factory.models_folder(settings.home),
+            fetch=True,
+        )
     elif choice.provider == "minilm" and factory.minilm_folder(settings.home) is None:
         from folklore.embedding.minilm import fetch as fetch_minilm  # imports numpy
 
         await asyncio.to_thread(fetch_minilm, factory.fetched_minilm(settings.home))
 
 
-def _changed(ctx: click.Context, request: requests.Returns[requests.Result]) -> requests.Result:
+def _changed(
+    ctx: click.Context, request: requests.Returns[requests.Result]
+) -> requests.Result:
     """Run an operation that Ctrl-C may pause."""
     try:
         return call(ctx, request)
@@ -156,10 +227,18 @@ def _changed(ctx: click.Context, request: requests.Returns[requests.Result]) -> 
         raise click.exceptions.Abort from None
 
 
-def _switch(ctx: click.Context, request: requests.SwitchModelRequest | requests.RestoreModelRequest) -> None:
+def _switch(
+    ctx: click.Context,
+    request: requests.SwitchModelRequest | requests.RestoreModelRequest,
+) -> None:
     done = _changed(ctx, request)
     validation = None if done.validation is None else asdict(done.validation)
-    value = {"from": done.old, "to": done.new, "made": done.made, "validation": validation}
+    value = {
+        "from": done.old,
+        "to": done.new,
+        "made": done.made,
+        "validation": validation,
+    }
     print_either(value, lambda: _print_switched(done))
 
 
@@ -167,9 +246,15 @@ def _print_switched(done: SwitchResult) -> None:
     validation = done.validation
     print_line(f"{done.made:,} embeddings made. {done.new} is the active model.")
     if validation is not None:
-        former = "" if validation.old is None else f", the former model {validation.old}"
-        print_line(f"Of {validation.sample} memories it finds {validation.new} by their first words{former}.")
+        former = (
+            "" if validation.old is None else f", the former model {validation.old}"
+        )
+        print_line(
+            f"Of {validation.sample} memories it finds {validation.new} by their first words{former}."
+        )
     if done.old is not None:
         back = "`folklore embeddings rollback` switches back to"
         print_line(f"{back} {done.old}, until its embeddings are dropped.")
-        print_line("Servers whose settings name another model use it too; name this one there, or `auto`.")
+        print_line(
+            "Servers whose settings name another model use it too; name this one there, or `auto`."
+        )

@@ -19,11 +19,19 @@ from folklore.project import project_namespace
 
 log = get_logger(__name__)
 
-hook = click.Group("hook", help="Answer hooks of assistants. The files that `folklore install` writes call it.")
+hook = click.Group(
+    "hook",
+    help="Answer hooks of assistants. The files that `folklore install` writes call it.",
+)
 
 
 @hook.command("session-start")
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON object that some clients demand.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the JSON object that some clients demand.",
+)
 @click.pass_context
 def session_start(ctx: click.Context, /, as_json: bool) -> None:
     """Print what an assistant should know when a session starts, in at most 350 tokens.
@@ -45,8 +53,12 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
 async def _within_time(ctx: click.Context, as_json: bool) -> str:
     task = asyncio.create_task(_answer(ctx, settings_of(ctx)))
     done, _ = await asyncio.wait({task}, timeout=SECONDS)
-    if not done:  # Python would wait for the threads that start the engine or read standard input
-        click.echo(printed(away(f"it did not answer within {SECONDS:g} seconds."), as_json))
+    if (
+        not done
+    ):  # Python would wait for the threads that start the engine or read standard input
+        click.echo(
+            printed(away(f"it did not answer within {SECONDS:g} seconds."), as_json)
+        )
         sys.stdout.flush()
         os._exit(0)
     return task.result().text
@@ -55,9 +67,18 @@ async def _within_time(ctx: click.Context, as_json: bool) -> str:
 async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
     request = HookRequest(event="SessionStart", **await asyncio.to_thread(read_event))
     if settings.server is None:
-        if settings.database_url is None and not EnginePaths(settings.home).data.exists():
-            return HookAnswer()  # the first server creates it, which takes longer than a hook may
-    elif request.directory and settings.namespace is None:  # the team's server cannot look at our directories
-        settings = settings.model_copy(update={"namespace": project_namespace(Path(request.directory))})
+        if (
+            settings.database_url is None
+            and not EnginePaths(settings.home).data.exists()
+        ):
+            return (
+                HookAnswer()
+            )  # the first server creates it, which takes longer than a hook may
+    elif (
+        request.directory and settings.namespace is None
+    ):  # the team's server cannot look at our directories
+        settings = settings.model_copy(
+            update={"namespace": project_namespace(Path(request.directory))}
+        )
     async with operations_of(ctx, settings) as operations:
         return await operations.call(request)

@@ -46,7 +46,11 @@ _CHANGING = ("added", "updated", "removed", "restored", "deleted", "foreign")
 _names = click.argument("clients", nargs=-1, type=click.Choice([*CLIENTS, "all"]))
 _scope_help = "Settings of the user, for every repository, or of the repository around this directory."
 _scope = one_of("--scope", ["user", "project"], "user", _scope_help)
-_dry_run = click.option("--dry-run", is_flag=True, help="Show the files that would change, and how; write nothing.")
+_dry_run = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show the files that would change, and how; write nothing.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,10 @@ class _Outcome:
         actions = [part.action for part in reversed(self.parts)]
         if not actions:
             return "failed" if self.error else "left out"
-        return next((action for action in actions if action not in ("absent", "unchanged")), actions[0])
+        return next(
+            (action for action in actions if action not in ("absent", "unchanged")),
+            actions[0],
+        )
 
     @property
     def writes(self) -> list[changes.Change]:
@@ -104,17 +111,30 @@ class _Site:
     remote: Remote | None = None
     command: Sequence[str] = ()
 
-    def usable(self, clients: Sequence[Client], *, by_name: bool) -> tuple[list[Client], list[_Outcome]]:
+    def usable(
+        self, clients: Sequence[Client], *, by_name: bool
+    ) -> tuple[list[Client], list[_Outcome]]:
         """Return the assistants that can be used here, and those left out. Raises InvalidInput for named ones."""
-        obstacles = {client.name: error for client in clients if (error := self._obstacle(client)) is not None}
+        obstacles = {
+            client.name: error
+            for client in clients
+            if (error := self._obstacle(client)) is not None
+        }
         if by_name and obstacles:
             raise next(iter(obstacles.values()))
-        left_out = [_Outcome(CLIENTS[name], left_out=str(error)) for name, error in obstacles.items()]
+        left_out = [
+            _Outcome(CLIENTS[name], left_out=str(error))
+            for name, error in obstacles.items()
+        ]
         return [client for client in clients if client.name not in obstacles], left_out
 
     def _obstacle(self, client: Client) -> InvalidInput | None:
         if self.project is not None and not client.project_files:
-            return InvalidInput("scope", f"{client.title} has no settings for a project.", hint="Use --scope user.")
+            return InvalidInput(
+                "scope",
+                f"{client.title} has no settings for a project.",
+                hint="Use --scope user.",
+            )
         if self.remote is not None and client.remote is None:
             problem = f"{client.title} reads no variables in a project's settings, which are no place for a token."
             return InvalidInput("server", problem, hint="Use --scope user.")
@@ -126,9 +146,15 @@ class _Site:
             return client.remote(self.remote)
         entry = client.local([*self.command, "serve"])
         if self.project is None:
-            return entry | ({HOOKS: plugin.hooks_of(client.hooks, self.command)} if client.hooks else {})
+            return entry | (
+                {HOOKS: plugin.hooks_of(client.hooks, self.command)}
+                if client.hooks
+                else {}
+            )
         if client.starts_elsewhere:
-            return entry | {"env": {"FOLKLORE_NAMESPACE": project_namespace(self.project)}}
+            return entry | {
+                "env": {"FOLKLORE_NAMESPACE": project_namespace(self.project)}
+            }
         return entry
 
     def next_step(self, client: Client) -> str:
@@ -144,16 +170,24 @@ class _Site:
     def installed(self, client: Client, path: Path, *, force: bool) -> _Outcome:
         """Return the changes that install Folklore into an assistant with these settings."""
         if self.project is not None or client.folder is None:
-            return _Outcome(client, path, changes.install(path, client.section, self.entry(client), force=force))
+            return _Outcome(
+                client,
+                path,
+                changes.install(path, client.section, self.entry(client), force=force),
+            )
         former: Mapping[str, Any] = {}
         if client.in_folder is None:
-            change: changes.Change | None = changes.install(path, client.section, self.entry(client), force=force)
+            change: changes.Change | None = changes.install(
+                path, client.section, self.entry(client), force=force
+            )
         else:  # an entry of an earlier installation would start a second server
             former = _our_entry(client, path)
             change = changes.uninstall(path, client.section) if former else None
         files, server_in = plugin.files_of(client.parts, self.command), client.in_folder
         folder = client.folder(self.machine)
-        folder_change = plugin.install_folder(folder, files, server_in=server_in, former=former, force=force)
+        folder_change = plugin.install_folder(
+            folder, files, server_in=server_in, former=former, force=force
+        )
         return _Outcome(client, path, change, folder_change)
 
     def uninstalled(self, client: Client, path: Path) -> _Outcome:
@@ -161,10 +195,19 @@ class _Site:
         change = changes.uninstall(path, client.section)
         if self.project is not None or client.folder is None:
             return _Outcome(client, path, change)
-        return _Outcome(client, path, change, plugin.uninstall_folder(client.folder(self.machine), client.in_folder))
+        return _Outcome(
+            client,
+            path,
+            change,
+            plugin.uninstall_folder(client.folder(self.machine), client.in_folder),
+        )
 
     def carry_out(
-        self, clients: Sequence[Client], plan: Callable[[Client, Path], _Outcome], *, dry_run: bool
+        self,
+        clients: Sequence[Client],
+        plan: Callable[[Client, Path], _Outcome],
+        *,
+        dry_run: bool,
     ) -> list[_Outcome]:
         """Change one assistant after the other; an error of one is its outcome, and does not hinder the others."""
         outcomes = []
@@ -177,7 +220,11 @@ class _Site:
             except (FolkloreError, OSError) as error:
                 if len(clients) == 1:
                     raise
-                words = f"{error.strerror or error}; nothing was changed." if isinstance(error, OSError) else str(error)
+                words = (
+                    f"{error.strerror or error}; nothing was changed."
+                    if isinstance(error, OSError)
+                    else str(error)
+                )
                 outcome = _Outcome(client, path, error=words)
             outcomes.append(outcome)
         return outcomes
@@ -187,11 +234,26 @@ class _Site:
 @_names
 @_scope
 @_dry_run
-@click.option("--print", "only_print", is_flag=True, help="Print the entries to paste and write nothing.")
-@click.option("--force", is_flag=True, help="Replace an entry or a folder of the same name that is not Folklore's.")
+@click.option(
+    "--print",
+    "only_print",
+    is_flag=True,
+    help="Print the entries to paste and write nothing.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace an entry or a folder of the same name that is not Folklore's.",
+)
 @context_and_json
 def install(
-    ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool, only_print: bool, force: bool
+    ctx: click.Context,
+    /,
+    clients: Sequence[str],
+    scope: str,
+    dry_run: bool,
+    only_print: bool,
+    force: bool,
 ) -> int:
     """Install Folklore into assistants; without names, or with `all`, into those found on this machine.
 
@@ -202,19 +264,33 @@ def install(
     """
     settings, flags = settings_of(ctx), ctx.find_root().obj
     project = _project(scope)
-    command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
+    command = own_command(
+        sys.executable, options_for_assistants(settings, flags["config"])
+    )
     site = _Site(Machine(), project, _remote(settings, project), command)
-    selected, left_out = site.usable(_chosen(clients, site.machine), by_name=_are_named(clients))
+    selected, left_out = site.usable(
+        _chosen(clients, site.machine), by_name=_are_named(clients)
+    )
     if only_print:
         for client in selected:
-            print_line(f"{client.title}: {_shown(client.file(site.machine, project))}", bold=True)
+            print_line(
+                f"{client.title}: {_shown(client.file(site.machine, project))}",
+                bold=True,
+            )
             print_line(client.section.put("", site.entry(client)))
         return 0
     token_place = None if dry_run or project is not None else _keep_token(settings)
-    outcomes = [*site.carry_out(selected, partial(site.installed, force=force), dry_run=dry_run), *left_out]
+    outcomes = [
+        *site.carry_out(
+            selected, partial(site.installed, force=force), dry_run=dry_run
+        ),
+        *left_out,
+    ]
     code = _report(outcomes, dry_run=dry_run, following=site.next_step)
     if not wants_json():
-        needs_database = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
+        needs_database = flags["flags"]["database_url"] or os.environ.get(
+            "FOLKLORE_DATABASE_URL"
+        )
         _advise(settings, token_place, project, needs_database_url=bool(needs_database))
     return code
 
@@ -224,7 +300,9 @@ def install(
 @_scope
 @_dry_run
 @context_and_json
-def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool) -> int:
+def uninstall(
+    ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool
+) -> int:
     """Remove Folklore from assistants; without names, or with `all`, from each that has it.
 
     Memories and tokens stay.
@@ -232,7 +310,8 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     settings, by_name = settings_of(ctx), _are_named(clients)
     site = _Site(Machine(), _project(scope))
     selected, _ = site.usable(
-        [CLIENTS[name] for name in (dict.fromkeys(clients) if by_name else CLIENTS)], by_name=by_name
+        [CLIENTS[name] for name in (dict.fromkeys(clients) if by_name else CLIENTS)],
+        by_name=by_name,
     )
     outcomes = site.carry_out(selected, site.uninstalled, dry_run=dry_run)
     if not by_name:
@@ -241,7 +320,9 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     if not wants_json():
         if not outcomes:
             print_line("No assistant has an entry of Folklore.")
-        print_line(f"Left: the memories, settings and tokens in {_shown(settings.home)} and in the system's keyring.")
+        print_line(
+            f"Left: the memories, settings and tokens in {_shown(settings.home)} and in the system's keyring."
+        )
     return code
 
 
@@ -257,10 +338,17 @@ def own_command(python: str, options: Sequence[str]) -> list[str]:
     folder = Path(python).parent
     if {"archive-v0", "environments-v2"} & set(folder.parts):
         return [shutil.which("uvx") or "uvx", "folklore-mcp", *options]
-    if "pipx" in folder.parts and ".cache" in folder.parts and "venvs" not in folder.parts:
+    if (
+        "pipx" in folder.parts
+        and ".cache" in folder.parts
+        and "venvs" not in folder.parts
+    ):
         return [shutil.which("pipx") or "pipx", "run", "folklore-mcp", *options]
     script = folder / "folklore"
-    return [*([str(script)] if script.exists() else [python, "-m", "folklore"]), *options]
+    return [
+        *([str(script)] if script.exists() else [python, "-m", "folklore"]),
+        *options,
+    ]
 
 
 def options_for_assistants(settings: Settings, config: Path | None) -> list[str]:
@@ -289,12 +377,17 @@ def _keep_token(settings: Settings) -> str | None:
     """Keep the token for the bridge; return in words where it is, None if none was given."""
     if settings.server is None or settings.token is None:
         return None
-    return save_token(settings.server, settings.token.get_secret_value(), home=settings.home)
+    return save_token(
+        settings.server, settings.token.get_secret_value(), home=settings.home
+    )
 
 
 def _has_token(settings: Settings) -> bool:
     try:
-        return settings.token is not None or read_token(str(settings.server), home=settings.home) is not None
+        return (
+            settings.token is not None
+            or read_token(str(settings.server), home=settings.home) is not None
+        )
     except FolkloreError:  # it is kept, and cannot be read now
         return True
 
@@ -308,7 +401,10 @@ def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
         return [CLIENTS[name] for name in dict.fromkeys(names)]
     present = [client for client in CLIENTS.values() if client.is_here(machine)]
     if not present:
-        raise NotFound("No assistant was found on this machine.", hint=f"Name one of {', '.join(CLIENTS)}.")
+        raise NotFound(
+            "No assistant was found on this machine.",
+            hint=f"Name one of {', '.join(CLIENTS)}.",
+        )
     return present
 
 
@@ -321,7 +417,12 @@ def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
     return entry if entry is not None and changes.is_ours(entry) else {}
 
 
-def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[[Client], str] | None = None) -> int:
+def _report(
+    outcomes: Sequence[_Outcome],
+    *,
+    dry_run: bool,
+    following: Callable[[Client], str] | None = None,
+) -> int:
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
 
     def show() -> None:
@@ -335,7 +436,9 @@ def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[
             else:
                 _show(one, following)
         if dry_run:
-            print_line("Nothing was written. Leave out --dry-run to make these changes.")
+            print_line(
+                "Nothing was written. Leave out --dry-run to make these changes."
+            )
 
     print_either([_document(one) for one in outcomes], show)
     return int(any(one.error for one in outcomes))
@@ -344,7 +447,10 @@ def _report(outcomes: Sequence[_Outcome], *, dry_run: bool, following: Callable[
 def _show_planned(client: Client, planned: Sequence[changes.Change]) -> None:
     """Print the files that would be made or deleted, and the differences of those that would change."""
     counts = Counter(change.planned for change in planned)
-    print_line(f"{client.title}: {', '.join(f'{count} to {verb}' for verb, count in counts.items())}", bold=True)
+    print_line(
+        f"{client.title}: {', '.join(f'{count} to {verb}' for verb, count in counts.items())}",
+        bold=True,
+    )
     for change in planned:
         if change.planned == "change":
             click.echo(changes.changed_lines(change), nl=False)
@@ -358,7 +464,9 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     for part in outcome.parts:
         if part.action in (outcome.action, *_CHANGING):
             says = _SAYS if part is change else _SAYS_OF_FOLDER
-            text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
+            text = says[part.action].format(
+                file=_shown(part.path), parts=_parts(outcome.client)
+            )
             print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
     if change is not None and change.backup is not None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
@@ -392,18 +500,36 @@ def _document(outcome: _Outcome) -> dict[str, object]:
     }
 
 
-def _advise(settings: Settings, token_place: str | None, project: Path | None, *, needs_database_url: bool) -> None:
+def _advise(
+    settings: Settings,
+    token_place: str | None,
+    project: Path | None,
+    *,
+    needs_database_url: bool,
+) -> None:
     """Print where the token is, what the settings of assistants do not hold, and what to do about it."""
     if token_place is not None:
-        print_line(f"The token for {normalised(str(settings.server))} is kept in {token_place}.")
+        print_line(
+            f"The token for {normalised(str(settings.server))} is kept in {token_place}."
+        )
     elif settings.server is not None and project is None and not _has_token(settings):
         print_line(f"No token for {settings.server} is kept here.")
-        print_line("  Next: if that server has tokens, run this again with --token fk_….")
+        print_line(
+            "  Next: if that server has tokens, run this again with --token fk_…."
+        )
     if settings.server is None and needs_database_url:
-        print_line("The address of your database is not written there, as it may hold a password.")
-        print_line("  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory.")
+        print_line(
+            "The address of your database is not written there, as it may hold a password."
+        )
+        print_line(
+            "  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory."
+        )
 
 
 def _shown(path: Path) -> str:
     home = Path.home()
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    return (
+        f"~/{path.relative_to(home).as_posix()}"
+        if path.is_relative_to(home)
+        else str(path)
+    )

@@ -30,21 +30,50 @@ if TYPE_CHECKING:
     from folklore.mcp import in_memory, server as mcp_server
     from folklore.memory.service import bridged_code
 else:  # one process needs few of them
-    bridge, remote, stdio = map(Lazy, ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"))
-    http_local, http_serve = Lazy("folklore.http.server.local"), Lazy("folklore.http.server.serve")
+    bridge, remote, stdio = map(
+        Lazy,
+        ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"),
+    )
+    http_local, http_serve = (
+        Lazy("folklore.http.server.local"),
+        Lazy("folklore.http.server.serve"),
+    )
     in_memory, mcp_server = Lazy("folklore.mcp.in_memory"), Lazy("folklore.mcp.server")
     bridged_code = Lazy("folklore.memory.service.bridged_code")
 
 
 @click.command()
-@click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
+@click.option(
+    "--http",
+    is_flag=True,
+    help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.",
+)
 @click.option("--host", help="Address to listen on (with --http).")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
-@click.option("--url", help="Address by which clients call it, such as a proxy's (with --http).")
-@click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
-@click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
-@click.option("--own", is_flag=True, help="Serve in a process of its own, as with FOLKLORE_OWN=1 (on stdio).")
-@click.option("--socket", type=int, hidden=True, help="Serve the user's commands and sessions on this descriptor.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http)."
+)
+@click.option(
+    "--url", help="Address by which clients call it, such as a proxy's (with --http)."
+)
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Listen on --host even though no token is needed (with --http).",
+)
+@click.option(
+    "--read-only", is_flag=True, default=None, help="Offer only the tools that read."
+)
+@click.option(
+    "--own",
+    is_flag=True,
+    help="Serve in a process of its own, as with FOLKLORE_OWN=1 (on stdio).",
+)
+@click.option(
+    "--socket",
+    type=int,
+    hidden=True,
+    help="Serve the user's commands and sessions on this descriptor.",
+)
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -75,7 +104,11 @@ def serve(
 def _serve_stdio(ctx: click.Context, read_only: bool | None, own: bool) -> None:
     settings = settings_of(ctx, read_only=read_only)
     if settings.server is not None and settings.read_only:
-        raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
+        raise InvalidInput(
+            "read_only",
+            "does not apply to a bridge.",
+            hint="Use a token that may only read.",
+        )
     local = None if own else local_server(ctx, settings)
     if local is not None or settings.server is not None:
         asyncio.run(_serve_bridge(settings, local))
@@ -100,12 +133,19 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
         """Answer as the server of this package does; its libraries are imported only while the team's is away."""
         for module in ("folklore.mcp.in_memory", "folklore.mcp.server"):
             await asyncio.to_thread(import_module, module)
-        protocol = mcp_server.build_server(App(settings).service, offered=settings.tools)
+        protocol = mcp_server.build_server(
+            App(settings).service, offered=settings.tools
+        )
         return await in_memory.answer(protocol, messages)
 
     address = LOCAL_URL if local else normalised(str(settings.server))
     access = remote.Access
-    peer = remote.Remote(address, lambda: access(token_for(settings), request_headers(settings)), settings.home, local)
+    peer = remote.Remote(
+        address,
+        lambda: access(token_for(settings), request_headers(settings)),
+        settings.home,
+        local,
+    )
     peer.prepare()
     code = bridged_code.BridgedCode(working_copy(settings))
     await bridge.Bridge(peer, stdio.claim_stdout(), own, code).run()
@@ -113,7 +153,9 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
 
 async def _serve_own(settings: Settings) -> None:
     app = App(settings)
-    answer = partial(in_memory.answer, mcp_server.build_server(app.service, offered=settings.tools))
+    answer = partial(
+        in_memory.answer, mcp_server.build_server(app.service, offered=settings.tools)
+    )
     app.start()
     app.start_jobs()
     collector = telemetry.start_collector(os.environ)
@@ -126,13 +168,29 @@ async def _serve_own(settings: Settings) -> None:
 
 
 def _serve_http(
-    ctx: click.Context, read_only: bool | None, insecure: bool, url: str | None = None, **options: Any
+    ctx: click.Context,
+    read_only: bool | None,
+    insecure: bool,
+    url: str | None = None,
+    **options: Any,
 ) -> None:
     settings = settings_of(ctx, quiet=False, read_only=read_only, http=options or None)
     if settings.server is not None:  # over HTTP it would be ignored
-        raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
+        raise InvalidInput(
+            "server",
+            "does not apply to `folklore serve --http`.",
+            hint="Unset FOLKLORE_SERVER.",
+        )
     if url is not None:
         url = normalised(url)
         allowed = (url, *settings.http.allowed_hosts)
-        settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
-    http_serve.run(settings, settings.http.host, settings.http.port, insecure=insecure, public_url=url)
+        settings = settings.model_copy(
+            update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})}
+        )
+    http_serve.run(
+        settings,
+        settings.http.host,
+        settings.http.port,
+        insecure=insecure,
+        public_url=url,
+    )

@@ -15,7 +15,8 @@ _STOP_SECONDS = 30.0
 _LOG_LINES = 50
 
 server = click.Group(
-    "server", help="Your own server, which the sessions of assistants and commands share. It starts when it is needed."
+    "server",
+    help="Your own server, which the sessions of assistants and commands share. It starts when it is needed.",
 )
 
 
@@ -27,7 +28,10 @@ def status(ctx: click.Context) -> None:
     pid = server.pid()
 
     def show() -> None:
-        print_line("It does not run." if pid is None else f"It runs as process {pid}.", bold=True)
+        print_line(
+            "It does not run." if pid is None else f"It runs as process {pid}.",
+            bold=True,
+        )
         print_line(f"socket {server.path}\nlog    {server.log}", dim=True)
 
     print_either({"pid": pid, "socket": server.path, "log": server.log}, show)
@@ -41,7 +45,9 @@ def stop(ctx: click.Context) -> None:
     pid = server.stop()
     if not server.wait(_STOP_SECONDS):
         hint = "`folklore server restart` kills one that does not answer."
-        raise Unavailable(f"Process {pid} has not ended in {_STOP_SECONDS:g} seconds.", hint=hint)
+        raise Unavailable(
+            f"Process {pid} has not ended in {_STOP_SECONDS:g} seconds.", hint=hint
+        )
     print_line("It did not run." if pid is None else f"Process {pid} has ended.")
 
 
@@ -59,5 +65,10 @@ def restart(ctx: click.Context) -> None:
 @click.pass_context
 def log(ctx: click.Context) -> None:
     """Print the last lines of its log."""
-    with suppress(FileNotFoundError), Path(found_server(ctx, local_settings(ctx)).log).open(encoding="utf-8") as lines:
+    with (
+        suppress(FileNotFoundError),
+        Path(found_server(ctx, local_settings(ctx)).log).open(
+            encoding="utf-8"
+        ) as lines,
+    ):
         click.echo("".join(deque(lines, _LOG_LINES)), nl=False)

@@ -65,7 +65,9 @@ async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
         await exam.check("grants", lambda: _reported(exam, "grants"), needs=has_caller)
         await exam.check("project", lambda: _project(exam), needs=has_caller)
         await exam.check("memory", lambda: _reported(exam, "memory"), needs=has_caller)
-        exam.checks += [check for check in exam.reported if check.name not in _OWN_PLACES]
+        exam.checks += [
+            check for check in exam.reported if check.name not in _OWN_PLACES
+        ]
     await exam.check("assistants", lambda: _assistants(exam))
     return exam
 
@@ -73,7 +75,11 @@ async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
 async def _settings(exam: ServerExamination) -> str:
     token = "no token" if token_for(exam.settings) is None else "a saved token"
     if exam.settings.token is not None:
-        token = "the token of FOLKLORE_TOKEN" if "FOLKLORE_TOKEN" in os.environ else "the token of the settings"
+        token = (
+            "the token of FOLKLORE_TOKEN"
+            if "FOLKLORE_TOKEN" in os.environ
+            else "the token of the settings"
+        )
     return f"server {exam.server}, with {token}"
 
 
@@ -85,13 +91,20 @@ async def _server(exam: ServerExamination, client: HttpClient) -> str:
         times.append(reply.seconds)
         if reply.status != 200:
             hint = "Is this the address of a Folklore server, with its path?"
-            raise Unavailable(f"{exam.server}/healthz answered {reply.status}.", hint=hint)
+            raise Unavailable(
+                f"{exam.server}/healthz answered {reply.status}.", hint=hint
+            )
     ready = await client.send("GET", "/readyz")
     if _member(ready, "status") != "ready":
-        raise Unavailable(f"The server runs and is not ready: {_member(ready, 'message') or ready.status}.")
+        raise Unavailable(
+            f"The server runs and is not ready: {_member(ready, 'message') or ready.status}."
+        )
     text = f"{exam.server} answers in {1000 * median(times[1:]):.0f} ms"
     if _member(ready, "degraded") is not None:
-        raise Doubt(f"{text}, and works without a part of it.", hint="Its operator sees which in its /readyz and log.")
+        raise Doubt(
+            f"{text}, and works without a part of it.",
+            hint="Its operator sees which in its /readyz and log.",
+        )
     return text
 
 
@@ -105,10 +118,21 @@ async def _tls(exam: ServerExamination) -> str:
         if is_loopback(urlsplit(exam.server).hostname or ""):
             return "not needed: the server is on this machine"
         hint = "Serve it behind a proxy with TLS, or set http.tls_cert (docs/how-to/http-server.md)."
-        raise Doubt("The connection is not encrypted: tokens and memories can be read on the way.", hint=hint)
-    ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC)
-    issuer = {name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name}
-    by = issuer.get("organizationName") or issuer.get("commonName") or "an unnamed authority"
+        raise Doubt(
+            "The connection is not encrypted: tokens and memories can be read on the way.",
+            hint=hint,
+        )
+    ends = datetime.fromtimestamp(
+        ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC
+    )
+    issuer = {
+        name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name
+    }
+    by = (
+        issuer.get("organizationName")
+        or issuer.get("commonName")
+        or "an unnamed authority"
+    )
     text = f"certificate by {by}, until {absolute_time(ends, exam.zone)}"
     if ends - datetime.now(UTC) < _SOON:
         raise Doubt(f"{text}.", hint="Its operator should renew it.")
@@ -118,7 +142,9 @@ async def _tls(exam: ServerExamination) -> str:
 async def _token(exam: ServerExamination, client: HttpClient) -> str:
     began = datetime.now(UTC)
     caller = await client.call(CallerRequest())
-    exam.offset = (caller.at - (began + (datetime.now(UTC) - began) / 2)).total_seconds()
+    exam.offset = (
+        caller.at - (began + (datetime.now(UTC) - began) / 2)
+    ).total_seconds()
     exam.reported = await client.call(ChecksRequest())
     exam.caller = caller
     return await _reported(exam, "token")
@@ -129,14 +155,18 @@ async def _reported(exam: ServerExamination, name: str) -> str:
     check = next(check for check in exam.reported if check.name == name)
     if check.status == "ok":
         return check.detail
-    raise (Doubt if check.status == "warning" else FolkloreError)(check.detail, hint=check.hint)
+    raise (Doubt if check.status == "warning" else FolkloreError)(
+        check.detail, hint=check.hint
+    )
 
 
 async def _version(exam: ServerExamination) -> str:
     assert exam.caller is not None
     if exam.caller.version != __version__:
         hint = "Bring both to one version if a command fails."
-        raise Doubt(f"The server has {exam.caller.version}, this is {__version__}.", hint=hint)
+        raise Doubt(
+            f"The server has {exam.caller.version}, this is {__version__}.", hint=hint
+        )
     return f"{__version__}, on both sides"
 
 
@@ -144,8 +174,15 @@ async def _clock(exam: ServerExamination) -> str:
     if abs(exam.offset) > _CLOCKS:
         ahead = "ahead of" if exam.offset > 0 else "behind"
         hint = "Let both follow a time server: relative times and the ends of tokens depend on it."
-        raise Doubt(f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.", hint=hint)
-    return "within a second of the server's" if abs(exam.offset) < 1 else f"{abs(exam.offset):.0f} s apart"
+        raise Doubt(
+            f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.",
+            hint=hint,
+        )
+    return (
+        "within a second of the server's"
+        if abs(exam.offset) < 1
+        else f"{abs(exam.offset):.0f} s apart"
+    )
 
 
 async def _project(exam: ServerExamination) -> str:
@@ -157,7 +194,10 @@ async def _project(exam: ServerExamination) -> str:
         return "none: this directory is in no repository"
     if role is None:
         hint = "Ask the owner of the server for a grant, or work in a directory of a project that it opens."
-        raise Doubt(f"{namespace}: your token does not open the namespace of this directory.", hint=hint)
+        raise Doubt(
+            f"{namespace}: your token does not open the namespace of this directory.",
+            hint=hint,
+        )
     state = "" if exam.caller.exists else "; nothing is stored there yet"
     return f"{namespace}: {role}{state}"
 
@@ -169,13 +209,21 @@ async def _assistants(exam: ServerExamination) -> str:
     titles: dict[str, list[str]] = defaultdict(list)
     for client in here:
         titles[_installation(client, exam.server)].append(client.title)
-    installed, missing, others = titles["of this server"], titles["none"], titles["another"]
+    installed, missing, others = (
+        titles["of this server"],
+        titles["none"],
+        titles["another"],
+    )
     hint = f"folklore install --server {exam.server}"
     if others:
-        raise Doubt(f"Folklore in {', '.join(others)} does not use this server.", hint=hint)
+        raise Doubt(
+            f"Folklore in {', '.join(others)} does not use this server.", hint=hint
+        )
     if not installed:
         raise Doubt(f"Folklore is not installed into {', '.join(missing)}.", hint=hint)
-    return f"installed into {', '.join(installed)}" + (f"; not into {', '.join(missing)}" if missing else "")
+    return f"installed into {', '.join(installed)}" + (
+        f"; not into {', '.join(missing)}" if missing else ""
+    )
 
 
 def _installation(client: Client, server: str) -> str:

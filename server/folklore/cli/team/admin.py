@@ -6,47 +6,80 @@ from typing import Any, get_args
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import Names, ask_option, context_and_json, expiry_options, namespaces_option
+from folklore.cli.options import (
+    Names,
+    ask_option,
+    context_and_json,
+    expiry_options,
+    namespaces_option,
+)
 from folklore.cli.output import print_either, print_line, print_rows, row_of, wants_json
 from folklore.cli.screen import confirm
 from folklore.memory import requests
 from folklore.memory.ids import id_of
 from folklore.memory.requests import without_nulls
-from folklore.memory.results import CreatedToken, ErasedNamespaces, Invitation, MergedNamespaces
+from folklore.memory.results import (
+    CreatedToken,
+    ErasedNamespaces,
+    Invitation,
+    MergedNamespaces,
+)
 from folklore.model import Role
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 
 # Names in the output, with the attributes that they show if these have others.
-_LAST = "invited_until expires_at used_at=last_used_at used_from=last_address revoked_at"
+_LAST = (
+    "invited_until expires_at used_at=last_used_at used_from=last_address revoked_at"
+)
 _NAMESPACE = "name memories language shared created_at description"
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _ENTRY = "at name=principal agent action outcome namespace amount memories token detail"
 _COUNTS = "memories forgotten superseded without_vector sessions characters injected injected_tokens injected_used"
 
-namespaces = click.Group("namespaces", help="Manage namespaces, the shared sets of memories.")
+namespaces = click.Group(
+    "namespaces", help="Manage namespaces, the shared sets of memories."
+)
 
 
 @namespaces.command("list")
-@click.option("--deleted", is_flag=True, help="Deleted namespaces that can still be restored.")
+@click.option(
+    "--deleted", is_flag=True, help="Deleted namespaces that can still be restored."
+)
 @context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
-    namespaces, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
+    namespaces, zone = (
+        call(ctx, requests.ListNamespacesRequest(deleted=deleted)),
+        zone_of(ctx),
+    )
     columns = f"{_NAMESPACE} deleted_at deleted_by" if deleted else _NAMESPACE
-    rows = [row_of(item, columns, zone) | {"memories": item.memories or 0} for item in namespaces]
+    rows = [
+        row_of(item, columns, zone) | {"memories": item.memories or 0}
+        for item in namespaces
+    ]
     none = "No namespace was deleted." if deleted else "Nothing has been stored yet."
     _print_rows("namespaces", rows, none, columns.split())
 
 
 @namespaces.command("create")
 @click.argument("name")
-@click.option("--language", help="The language of texts whose own is neither stated nor clear. Default: english.")
+@click.option(
+    "--language",
+    help="The language of texts whose own is neither stated nor clear. Default: english.",
+)
 @click.option("--description", help="What it is for.")
 @click.pass_context
-def create_namespace(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
+def create_namespace(
+    ctx: click.Context, name: str, language: str | None, description: str | None
+) -> None:
     """Create an empty namespace; storing into a new name creates one too."""
-    created = call(ctx, requests.CreateNamespaceRequest(name=name, language=language, description=description))
+    created = call(
+        ctx,
+        requests.CreateNamespaceRequest(
+            name=name, language=language, description=description
+        ),
+    )
     print_line(f"created {created}")
 
 
@@ -56,7 +89,9 @@ def create_namespace(ctx: click.Context, name: str, language: str | None, descri
 @click.pass_context
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Rename the namespace NAME to TO; its memories stay."""
-    print_line(f"renamed to {call(ctx, requests.RenameNamespaceRequest(name=name, to=to))}")
+    print_line(
+        f"renamed to {call(ctx, requests.RenameNamespaceRequest(name=name, to=to))}"
+    )
 
 
 @namespaces.command()
@@ -81,7 +116,11 @@ def share(ctx: click.Context, name: str, off: bool) -> None:
 
 @namespaces.command()
 @click.argument("name")
-@click.option("--erase", is_flag=True, help="Permanently, with all its memories; it cannot be undone.")
+@click.option(
+    "--erase",
+    is_flag=True,
+    help="Permanently, with all its memories; it cannot be undone.",
+)
 @ask_option
 @click.pass_context
 def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
@@ -96,7 +135,9 @@ def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
         confirm(f"{name} and all its memories will be deleted. Continue?")
     deleted = call(ctx, requests.DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
-    print_line(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
+    print_line(
+        f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it"
+    )
 
 
 def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
@@ -108,28 +149,47 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
     erased = call(ctx, requests.EraseNamespaceRequest(name=name, only=only))
     print_line(f"erased {_summary(erased)}")
     if erased.remaining:
-        print_line(f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`")
+        print_line(
+            f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`"
+        )
 
 
 @namespaces.command()
 @click.argument("name")
-@click.option("--into", required=True, metavar="NAME", help="The namespace that gets the memories.")
+@click.option(
+    "--into",
+    required=True,
+    metavar="NAME",
+    help="The namespace that gets the memories.",
+)
 @click.option("--undo", is_flag=True, help="Restore NAME, and move its memories back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
 @ask_option
 @click.pass_context
-def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, ask: bool) -> None:
+def merge(
+    ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, ask: bool
+) -> None:
     """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
-    request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
+    request = requests.MergeNamespacesRequest(
+        name=name, into=into, undo=undo, dry_run=dry_run
+    )
     if ask and not dry_run and not undo:
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
-        confirm(f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?")
+        confirm(
+            f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?"
+        )
     done = call(ctx, request)
-    print_line(f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}")
+    print_line(
+        f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}"
+    )
 
 
 def _moved(merged: MergedNamespaces) -> str:
-    notes = [f"{merged.duplicates:,} superseded by the same text"] if merged.duplicates else []
+    notes = (
+        [f"{merged.duplicates:,} superseded by the same text"]
+        if merged.duplicates
+        else []
+    )
     notes += [f"{merged.known:,} more are there already"] if merged.known else []
     memories = amount(merged.memories, "memory")
     return f"{memories} ({', '.join(notes)})" if notes else memories
@@ -150,18 +210,31 @@ def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     result, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
-    counts = [count for count in _COUNTS.split() if result.model is not None or count != "without_vector"]
+    counts = [
+        count
+        for count in _COUNTS.split()
+        if result.model is not None or count != "without_vector"
+    ]
     columns = ["name", *counts, "oldest", "newest"]
     rows = [row_of(item, " ".join(columns), zone) for item in result.namespaces]
     total = {count: sum(row[count] for row in rows) for count in counts}
     items = [without_nulls(row) for row in rows]
-    value = without_nulls({"namespaces": items, "total": total, "model": result.model, "engine": result.engine})
+    value = without_nulls(
+        {
+            "namespaces": items,
+            "total": total,
+            "model": result.model,
+            "engine": result.engine,
+        }
+    )
     last = [{"name": "all", **total}] if len(rows) > 1 else []
     print_either(value, lambda: print_rows([*rows, *last], columns))
 
 
 def _summary(erased: ErasedNamespaces) -> str:
-    several = f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
+    several = (
+        f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
+    )
     return f"{erased.name}{several} with {amount(erased.memories, 'memory')}"
 
 
@@ -171,14 +244,20 @@ tags = click.Group("tags", help="Manage the tags of a namespace.")
 @tags.command("rename")
 @click.argument("tag")
 @click.argument("to")
-@click.option("-n", "--namespace", metavar="NAME", help="Default: the project's namespace.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="Default: the project's namespace."
+)
 @click.option("--undo", is_flag=True, help="Take back the last renaming of TAG to TO.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be renamed.")
 @context_and_json
 def rename_tag(ctx: click.Context, /, **options: Any) -> None:
     """Rename TAG to TO, with the tags below it, on all memories of a namespace; TO may be in use."""
     done = call(ctx, requests.RenameTagRequest(**options))
-    value = {"namespace": done.namespace, "tags": dict(done.tags), "memories": done.memories}
+    value = {
+        "namespace": done.namespace,
+        "tags": dict(done.tags),
+        "memories": done.memories,
+    }
     renamed = ", ".join(f"{old} → {new}" for old, new in done.tags.items())
     outcome = "would be renamed" if options["dry_run"] else "renamed"
     text = f"{renamed}: {outcome} on {amount(done.memories, 'memory')}"
@@ -189,12 +268,17 @@ def rename_tag(ctx: click.Context, /, **options: Any) -> None:
 
 
 tokens = click.Group(
-    "tokens", help="Manage the tokens of people and agents. As soon as one exists, every request over HTTP needs one."
+    "tokens",
+    help="Manage the tokens of people and agents. As soon as one exists, every request over HTTP needs one.",
 )
 
 
 @tokens.command("create")
-@click.option("--name", required=True, help="The principal: the author of what is stored with the token.")
+@click.option(
+    "--name",
+    required=True,
+    help="The principal: the author of what is stored with the token.",
+)
 @click.option(
     "--grant",
     "grants",
@@ -204,20 +288,38 @@ tokens = click.Group(
     "repo:acme/*:writer grants all that begin with repo:acme/, later ones too.",
 )
 @click.option("--owner", is_flag=True, help="Grants everything, and may create tokens.")
-@click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
-@click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
+@click.option(
+    "--namespace",
+    help="The default for writing. Default: the only one that it may write to.",
+)
+@click.option(
+    "--agent",
+    help="The program that uses it, such as claude-code; recorded with the author.",
+)
 @expiry_options
 @context_and_json
 def create_token(ctx: click.Context, /, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
     token = call(ctx, requests.CreateTokenRequest(**options))
     ends = {"expires_at": token.expires_at.isoformat()} if token.expires_at else {}
-    value = {"id": str(token.id), "name": token.principal, "token": token.secret, "created": list(token.created)}
+    value = {
+        "id": str(token.id),
+        "name": token.principal,
+        "token": token.secret,
+        "created": list(token.created),
+    }
     print_either(value | ends, token.secret)
     warn_unusable(token)
     if not wants_json():
-        until = f"until {absolute_time(token.expires_at, zone_of(ctx))}" if token.expires_at else "without an end"
-        click.echo(f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.", err=True)
+        until = (
+            f"until {absolute_time(token.expires_at, zone_of(ctx))}"
+            if token.expires_at
+            else "without an end"
+        )
+        click.echo(
+            f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.",
+            err=True,
+        )
         if token.created:
             click.echo(f"Created for it: {', '.join(token.created)}.", err=True)
 
@@ -226,7 +328,8 @@ def warn_unusable(made: CreatedToken | Invitation) -> None:
     """Warn about a token that requests cannot use yet."""
     if not made.usable:
         click.echo(
-            "Tokens cannot be used until the database's administrator ran `folklore db role | psql …`.", err=True
+            "Tokens cannot be used until the database's administrator ran `folklore db role | psql …`.",
+            err=True,
         )
 
 
@@ -236,7 +339,10 @@ def warn_unusable(made: CreatedToken | Invitation) -> None:
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
-    tokens, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
+    tokens, zone = (
+        call(ctx, requests.ListTokensRequest(principal=name, all=all_)),
+        zone_of(ctx),
+    )
     rows = [
         row_of(item, "id name=principal", zone)
         | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
@@ -244,7 +350,11 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
         for item in tokens
     ]
     none = "There are no tokens: every request over HTTP from this machine is accepted."
-    _print_rows("tokens", rows, none if name is None else f"{name} has no {'' if all_ else 'valid '}tokens.")
+    _print_rows(
+        "tokens",
+        rows,
+        none if name is None else f"{name} has no {'' if all_ else 'valid '}tokens.",
+    )
 
 
 @tokens.command()
@@ -253,17 +363,26 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
 @context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
-    token_ids = tuple(id_of(text, "ID", "`folklore tokens list` shows ids.") for text in dict.fromkeys(ids))
+    token_ids = tuple(
+        id_of(text, "ID", "`folklore tokens list` shows ids.")
+        for text in dict.fromkeys(ids)
+    )
     revoked = call(ctx, requests.RevokeTokensRequest(ids=token_ids, principal=name))
-    value = {"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]}
-    print_either(value, "\n".join(f"revoked {token.id} of {token.principal}" for token in revoked))
+    value = {
+        "revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]
+    }
+    print_either(
+        value,
+        "\n".join(f"revoked {token.id} of {token.principal}" for token in revoked),
+    )
 
 
 @click.command()
 @namespaces_option
 @click.option("--name", "principal", help="Only by this principal.")
 @click.option(
-    "--action", help="Only this action: store, update, forget, erase, relate, undo, token_create, … or an operation."
+    "--action",
+    help="Only this action: store, update, forget, erase, relate, undo, token_create, … or an operation.",
 )
 @click.option("--denied", is_flag=True, help="Only denied accesses.")
 @click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
@@ -273,12 +392,26 @@ def audit(ctx: click.Context, /, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
     request = requests.AuditRequest(**options)
     entries, zone = call(ctx, request), zone_of(ctx)
-    rows = [{name: value for name, value in row_of(item, _ENTRY, zone).items() if value} for item in entries]
-    none = "The audit log holds no such entry." if request != type(request)() else "The audit log is empty."
-    _print_rows("audit", rows, none, [name for name in _AUDITED if any(name in row for row in rows)])
+    rows = [
+        {name: value for name, value in row_of(item, _ENTRY, zone).items() if value}
+        for item in entries
+    ]
+    none = (
+        "The audit log holds no such entry."
+        if request != type(request)()
+        else "The audit log is empty."
+    )
+    _print_rows(
+        "audit",
+        rows,
+        none,
+        [name for name in _AUDITED if any(name in row for row in rows)],
+    )
 
 
-def _print_rows(name: str, rows: Sequence[dict[str, Any]], none: str, columns: Sequence[str] = ()) -> None:
+def _print_rows(
+    name: str, rows: Sequence[dict[str, Any]], none: str, columns: Sequence[str] = ()
+) -> None:
     """Print rows as JSON under a name, without what is not set, or as a table; without rows a sentence."""
     value = {name: [without_nulls(row) for row in rows]}
     print_either(value, (lambda: print_rows(rows, columns)) if rows else none)

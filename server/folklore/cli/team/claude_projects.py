@@ -30,7 +30,10 @@ _CWD = re.compile(rb'"cwd":\s?("(?:[^"\\]|\\.){1,4096}")')
 
 def encoded(path: str) -> str:
     """Return the name of the folder for a directory."""
-    name = _REPLACED.sub(lambda match: "-" * (len(match[0].encode("utf-16-le", "surrogatepass")) // 2), path)
+    name = _REPLACED.sub(
+        lambda match: "-" * (len(match[0].encode("utf-16-le", "surrogatepass")) // 2),
+        path,
+    )
     return name[:_NAME_CHARACTERS]
 
 
@@ -48,16 +51,32 @@ class ClaudeProjects:
         existing = sorted(path for path in directories if path.is_dir())
         if not existing:
             missing = min(map(str, directories), default="")
-            return None, f"{missing} does not exist" if missing else "no folder on this machine has this name"
+            return (
+                None,
+                f"{missing} does not exist"
+                if missing
+                else "no folder on this machine has this name",
+            )
         projects = {project_namespace(path): path for path in existing}
         if len(projects) > 1:
-            return None, f"several folders have this name: {', '.join(map(str, existing))}"
+            return (
+                None,
+                f"several folders have this name: {', '.join(map(str, existing))}",
+            )
         [(namespace, path)] = projects.items()
-        return (None, f"{path} is in no git repository") if namespace == names.DEFAULT else (namespace, "")
+        return (
+            (None, f"{path} is in no git repository")
+            if namespace == names.DEFAULT
+            else (namespace, "")
+        )
 
     def _recorded(self, folder: Path, name: str) -> Iterator[Path]:
         """Yield the directories of this name among those that Claude Code recorded."""
-        worked_in = {path for text in _worked_in(folder) for path in (Path(text), *Path(text).parents)}
+        worked_in = {
+            path
+            for text in _worked_in(folder)
+            for path in (Path(text), *Path(text).parents)
+        }
         yield from (path for path in worked_in if encoded(str(path)) == name)
         yield from self._known.get(name, ())
 
@@ -90,8 +109,14 @@ def _worked_in(folder: Path) -> set[str]:
     """Return the directories that the newest transcripts of a folder name."""
     folders: set[str] = set()
     with suppress(OSError):
-        files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
-        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRANSCRIPTS]:
+        files = [
+            path
+            for path in folder.iterdir()
+            if path.suffix == ".jsonl" and path.is_file()
+        ]
+        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[
+            :_TRANSCRIPTS
+        ]:
             with suppress(OSError), path.open("rb") as transcript:
                 for match in _CWD.finditer(transcript.read(_TRANSCRIPT_BYTES)):
                     with suppress(ValueError):

@@ -16,7 +16,10 @@ from folklore.memory.results import CallerInfo
 from folklore.memory.service import Operations
 from folklore.memory.transfer.formats import files as page_files
 from folklore.memory.transfer.formats.commits import commit_lines
-from folklore.memory.transfer.formats.conversations import conversation_lines, is_conversations
+from folklore.memory.transfer.formats.conversations import (
+    conversation_lines,
+    is_conversations,
+)
 from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
 from folklore.memory.transfer.formats.records import record_format
@@ -80,7 +83,9 @@ def found_format(file: str) -> str:
         return "web"
     if file == "git" and not path.exists():
         return "git"
-    if not (path.is_file() or path.is_dir()):  # stdin, or a pipe, which can be read once
+    if not (
+        path.is_file() or path.is_dir()
+    ):  # stdin, or a pipe, which can be read once
         return "jsonl"
     if is_conversations(path):
         return "conversations"
@@ -91,29 +96,54 @@ def found_format(file: str) -> str:
 
 def _folder_format(folder: Path) -> str:
     top = [
-        page_files.is_rule_file(child) or child.name in (page_files.PERSONAL_RULES, ".git")
+        page_files.is_rule_file(child)
+        or child.name in (page_files.PERSONAL_RULES, ".git")
         for child in folder.iterdir()
     ]
-    ruled = any(top) and any(next(page_files.rule_files(folder, personal=personal), None) for personal in (False, True))
+    ruled = any(top) and any(
+        next(page_files.rule_files(folder, personal=personal), None)
+        for personal in (False, True)
+    )
     return "rules" if ruled else "markdown"
 
 
 def _file_format(path: Path) -> str:
-    if page_files.is_rule_file(path.resolve()) or path.name == page_files.PERSONAL_RULES:
+    if (
+        page_files.is_rule_file(path.resolve())
+        or path.name == page_files.PERSONAL_RULES
+    ):
         return "rules"
-    return "markdown" if path.name.lower().endswith(page_files.MARKDOWN) else record_format(path) or "jsonl"
+    return (
+        "markdown"
+        if path.name.lower().endswith(page_files.MARKDOWN)
+        else record_format(path) or "jsonl"
+    )
 
 
 def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
     """Return the targets of a source, or of several pages, in one of the formats of a path. Raises InvalidInput."""
     if form == "web":
-        targets = [_target(pages.origin, options.project, pages) for pages in web_pages(sources, options.private_hosts)]
+        targets = [
+            _target(pages.origin, options.project, pages)
+            for pages in web_pages(sources, options.private_hosts)
+        ]
     else:
         targets = list(_READERS[form](_existing(form, sources[0]), options))
     if not targets:
-        files = "commits or decision records that give reasons" if form == "git" else f"files of the format {form}"
-        raise InvalidInput("FILE", f"{sources[0]} has no {files}.", hint="--format names another format.")
-    return [replace(target, namespace=options.namespace or target.namespace) for target in targets]
+        files = (
+            "commits or decision records that give reasons"
+            if form == "git"
+            else f"files of the format {form}"
+        )
+        raise InvalidInput(
+            "FILE",
+            f"{sources[0]} has no {files}.",
+            hint="--format names another format.",
+        )
+    return [
+        replace(target, namespace=options.namespace or target.namespace)
+        for target in targets
+    ]
 
 
 def _existing(form: str, source: str) -> Path:
@@ -131,11 +161,18 @@ def _conversations(path: Path, options: Options) -> Iterator[Target]:
 
 def _markdown(path: Path, options: Options) -> Iterator[Target]:
     base, origin = _origin("markdown", path.resolve(), options.author)
-    pages = Pages("markdown", origin, page_files.markdown_files(path.resolve(), base), _below(path.resolve(), base))
+    pages = Pages(
+        "markdown",
+        origin,
+        page_files.markdown_files(path.resolve(), base),
+        _below(path.resolve(), base),
+    )
     yield _target(path, options.project, pages)
 
 
-def _target(source: object, namespace: str | None, pages: Pages, reason: str = "") -> Target:
+def _target(
+    source: object, namespace: str | None, pages: Pages, reason: str = ""
+) -> Target:
     name = str(source)
     home = f"{Path.home()}{os.sep}"
     name = f"~{os.sep}{name.removeprefix(home)}" if name.startswith(home) else name
@@ -147,7 +184,9 @@ def _below(path: Path, base: Path) -> tuple[str, ...]:
     return () if path == base else (path.relative_to(base).as_posix(),)
 
 
-def _origin(form: PageFormat, path: Path, author: str, *, personal: bool = False) -> tuple[Path, str]:
+def _origin(
+    form: PageFormat, path: Path, author: str, *, personal: bool = False
+) -> tuple[Path, str]:
     """Return the folder that names of pages are relative to, and what the pages are from, the same for each import.
 
     That is the repository, for every clone of it; else, and for a user's `personal` pages, the folder on this machine.
@@ -156,7 +195,9 @@ def _origin(form: PageFormat, path: Path, author: str, *, personal: bool = False
     namespace, root = project_namespace(folder), repository_root(folder)
     if personal or namespace == names.DEFAULT or not path.is_relative_to(root):
         # As a digest: others who read the memories need not know the names of this machine and its folders.
-        place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[:8]
+        place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[
+            :8
+        ]
         return folder, f"{form} {author}:{place}"
     return root, f"{form} {namespace}"
 
@@ -174,15 +215,25 @@ def _rules(path: Path, options: Options) -> Iterator[Target]:
         yield _target(path, namespace if in_repository else None, pages, reason)
     base, origin = _origin("rules", path, options.author, personal=True)
     if pages := _rule_pages(path, base, origin, personal=True):
-        yield _target(f"{path} ({page_files.PERSONAL_RULES})" if path.is_dir() else path, options.private, pages)
+        yield _target(
+            f"{path} ({page_files.PERSONAL_RULES})" if path.is_dir() else path,
+            options.private,
+            pages,
+        )
 
 
 def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages | None:
     if path.is_dir():
         files = list(page_files.rule_files(path, personal=personal))
     else:
-        files = [PageFile(path, path.name)] if personal == (path.name == page_files.PERSONAL_RULES) else []
-    files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
+        files = (
+            [PageFile(path, path.name)]
+            if personal == (path.name == page_files.PERSONAL_RULES)
+            else []
+        )
+    files = [
+        replace(file, name=file.path.relative_to(base).as_posix()) for file in files
+    ]
     return Pages("rules", origin, files, _below(path, base)) if files else None
 
 
@@ -192,16 +243,35 @@ def _git(path: Path, _options: Options) -> Iterator[Target]:
     folder = path if path.is_dir() else path.parent
     namespace, root = project_namespace(folder), repository_root(folder)
     if namespace == names.DEFAULT:
-        raise InvalidInput("FILE", f"{path} is in no git repository.", hint="Run it in one, or name its folder.")
+        raise InvalidInput(
+            "FILE",
+            f"{path} is in no git repository.",
+            hint="Run it in one, or name its folder.",
+        )
     if commits := commit_lines(root):
-        titles = tuple(json.loads(line)["content"].partition("\n")[0] for line in commits)
+        titles = tuple(
+            json.loads(line)["content"].partition("\n")[0] for line in commits
+        )
         yield Target("git log", namespace, numbered(commits), titles=titles)
-    decisions, contributing = page_files.decision_files(root), page_files.contributing_files(root)
+    decisions, contributing = (
+        page_files.decision_files(root),
+        page_files.contributing_files(root),
+    )
     if decisions:
-        pages = Pages("decisions", f"decisions {namespace}", decisions, page_files.DECISION_FOLDERS)
+        pages = Pages(
+            "decisions",
+            f"decisions {namespace}",
+            decisions,
+            page_files.DECISION_FOLDERS,
+        )
         yield _target("decision records", namespace, pages)
     if contributing:
-        pages = Pages("rules", f"contributing {namespace}", contributing, [file.name for file in contributing])
+        pages = Pages(
+            "rules",
+            f"contributing {namespace}",
+            contributing,
+            [file.name for file in contributing],
+        )
         yield _target(contributing[0].name, namespace, pages)
 
 
@@ -209,8 +279,12 @@ def _claude_root(path: Path) -> Path | None:
     """Return the configuration folder of Claude Code that a path is, or that holds the user's notes there."""
     for folder in (path, *path.parents):
         projects = (folder / "projects").is_dir()
-        is_root = folder.name == ".claude" and (folder.parent == Path.home().resolve() or projects)
-        if is_root or (projects and any((folder / name).is_file() for name in _CLAUDE_FILES)):
+        is_root = folder.name == ".claude" and (
+            folder.parent == Path.home().resolve() or projects
+        )
+        if is_root or (
+            projects and any((folder / name).is_file() for name in _CLAUDE_FILES)
+        ):
             below = path.relative_to(folder).parts
             return folder if not below or below[0] in ("projects", *_PERSONAL) else None
     return None
@@ -222,16 +296,33 @@ def _claude(path: Path, options: Options) -> Iterator[Target]:
     root = _claude_root(path)
     if root is None:
         base, origin = _origin("claude-memory", path, options.author, personal=True)
-        pages = Pages("claude-memory", origin, page_files.claude_files(path, base), _below(path, base))
-        yield _target(path, None, pages, "it is not in a configuration folder of Claude Code")
+        pages = Pages(
+            "claude-memory",
+            origin,
+            page_files.claude_files(path, base),
+            _below(path, base),
+        )
+        yield _target(
+            path, None, pages, "it is not in a configuration folder of Claude Code"
+        )
         return
     # The folder on this machine: two people, or two machines, may have projects of the same name.
     _, origin = _origin("claude-memory", root, options.author, personal=True)
     below = path.relative_to(root).parts
     if below[:1] != ("projects",):
-        places = [path] if below else filter(Path.exists, (root / name for name in _PERSONAL))
-        if files := [file for place in places for file in page_files.claude_files(place, root)]:
-            yield _target(path, options.private, Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL))
+        places = (
+            [path]
+            if below
+            else filter(Path.exists, (root / name for name in _PERSONAL))
+        )
+        if files := [
+            file for place in places for file in page_files.claude_files(place, root)
+        ]:
+            yield _target(
+                path,
+                options.private,
+                Pages("claude-memory", origin, files, _below(path, root) or _PERSONAL),
+            )
     if below[:1] in ((), ("projects",)):
         yield from _project_notes(path, root, origin, options)
 
@@ -241,11 +332,17 @@ _READERS = {
 }  # fmt: skip
 
 
-def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Iterator[Target]:
+def _project_notes(
+    path: Path, root: Path, origin: str, options: Options
+) -> Iterator[Target]:
     """Yield the notes on the project that a path below `projects` is of, else on all projects."""
     resolver, below = ClaudeProjects(root), path.relative_to(root).parts
     projects = root / "projects"
-    for folder in [projects / below[1]] if len(below) > 1 else sorted(filter(Path.is_dir, projects.glob("*"))):
+    for folder in (
+        [projects / below[1]]
+        if len(below) > 1
+        else sorted(filter(Path.is_dir, projects.glob("*")))
+    ):
         memory = path if len(below) > 2 else folder / "memory"
         files = list(page_files.claude_files(memory, root)) if memory.exists() else []
         if not files:
@@ -260,35 +357,55 @@ def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Ite
 def _mapped(folder: Path, mapping: Mapping[str, str]) -> str | None:
     """Return the namespace that the user gave for a project: by its folder, or by its directory."""
     for name, namespace in mapping.items():
-        if folder.name.strip("-") == name.strip("-") or folder.name == encoded(str(Path(name).expanduser().absolute())):
+        if folder.name.strip("-") == name.strip("-") or folder.name == encoded(
+            str(Path(name).expanduser().absolute())
+        ):
             return namespace
     return None
 
 
-async def described(targets: Sequence[Target], operations: Operations, caller: CallerInfo) -> list[Target]:
+async def described(
+    targets: Sequence[Target], operations: Operations, caller: CallerInfo
+) -> list[Target]:
     """Add to each target what is stored in its namespace, and who can read it, as far as the caller may know."""
     namespaces = await operations.call(ListNamespacesRequest())
     tokens = await operations.call(ListTokensRequest()) if caller.owner else ()
-    counts = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
-    others = [token for token in tokens if token.principal.lower() != caller.principal.lower()]
+    counts = {
+        names.key(namespace.name): namespace.memories or 0 for namespace in namespaces
+    }
+    others = [
+        token for token in tokens if token.principal.lower() != caller.principal.lower()
+    ]
     owners = tuple(sorted({token.principal for token in others if token.owner}))
 
     def with_readers(target: Target) -> Target:
         if target.namespace is None:
             return target
         readers = _readers(target.namespace, caller, others)
-        return replace(target, stored=counts.get(names.key(target.namespace)), readers=readers, owners=owners)
+        return replace(
+            target,
+            stored=counts.get(names.key(target.namespace)),
+            readers=readers,
+            owners=owners,
+        )
 
     return list(map(with_readers, targets))
 
 
-def _readers(namespace: str, caller: CallerInfo, tokens: Sequence[Token]) -> tuple[str, ...]:
+def _readers(
+    namespace: str, caller: CallerInfo, tokens: Sequence[Token]
+) -> tuple[str, ...]:
     if not caller.owner:
         return () if namespace == names.private(caller.principal) else ("its team",)
-    return tuple(sorted({token.principal for token in tokens if _opens(token, namespace)}))
+    return tuple(
+        sorted({token.principal for token in tokens if _opens(token, namespace)})
+    )
 
 
 def _opens(token: Token, namespace: str) -> bool:
     key = names.key(namespace)
     patterns = [names.key(grant.rpartition(":")[0]) for grant in token.grants]
-    return any(key == name or (name.endswith("*") and key.startswith(name[:-1])) for name in patterns)
+    return any(
+        key == name or (name.endswith("*") and key.startswith(name[:-1]))
+        for name in patterns
+    )

@@ -15,7 +15,13 @@ from folklore.cli.context import Client, settings_of, with_operations
 from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
-from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
+from folklore.cli.team.import_targets import (
+    Options,
+    Target,
+    described,
+    found_format,
+    targets_of,
+)
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
@@ -31,16 +37,26 @@ _SOURCE = 28
 _TITLES = 20
 
 
-def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+def _mapping(
+    _ctx: click.Context, _option: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
     pairs = [value.rpartition("=") for value in values]
-    if wrong := [value for value, pair in zip(values, pairs, strict=True) if not (pair[0] and pair[2])]:
+    if wrong := [
+        value
+        for value, pair in zip(values, pairs, strict=True)
+        if not (pair[0] and pair[2])
+    ]:
         raise click.BadParameter(f"{wrong[0]!r} is not of the form FOLDER=NAMESPACE.")
     return {folder: names.normalise(namespace) for folder, _, namespace in pairs}
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@click.option("-n", "--namespace", help="Put every memory here, whatever its source says.")
+@click.argument(
+    "files", metavar="FILE", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+@click.option(
+    "-n", "--namespace", help="Put every memory here, whatever its source says."
+)
 @click.option(
     "--format",
     "form",
@@ -55,17 +71,31 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str
     callback=_mapping,
 )
 @repeatable(
-    "--private-host", "private_hosts", "HOST", "A host of pages that may have a private or local address, and http"
+    "--private-host",
+    "private_hosts",
+    "HOST",
+    "A host of pages that may have a private or local address, and http",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "fail"]),
     help="What to do if a memory's id or text exists. Default: overwrite for pages, else skip.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; report what an import would do, and in which namespace.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Write nothing; report what an import would do, and in which namespace.",
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
-def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes: bool, **options: Any) -> None:
+def import_(
+    ctx: click.Context,
+    /,
+    files: tuple[str, ...],
+    form: str | None,
+    yes: bool,
+    **options: Any,
+) -> None:
     """Read memories from FILE (- for stdin): an export of folklore, pages, conversations, or another system's export.
 
     FILE may be the address of a web page, or of several, and `git` for the history and the decision records of this
@@ -78,10 +108,14 @@ def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
     if not (file := files[0]):
-        raise InvalidInput("FILE", "is empty.", hint="Name a file or a folder, or . for this folder.")
+        raise InvalidInput(
+            "FILE", "is empty.", hint="Name a file or a folder, or . for this folder."
+        )
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
-        raise InvalidInput("FILE", f"one file or folder is imported at a time, got {len(files)}.")
+        raise InvalidInput(
+            "FILE", f"one file or folder is imported at a time, got {len(files)}."
+        )
     mapping, private_hosts = options.pop("mapping"), options.pop("private_hosts")
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
@@ -91,24 +125,45 @@ def import_(ctx: click.Context, /, files: tuple[str, ...], form: str | None, yes
     report = request.report
 
     async def work(operations: Client) -> None:
-        caller = await operations.call(CallerRequest())  # fails before anything is read or sent
+        caller = await operations.call(
+            CallerRequest()
+        )  # fails before anything is read or sent
         if form in PATH_FORMATS:
-            project = settings_of(ctx).namespace or project_namespace(working_directory(os.environ))
-            choices = Options(caller.principal, project, options["namespace"], mapping, private_hosts)
+            project = settings_of(ctx).namespace or project_namespace(
+                working_directory(os.environ)
+            )
+            choices = Options(
+                caller.principal, project, options["namespace"], mapping, private_hosts
+            )
             with phase("Reading"):
-                targets[:] = await in_thread(lambda: targets_of(form, files, choices), "import-read")
+                targets[:] = await in_thread(
+                    lambda: targets_of(form, files, choices), "import-read"
+                )
             targets[:] = await described(targets, operations, caller)
-            await _import_targets(operations, _confirmed(targets, ask=not (yes or request.dry_run)), request)
+            await _import_targets(
+                operations,
+                _confirmed(targets, ask=not (yes or request.dry_run)),
+                request,
+            )
             return
         with _source(file) as (source, size):
-            await operations.import_lines(FILE_FORMATS[form](source), request, lambda: (report.bytes, size))
+            await operations.import_lines(
+                FILE_FORMATS[form](source), request, lambda: (report.bytes, size)
+            )
 
     with _closing(targets, report):
         with_operations(ctx, work)
-    figures = asdict(report) | {"seconds": round(report.seconds, 3), "rate": round(report.rate)}
+    figures = asdict(report) | {
+        "seconds": round(report.seconds, 3),
+        "rate": round(report.rate),
+    }
     del figures["bytes"]
-    value = {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
-    print_either(value, lambda: _print_report(report, dry_run=request.dry_run, form=form))
+    value = (
+        {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
+    )
+    print_either(
+        value, lambda: _print_report(report, dry_run=request.dry_run, form=form)
+    )
     if report.failed:
         ctx.exit(1)
 
@@ -120,24 +175,35 @@ def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
         yield
     except (Unavailable, KeyboardInterrupt):
         if report.lines and not wants_json():
-            click.echo("Interrupted. What was stored stays; run it again to continue.", err=True)
+            click.echo(
+                "Interrupted. What was stored stays; run it again to continue.",
+                err=True,
+            )
         raise
     finally:
         for pages in filter(None, (target.pages for target in targets)):
             pages.close()
 
 
-async def _import_targets(operations: Client, targets: Sequence[Target], request: ImportRequest) -> None:
+async def _import_targets(
+    operations: Client, targets: Sequence[Target], request: ImportRequest
+) -> None:
     counts = [target.memories for target in targets]  # None before they were read
     total = 0 if None in counts else sum(count or 0 for count in counts)
     for target in targets:
         changes: dict[str, Any] = {"namespace": target.namespace}
-        if target.titles:  # commits do not change, people may have changed their memories
+        if (
+            target.titles
+        ):  # commits do not change, people may have changed their memories
             changes["on_conflict"] = "skip"
         if target.pages is not None:
-            changes["pages"] = PagesRead(**{name: getattr(target.pages, name) for name in PagesRead.model_fields})
+            changes["pages"] = PagesRead(
+                **{name: getattr(target.pages, name) for name in PagesRead.model_fields}
+            )
         each = request.model_copy(update=changes)
-        await operations.import_lines(target.lines, each, lambda: (request.report.lines, total))
+        await operations.import_lines(
+            target.lines, each, lambda: (request.report.lines, total)
+        )
 
 
 def _show(targets: Sequence[Target]) -> None:
@@ -146,7 +212,9 @@ def _show(targets: Sequence[Target]) -> None:
     _print_titles(targets)
     for target in targets:
         if target.namespace is None:
-            print_line(f"left out: {target.source} ({amount(target.memories or 0, 'memory')}): {target.reason}")
+            print_line(
+                f"left out: {target.source} ({amount(target.memories or 0, 'memory')}): {target.reason}"
+            )
 
 
 def _print_titles(targets: Sequence[Target]) -> None:
@@ -159,11 +227,14 @@ def _print_titles(targets: Sequence[Target]) -> None:
 
 def _row(target: Target) -> tuple[object, ...]:
     return (
-        target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
+        target.source
+        if len(target.source) <= _SOURCE
+        else f"…{target.source[1 - _SOURCE :]}",
         target.namespace,
         "" if target.memories is None else target.memories,
         "new" if target.stored is None else f"{target.stored:,}",
-        ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "only you",
+        ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners)))
+        or "only you",
     )
 
 
@@ -177,10 +248,17 @@ def _confirmed(targets: Sequence[Target], *, ask: bool) -> list[Target]:
     selected = [target for target in targets if target.namespace is not None]
     if not selected:
         hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
-        raise InvalidInput("namespace", f"none is known for {targets[0].source}: {targets[0].reason}.", hint=hint)
+        raise InvalidInput(
+            "namespace",
+            f"none is known for {targets[0].source}: {targets[0].reason}.",
+            hint=hint,
+        )
     if ask:
         several = sorted({str(target.namespace) for target in selected})
-        _ask(several, sorted({str(target.namespace) for target in selected if target.readers}))
+        _ask(
+            several,
+            sorted({str(target.namespace) for target in selected if target.readers}),
+        )
     return selected
 
 
@@ -191,8 +269,16 @@ def _ask(namespaces: Sequence[str], shared: Sequence[str]) -> None:
         readable = f" Others can read {', '.join(shared)}." if shared else ""
         confirm(f"Import into {into}?{readable}")
     elif shared or namespaces[1:]:
-        problem = f"others can read {shared[0]}" if shared else f"there are {len(namespaces)} namespaces"
-        raise InvalidInput("--yes", f"is needed, as {problem}.", hint="See them with --dry-run, and repeat with --yes.")
+        problem = (
+            f"others can read {shared[0]}"
+            if shared
+            else f"there are {len(namespaces)} namespaces"
+        )
+        raise InvalidInput(
+            "--yes",
+            f"is needed, as {problem}.",
+            hint="See them with --dry-run, and repeat with --yes.",
+        )
 
 
 def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
@@ -201,10 +287,14 @@ def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
 
     def rows(names: str, *, left_out: bool) -> list[dict[str, Any]]:
         group = [target for target in targets if (target.namespace is None) == left_out]
-        return [{name: getattr(target, name) for name in names.split()} for target in group]
+        return [
+            {name: getattr(target, name) for name in names.split()} for target in group
+        ]
 
     return {
-        "targets": rows("source namespace memories stored readers owners", left_out=False),
+        "targets": rows(
+            "source namespace memories stored readers owners", left_out=False
+        ),
         "titles": [title for target in targets for title in target.titles],
         "left_out": rows("source memories reason", left_out=True),
     }
@@ -221,8 +311,14 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int]]:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
         folder_formats = ", ".join(name for name in PATH_FORMATS if name != "web")
-        hint = f"A folder has the format {folder_formats}." if Path(file).is_dir() else None
-        raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
+        hint = (
+            f"A folder has the format {folder_formats}."
+            if Path(file).is_dir()
+            else None
+        )
+        raise InvalidInput(
+            "FILE", f"{file} cannot be read ({error.strerror}).", hint=hint
+        ) from error
     with source:
         yield source, os.fstat(source.fileno()).st_size
 
@@ -244,13 +340,25 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
     for line in _remarks(report):
         print_line(f"  {line}")
     for failure in (*report.refusals, *report.failures):
-        click.echo(f"  {failure.place or f'line {failure.line}'}: {failure.message}", err=True)
-    unshown = {"with secrets": report.refused - len(report.refusals), "failed": report.failed - len(report.failures)}
+        click.echo(
+            f"  {failure.place or f'line {failure.line}'}: {failure.message}", err=True
+        )
+    unshown = {
+        "with secrets": report.refused - len(report.refusals),
+        "failed": report.failed - len(report.failures),
+    }
     for what, count in unshown.items():
         if count > 0:
             click.echo(f"  and {count:,} more lines {what}", err=True)
-    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
-        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
+    if (
+        form == "jsonl"
+        and (report.failed or report.skipped)
+        and not (report.settled or report.refused)
+    ):
+        click.echo(
+            "No line is as `folklore export` writes them; --format names the other formats of FILE.",
+            err=True,
+        )
 
 
 def _remarks(report: Report) -> Iterator[str]:
@@ -259,14 +367,26 @@ def _remarks(report: Report) -> Iterator[str]:
     for name, count in report.ignored_fields.items():
         yield f"ignored: field {name!r} on {count:,} lines; {_reason(name)}"
     for what, count in (
-        ("found by keyword only until a server has made their vectors (`folklore status`)", report.without_vector),
-        ("superseded by a memory that is neither stored nor in the file", report.unlinked),
-        ("forgotten, since their section is no longer in its file (`folklore undo` restores one)", report.removed),
+        (
+            "found by keyword only until a server has made their vectors (`folklore status`)",
+            report.without_vector,
+        ),
+        (
+            "superseded by a memory that is neither stored nor in the file",
+            report.unlinked,
+        ),
+        (
+            "forgotten, since their section is no longer in its file (`folklore undo` restores one)",
+            report.removed,
+        ),
         ("with secrets replaced by a marker", report.redacted),
         ("lines skipped because they hold secrets", report.refused),
         ("relations", report.relations),
         ("revisions", report.revisions),
-        ("relations and revisions of memories that are neither stored nor in the file", report.untied),
+        (
+            "relations and revisions of memories that are neither stored nor in the file",
+            report.untied,
+        ),
     ):
         if count:
             yield f"{what}: {count:,}"

@@ -17,11 +17,22 @@ from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
-from folklore.cli.options import context_and_json, expiry_options, one_of, period_option, repeatable
+from folklore.cli.options import (
+    context_and_json,
+    expiry_options,
+    one_of,
+    period_option,
+    repeatable,
+)
 from folklore.cli.output import print_checks, print_either, print_line, wants_json
 from folklore.cli.team.admin import warn_unusable
 from folklore.clients.authorities import drop_authority, keep_authority
-from folklore.clients.credentials import delete_token, normalised, read_token, save_token
+from folklore.clients.credentials import (
+    delete_token,
+    normalised,
+    read_token,
+    save_token,
+)
 from folklore.config import Settings, is_loopback
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
 from folklore.memory.auth.tokens import digest_of, key_of, new_secret
@@ -39,16 +50,27 @@ _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is rep
 @repeatable("--repo", "repos", "OWNER/NAME", "A repository, or acme/* for all of acme")
 @one_of("--role", get_args(Role), "writer", "There.")
 @click.option(
-    "--grant", "grants", multiple=True, metavar="NAMESPACE:ROLE", help="A further grant, as for `tokens create`."
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="NAMESPACE:ROLE",
+    help="A further grant, as for `tokens create`.",
 )
 @expiry_options
 @period_option("--within", "3d", "How long the invitation can be used.")
 @click.option(
-    "--url", help="Address of the server for the other machine. Default: --server, or the first of http.allowed_hosts."
+    "--url",
+    help="Address of the server for the other machine. Default: --server, or the first of http.allowed_hosts.",
 )
 @context_and_json
 def invite(
-    ctx: click.Context, /, repos: Sequence[str], role: str, grants: Sequence[str], url: str | None, **options: Any
+    ctx: click.Context,
+    /,
+    repos: Sequence[str],
+    role: str,
+    grants: Sequence[str],
+    url: str | None,
+    **options: Any,
 ) -> None:
     """Invite NAME: print one line, which that person runs on another machine, once.
 
@@ -57,24 +79,47 @@ def invite(
     """
     full_grants = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
     if not full_grants:
-        raise InvalidInput("repo", "is missing.", hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer")
+        raise InvalidInput(
+            "repo",
+            "is missing.",
+            hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer",
+        )
     address = _public_address(settings_of(ctx), url)
     result, zone = call(ctx, InviteRequest(grants=full_grants, **options)), zone_of(ctx)
     line = f"folklore join {address} {result.code}"
-    value: dict[str, Any] = {"id": str(result.id), "name": result.principal, "line": line, "url": address}
-    value |= {"code": result.code, "valid_until": result.valid_until, "created": list(result.created)}
-    print_either(value | ({"expires_at": result.expires_at} if result.expires_at else {}), line)
+    value: dict[str, Any] = {
+        "id": str(result.id),
+        "name": result.principal,
+        "line": line,
+        "url": address,
+    }
+    value |= {
+        "code": result.code,
+        "valid_until": result.valid_until,
+        "created": list(result.created),
+    }
+    print_either(
+        value | ({"expires_at": result.expires_at} if result.expires_at else {}), line
+    )
     warn_unusable(result)
-    for text in () if wants_json() else _instructions(result, full_grants, address, zone):
+    for text in (
+        () if wants_json() else _instructions(result, full_grants, address, zone)
+    ):
         click.echo(text, err=True)
 
 
-def _instructions(invitation: Invitation, grants: Sequence[str], address: str, zone: tzinfo) -> Iterator[str]:
+def _instructions(
+    invitation: Invitation, grants: Sequence[str], address: str, zone: tzinfo
+) -> Iterator[str]:
     until = absolute_time(invitation.valid_until, zone)
     yield f"Send this line to {invitation.principal}. It works once, until {until}, for {', '.join(grants)}."
     yield f"A machine without Folklore needs before it: {pip_install()}"
     expires_at = invitation.expires_at
-    yield f"The token ends {absolute_time(expires_at, zone)}." if expires_at else "The token has no end."
+    yield (
+        f"The token ends {absolute_time(expires_at, zone)}."
+        if expires_at
+        else "The token has no end."
+    )
     if invitation.created:
         yield f"Created: {', '.join(invitation.created)}."
     yield f"`folklore tokens revoke {invitation.id}` withdraws it."
@@ -88,11 +133,19 @@ def _instructions(invitation: Invitation, grants: Sequence[str], address: str, z
 @click.argument("url")
 @click.argument("code")
 @click.option(
-    "--ca", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Certificate (PEM) of your authority."
+    "--ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Certificate (PEM) of your authority.",
 )
-@click.option("--no-install", is_flag=True, help="Keep the token only; change no settings of assistants.")
+@click.option(
+    "--no-install",
+    is_flag=True,
+    help="Keep the token only; change no settings of assistants.",
+)
 @click.pass_context
-def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: bool) -> int:
+def join(
+    ctx: click.Context, url: str, code: str, ca: Path | None, no_install: bool
+) -> int:
     """Join a team's server by the line of an invitation: `folklore join URL CODE`.
 
     Exchanges the code for a token, keeps it in the system's keyring or a file of your own, installs Folklore into the
@@ -108,7 +161,10 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
         if ca is not None and read_token(server, home=settings.home) is None:
             drop_authority(server, settings.home)
         raise
-    print_line(f"Joined {server} as {caller.principal}; the token is kept in {place}.", fg="green")
+    print_line(
+        f"Joined {server} as {caller.principal}; the token is kept in {place}.",
+        fg="green",
+    )
     root = ctx.find_root().obj
     root["flags"] |= {"server": server, "token": None}
     root["settings"] = None
@@ -116,13 +172,20 @@ def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: b
     examination = asyncio.run(examine_server(settings, zone_of(ctx)))
     print_checks(examination.checks)
     if os.environ.get("FOLKLORE_TOKEN"):
-        print_line("FOLKLORE_TOKEN is set here: commands use that token and not the kept one.", fg="yellow")
-    print_line("Next: start your assistant in a repository. For commands in a terminal:")
+        print_line(
+            "FOLKLORE_TOKEN is set here: commands use that token and not the kept one.",
+            fg="yellow",
+        )
+    print_line(
+        "Next: start your assistant in a repository. For commands in a terminal:"
+    )
     print_line(f"  export FOLKLORE_SERVER={server}")
     return examination.exit_code or code_of_install
 
 
-async def _exchange(settings: Settings, server: str, code: str) -> tuple[Membership, str]:
+async def _exchange(
+    settings: Settings, server: str, code: str
+) -> tuple[Membership, str]:
     """Exchange a code for a token; return the caller, and in words where the token is kept.
 
     The token is made and kept here before the exchange, so that none is lost. A kept one is tried first: it is that of
@@ -133,13 +196,17 @@ async def _exchange(settings: Settings, server: str, code: str) -> tuple[Members
     async with HttpClient(settings, anonymous=True) as client:
         if former is not None:
             with suppress(Conflict):  # the kept token is that of another invitation
-                return await _redeem(client, code, former), save_token(server, former, home=home)
+                return await _redeem(client, code, former), save_token(
+                    server, former, home=home
+                )
         secret = new_secret()
         place = save_token(server, secret, home=home)
         try:
             return await _redeem(client, code, secret), place
         except FolkloreError as error:
-            unknown = isinstance(error, Unavailable) and not isinstance(error, NotCarriedOut)
+            unknown = isinstance(error, Unavailable) and not isinstance(
+                error, NotCarriedOut
+            )
             if former is not None:
                 save_token(server, former, home=home)
             elif not unknown:
@@ -169,10 +236,14 @@ def _install(ctx: click.Context, server: str) -> int:
         return int(ctx.invoke(install) or 0)
     except NotFound as error:
         print_line(error.message)
-        print_line(f"  Next: `folklore install --server {server} NAME`, once you have one.")
+        print_line(
+            f"  Next: `folklore install --server {server} NAME`, once you have one."
+        )
     except FolkloreError as error:
         print_line(f"Nothing was installed: {error}", fg="red")
-        print_line(f"  Next: `folklore install --server {server}`, when that is repaired.")
+        print_line(
+            f"  Next: `folklore install --server {server}`, when that is repaired."
+        )
         return error.exit_code
     return 0
 
@@ -185,7 +256,9 @@ def _namespace_of(repo: str) -> str:
     if "://" in text or "@" in text:
         namespace = names.from_remote(text)
         if namespace is None:
-            raise InvalidInput("repo", f"{text!r} names no repository.", hint="For example: acme/shop")
+            raise InvalidInput(
+                "repo", f"{text!r} names no repository.", hint="For example: acme/shop"
+            )
         return namespace
     return f"repo:{text.removesuffix('.git')}"
 
@@ -197,8 +270,12 @@ def _public_address(settings: Settings, url: str | None) -> str:
         first = settings.http.allowed_hosts[0]
         address = first if "://" in first else f"https://{first}"
     if address is None and sys.stdin.isatty():
-        address = click.prompt("Address of this server for other machines (https://…)", err=True)
+        address = click.prompt(
+            "Address of this server for other machines (https://…)", err=True
+        )
     if address is None:
-        hint = "Pass --url https://folklore.example.com, or name it in http.allowed_hosts."
+        hint = (
+            "Pass --url https://folklore.example.com, or name it in http.allowed_hosts."
+        )
         raise InvalidInput("url", "the address of this server is not known.", hint=hint)
     return normalised(address)

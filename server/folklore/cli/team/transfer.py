@@ -23,7 +23,11 @@ from folklore.text.amounts import amount
 @click.command()
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @namespaces_option
-@click.option("--embeddings", is_flag=True, help="Also write vectors, so that an import need not compute them.")
+@click.option(
+    "--embeddings",
+    is_flag=True,
+    help="Also write vectors, so that an import need not compute them.",
+)
 @context_and_json
 def export(ctx: click.Context, /, file: str, **options: object) -> None:
     """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
@@ -31,11 +35,18 @@ def export(ctx: click.Context, /, file: str, **options: object) -> None:
     With --json, the number of memories is printed as JSON; that needs a FILE.
     """
     if wants_json() and file == "-":
-        raise click.UsageError("--json needs a FILE: stdout has the export itself, which is JSON Lines anyway.")
+        raise click.UsageError(
+            "--json needs a FILE: stdout has the export itself, which is JSON Lines anyway."
+        )
     request = ExportRequest(**options)
-    count = with_operations(ctx, lambda operations: _write(operations.export(request), file))
+    count = with_operations(
+        ctx, lambda operations: _write(operations.export(request), file)
+    )
     if file != "-":
-        print_either({"file": file, "exported": count}, f"{amount(count, 'memory')} exported to {file}")
+        print_either(
+            {"file": file, "exported": count},
+            f"{amount(count, 'memory')} exported to {file}",
+        )
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
@@ -58,16 +69,22 @@ def _target(file: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         return
     path = Path(file)
-    if path.exists() and not path.is_file():  # a device or a named pipe is written to, not replaced
+    if (
+        path.exists() and not path.is_file()
+    ):  # a device or a named pipe is written to, not replaced
         with path.open("wb") as out:
             yield out
         return
     try:
         # In the folder of the file that a symbolic link names: only there is renaming atomic.
         whole = path.resolve()
-        part = NamedTemporaryFile(dir=whole.parent, prefix=f".{whole.name}.", suffix=".part", delete=False)  # noqa: SIM115
+        part = NamedTemporaryFile(  # noqa: SIM115
+            dir=whole.parent, prefix=f".{whole.name}.", suffix=".part", delete=False
+        )
     except OSError as error:
-        raise InvalidInput("FILE", f"{file} cannot be written ({error.strerror}).") from error
+        raise InvalidInput(
+            "FILE", f"{file} cannot be written ({error.strerror})."
+        ) from error
     try:
         with part:
             yield part

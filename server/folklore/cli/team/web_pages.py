@@ -28,7 +28,19 @@ _REDIRECTS = 5
 _BYTES = PAGE_CHARACTERS
 _HTML = ("text/html", "application/xhtml+xml")
 # Parts of a page that are not its text.
-_FURNITURE = ("script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form", "svg", "iframe")
+_FURNITURE = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "nav",
+    "header",
+    "footer",
+    "aside",
+    "form",
+    "svg",
+    "iframe",
+)
 
 
 def web_pages(urls: Sequence[str], private_hosts: Collection[str]) -> list[Pages]:
@@ -39,9 +51,15 @@ def web_pages(urls: Sequence[str], private_hosts: Collection[str]) -> list[Pages
     """
     addresses = list(dict.fromkeys(urldefrag(url).url for url in urls))
     if len(addresses) > _MOST_PAGES:
-        raise InvalidInput("FILE", f"at most {_MOST_PAGES} pages can be imported at once, got {len(addresses)}.")
+        raise InvalidInput(
+            "FILE",
+            f"at most {_MOST_PAGES} pages can be imported at once, got {len(addresses)}.",
+        )
     pages = []
-    with httpx.Client(timeout=_SECONDS, headers={"user-agent": "folklore"}) as client, TemporaryDirectory() as folder:
+    with (
+        httpx.Client(timeout=_SECONDS, headers={"user-agent": "folklore"}) as client,
+        TemporaryDirectory() as folder,
+    ):
         for url in addresses:
             path = Path(folder, "page.md")
             path.write_text(_fetched(client, url, private_hosts), encoding="utf-8")
@@ -56,7 +74,10 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
             target, host = _checked(url, private_hosts)
             # The connection goes to the address that was checked: a second lookup might have another answer.
             request = client.build_request(
-                "GET", target, headers={"host": host.netloc}, extensions={"sni_hostname": host.hostname}
+                "GET",
+                target,
+                headers={"host": host.netloc},
+                extensions={"sni_hostname": host.hostname},
             )
             response = client.send(request, stream=True)
             try:
@@ -64,12 +85,21 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
                     url = urljoin(url, response.headers["location"])
                     continue
                 if response.status_code != httpx.codes.OK:
-                    raise InvalidInput("FILE", f"{url} answers with the status {response.status_code}.")
+                    raise InvalidInput(
+                        "FILE", f"{url} answers with the status {response.status_code}."
+                    )
                 return _markdown(url, response, _body(url, response, deadline))
             finally:
                 response.close()
-    except (httpx.HTTPError, OSError, ValueError, LookupError) as error:  # of a redirect; of a charset
-        raise InvalidInput("FILE", f"{url} cannot be read ({str(error) or type(error).__name__}).") from None
+    except (
+        httpx.HTTPError,
+        OSError,
+        ValueError,
+        LookupError,
+    ) as error:  # of a redirect; of a charset
+        raise InvalidInput(
+            "FILE", f"{url} cannot be read ({str(error) or type(error).__name__})."
+        ) from None
     raise InvalidInput("FILE", f"{url} is behind more than {_REDIRECTS} redirects.")
 
 
@@ -77,22 +107,43 @@ def _checked(url: str, private_hosts: Collection[str]) -> tuple[httpx.URL, Any]:
     """Return the URL with the address of its host in place of the name, and its parts. Raises InvalidInput."""
     try:
         parts, target = urlsplit(url), httpx.URL(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        host, port = (
+            parts.hostname or "",
+            parts.port or (443 if parts.scheme == "https" else 80),
+        )
     except (ValueError, httpx.InvalidURL):
-        raise InvalidInput("FILE", f"{url} is not the address of a page.", hint="Write https://host/path.") from None
+        raise InvalidInput(
+            "FILE",
+            f"{url} is not the address of a page.",
+            hint="Write https://host/path.",
+        ) from None
     if not host or "@" in parts.netloc:
-        raise InvalidInput("FILE", f"{url} must name a host, and no user.", hint="Write https://host/path.")
+        raise InvalidInput(
+            "FILE",
+            f"{url} must name a host, and no user.",
+            hint="Write https://host/path.",
+        )
     is_private = host in private_hosts
     if parts.scheme != "https" and not (is_private and parts.scheme == "http"):
-        raise InvalidInput("FILE", f"{url} must begin with https://.", hint="A host of --private-host may have http.")
-    return target.copy_with(host=_address(host, port, is_private=is_private), port=port), parts
+        raise InvalidInput(
+            "FILE",
+            f"{url} must begin with https://.",
+            hint="A host of --private-host may have http.",
+        )
+    return target.copy_with(
+        host=_address(host, port, is_private=is_private), port=port
+    ), parts
 
 
 def _address(host: str, port: int, *, is_private: bool) -> str:
     """Return the first address of a host. Raises InvalidInput unless all are public, or it is a private host."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries]
-    if not is_private and not all(address.is_global and not address.is_multicast for address in addresses):
+    addresses = [
+        ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in entries
+    ]
+    if not is_private and not all(
+        address.is_global and not address.is_multicast for address in addresses
+    ):
         hint = f"If its pages may become memories, repeat with --private-host {host}."
         raise InvalidInput("FILE", f"{host} has a private or local address.", hint=hint)
     return str(addresses[0])
@@ -105,16 +156,29 @@ def _body(url: str, response: httpx.Response, deadline: float) -> bytes:
         if len(body) > _BYTES:
             raise InvalidInput("FILE", f"{url} must be at most {_BYTES:,} bytes.")
         if monotonic() > deadline:
-            raise InvalidInput("FILE", f"{url} took more than {_SECONDS:.0f} seconds.", hint="Try again later.")
+            raise InvalidInput(
+                "FILE",
+                f"{url} took more than {_SECONDS:.0f} seconds.",
+                hint="Try again later.",
+            )
     return bytes(body)
 
 
 def _markdown(url: str, response: httpx.Response, body: bytes) -> str:
     """Return a page as Markdown: converted from HTML, or as it is."""
-    form = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    form = (
+        response.headers.get("content-type", "text/html")
+        .partition(";")[0]
+        .strip()
+        .lower()
+    )
     if form not in _HTML:
         if not form.startswith("text/"):
-            raise InvalidInput("FILE", f"{url} is {form}, not a page.", hint="Pages are HTML, Markdown or plain text.")
+            raise InvalidInput(
+                "FILE",
+                f"{url} is {form}, not a page.",
+                hint="Pages are HTML, Markdown or plain text.",
+            )
         return body.decode(response.charset_encoding or "utf-8", errors="replace")
     try:
         return _converted(body, response.charset_encoding)
@@ -128,5 +192,11 @@ def _converted(body: bytes, encoding: str | None) -> str:
     for element in soup(_FURNITURE):
         element.decompose()
     content = soup.find("main") or soup.find("article") or soup.body or soup
-    text = markdownify.MarkdownConverter(heading_style="ATX", strip=["a", "img"]).convert_soup(content)
-    return f"---\n{yaml.safe_dump({'title': title}, allow_unicode=True)}---\n{text}" if title else text
+    text = markdownify.MarkdownConverter(
+        heading_style="ATX", strip=["a", "img"]
+    ).convert_soup(content)
+    return (
+        f"---\n{yaml.safe_dump({'title': title}, allow_unicode=True)}---\n{text}"
+        if title
+        else text
+    )

@@ -9,15 +9,50 @@ from operator import itemgetter
 from uuid import UUID
 
 from folklore.db.database import Database, Row, Session
-from folklore.db.rows import columns_of, filtered, made, memory_of, relation_of, revision_of
-from folklore.db.store import Store, Transaction, affected, column, each, first, many, pairs, value
+from folklore.db.rows import (
+    columns_of,
+    filtered,
+    made,
+    memory_of,
+    relation_of,
+    revision_of,
+)
+from folklore.db.store import (
+    Store,
+    Transaction,
+    affected,
+    column,
+    each,
+    first,
+    many,
+    pairs,
+    value,
+)
 from folklore.db.stores.events.audit import Write, audit_entry
-from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
-from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
+from folklore.db.stores.memories import (
+    PreparedMemory,
+    Vectors,
+    index,
+    lock_sessions,
+    session_steps,
+)
+from folklore.db.stores.namespaces import (
+    NewNamespace,
+    ensure_namespace,
+    stored_language,
+)
 from folklore.db.stores.upkeep.maintenance import erase
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
-from folklore.model import FIELDS, Caller, Filters, JsonObject, Memory, Relation, Revision
+from folklore.model import (
+    FIELDS,
+    Caller,
+    Filters,
+    JsonObject,
+    Memory,
+    Relation,
+    Revision,
+)
 
 # The columns that a revision can hold, as the fragment `changeable` lists them.
 CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
@@ -103,15 +138,25 @@ class NamespaceTransaction(Transaction):
     retagged = many(Retagged)
 
     def __init__(
-        self, session: Session, id_: UUID, caller: Caller, now: datetime, language: str | None = None, name: str = ""
+        self,
+        session: Session,
+        id_: UUID,
+        caller: Caller,
+        now: datetime,
+        language: str | None = None,
+        name: str = "",
     ) -> None:
-        super().__init__(session, namespace=id_, now=now, author=caller.author, agent=caller.agent)
+        super().__init__(
+            session, namespace=id_, now=now, author=caller.author, agent=caller.agent
+        )
         self.namespace, self.name = id_, name
         self.now = now
         self._caller = caller
         self._language = language
 
-    async def insert(self, batch: Sequence[PreparedMemory], vectors: Vectors | None) -> list[Inserted]:
+    async def insert(
+        self, batch: Sequence[PreparedMemory], vectors: Vectors | None
+    ) -> list[Inserted]:
         """Store memories with postings and vectors. A constant number of statements.
 
         A text that is known, or occurs earlier in the batch, is confirmed and keeps its id.
@@ -120,14 +165,22 @@ class NamespaceTransaction(Transaction):
             return []
         first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
         distinct = [batch[place] for place in sorted(first.values())]
-        await lock_sessions(self._session, self.namespace, (item.draft for item in distinct))
+        await lock_sessions(
+            self._session, self.namespace, (item.draft for item in distinct)
+        )
         rows = await self.rows("changes/insert", drafts=self._drafts(distinct))
         if derived := [row["id"] for row in rows if row["is_derived"]]:
             await self.rows("reflections/adopt", ids=derived)
         inserted = _inserted(batch, first, rows)
         new = [place for place, item in enumerate(inserted) if item.new]
         new_vectors = None if vectors is None else vectors.select(new)
-        await index(self._session, self.namespace, [inserted[place].id for place in new], new_vectors, self.now)
+        await index(
+            self._session,
+            self.namespace,
+            [inserted[place].id for place in new],
+            new_vectors,
+            self.now,
+        )
         return inserted
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
@@ -138,11 +191,14 @@ class NamespaceTransaction(Transaction):
                 "step": step,
                 "author": item.draft.author or self._caller.author,
                 "agent": self._caller.agent,
-                "language": item.draft.language or stored_language(item.detected, self._language),
+                "language": item.draft.language
+                or stored_language(item.detected, self._language),
                 "created_at": item.draft.created_at or self.now,
                 "digest": item.digest,
             }
-            for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
+            for item, step in zip(
+                batch, session_steps(item.draft for item in batch), strict=True
+            )
         ]
         return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
@@ -155,7 +211,9 @@ class NamespaceTransaction(Transaction):
         rows = await self.rows("changes/find_keys", keys=requested) if requested else []
         if free := [row["key"] for row in rows if row["forgotten"]]:
             await self.rows("changes/release_keys", keys=free)
-        answers = {row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]}
+        answers = {
+            row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]
+        }
         return [answers.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
@@ -164,24 +222,41 @@ class NamespaceTransaction(Transaction):
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
-            ids, requests = zip(*((answer.id, answer.request.hex()) for answer in answers.values()), strict=True)
-            await self.rows("changes/insert_keys", keys=list(answers), ids=ids, requests=requests)
+            ids, requests = zip(
+                *((answer.id, answer.request.hex()) for answer in answers.values()),
+                strict=True,
+            )
+            await self.rows(
+                "changes/insert_keys", keys=list(answers), ids=ids, requests=requests
+            )
 
-    async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
+    async def states(
+        self, ids: Sequence[UUID], *, whole: bool = False
+    ) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
         rows = await self.rows("changes/states", ids=ids, whole=whole)
-        return {row["id"]: made(State, row, held=json.loads(row["held"] or "{}")) for row in rows}
+        return {
+            row["id"]: made(State, row, held=json.loads(row["held"] or "{}"))
+            for row in rows
+        }
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
-        rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=ids)
+        rows = await self._session.rows(
+            "memories/get", namespaces=[self.namespace], ids=ids
+        )
         memories = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [memories[id_] for id_ in ids if id_ in memories]
 
-    async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
+    async def matching(
+        self, filters: Filters, limit: int, only: Sequence[UUID] | None = None
+    ) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
         name, values = filtered("changes/match", filters, self.now)
-        return [row["id"] for row in await self.rows(name, fetch=limit, shown=only, **values)]
+        return [
+            row["id"]
+            for row in await self.rows(name, fetch=limit, shown=only, **values)
+        ]
 
     async def record(
         self,
@@ -197,28 +272,48 @@ class NamespaceTransaction(Transaction):
         `reasons` and `undoes`, the number of the revision that is undone, are by memory.
         """
         by_id = {"reasons": reasons or {}, "undoes": undoes or {}}
-        texts = {name: {str(id_): value for id_, value in values.items()} for name, values in by_id.items()}
-        await self.rows("changes/record", ids=ids, action=action, fields=fields, **texts)
+        texts = {
+            name: {str(id_): value for id_, value in values.items()}
+            for name, values in by_id.items()
+        }
+        await self.rows(
+            "changes/record", ids=ids, action=action, fields=fields, **texts
+        )
         await self.audit(action, ids)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
         await self.rows("postings/delete", ids=ids)
 
-    async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
+    async def reindex(
+        self, id_: UUID, *, content_changed: bool, vectors: Vectors | None
+    ) -> None:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
             await self.rows("embeddings/delete_by_id", ids=[id_])
-        await index(self._session, self.namespace, [id_], vectors if content_changed else None, self.now)
+        await index(
+            self._session,
+            self.namespace,
+            [id_],
+            vectors if content_changed else None,
+            self.now,
+        )
         if not content_changed:
             await self.rows("embeddings/update_length", ids=[id_])
 
-    async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
+    async def relate(
+        self, relations: Sequence[Relation]
+    ) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
         rows = await self._related("relate", "relate", relations=relations)
-        return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
+        return {
+            (row["from_id"], row["type"], row["to_id"]): bool(row["is_new"])
+            for row in rows
+        }
 
-    async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
+    async def unrelate(
+        self, relations: Sequence[Relation]
+    ) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
         rows = await self._related("unrelate", "unrelate", relations=relations)
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
@@ -229,27 +324,47 @@ class NamespaceTransaction(Transaction):
 
     async def unrelate_since(self, id_: UUID, change: Revision) -> None:
         """Remove the relations of a memory that a change of it wrote. Two statements."""
-        await self._related("unrelate_since", "unrelate", id=id_, author=change.author, at=change.changed_at)
+        await self._related(
+            "unrelate_since",
+            "unrelate",
+            id=id_,
+            author=change.author,
+            at=change.changed_at,
+        )
 
-    async def _related(self, name: str, action: Write, /, **values: object) -> list[Row]:
+    async def _related(
+        self, name: str, action: Write, /, **values: object
+    ) -> list[Row]:
         rows = await self.rows(f"changes/{name}", **values)
-        await self.audit(action, sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        await self.audit(
+            action,
+            sorted({row[end] for row in rows for end in ("from_id", "to_id")}),
+            len(rows),
+        )
         return rows
 
     async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
         """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
         rows = await self.rows("changes/tagged", tag=tag)
-        return [row["id"] for row in rows], sorted({name for row in rows for name in row["held"]})
+        return [row["id"] for row in rows], sorted(
+            {name for row in rows for name in row["held"]}
+        )
 
     async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
         """Rename tags of memories; the revision of each increases by one. Four statements."""
-        await self._change_tags("changes/retag", ids, old=renamed.keys(), new=renamed.values())
+        await self._change_tags(
+            "changes/retag", ids, old=renamed.keys(), new=renamed.values()
+        )
 
     async def restore_tags(self, revisions: Mapping[UUID, int]) -> None:
         """Give memories the tags that a revision of each kept; the revision increases by one. Four statements."""
-        await self._change_tags("changes/restore_tags", list(revisions), revisions=revisions.values())
+        await self._change_tags(
+            "changes/restore_tags", list(revisions), revisions=revisions.values()
+        )
 
-    async def _change_tags(self, name: str, ids: Sequence[UUID], **values: object) -> None:
+    async def _change_tags(
+        self, name: str, ids: Sequence[UUID], **values: object
+    ) -> None:
         await self.unindex(ids)
         await self.rows(name, ids=ids, **values)
         await index(self._session, self.namespace, ids, None, self.now)
@@ -257,10 +372,16 @@ class NamespaceTransaction(Transaction):
 
     async def erase(self, ids: Sequence[UUID]) -> None:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
-        await self.audit("erase", sorted(await erase(self._session, self.namespace, ids)))
+        await self.audit(
+            "erase", sorted(await erase(self._session, self.namespace, ids))
+        )
 
     async def audit(
-        self, action: Write, ids: Sequence[UUID] = (), amount: int | None = None, detail: str | None = None
+        self,
+        action: Write,
+        ids: Sequence[UUID] = (),
+        amount: int | None = None,
+        detail: str | None = None,
     ) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount or detail:
@@ -271,11 +392,16 @@ class NamespaceTransaction(Transaction):
             await self.rows("audit/insert", **entry)
 
 
-def _inserted(batch: Sequence[PreparedMemory], first: Mapping[bytes, int], rows: Sequence[Row]) -> list[Inserted]:
+def _inserted(
+    batch: Sequence[PreparedMemory], first: Mapping[bytes, int], rows: Sequence[Row]
+) -> list[Inserted]:
     """Return what became of a batch, by the rows of its texts; `first` has the place of each text."""
     by_text = {row["digest"]: row for row in rows}
     texts = [(place, item.digest) for place, item in enumerate(batch)]
-    return [Inserted(by_text[text]["id"], by_text[text]["is_new"] and place == first[text]) for place, text in texts]
+    return [
+        Inserted(by_text[text]["id"], by_text[text]["is_new"] and place == first[text])
+        for place, text in texts
+    ]
 
 
 class Changes(Store):
@@ -284,12 +410,16 @@ class Changes(Store):
     history = each(revision_of)
     last_revision = first(revision_of)
 
-    def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
+    def __init__(
+        self, database: Database, statistics: PlannerStatistics | None = None
+    ) -> None:
         super().__init__(database)
         self.statistics = statistics or PlannerStatistics(database)
 
     @asynccontextmanager
-    async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[NamespaceTransaction]:
+    async def of(
+        self, namespace: UUID, *, caller: Caller, now: datetime
+    ) -> AsyncIterator[NamespaceTransaction]:
         """Open a transaction with an exclusive lock on a namespace; commit at the end of the block. Raises NotFound."""
         async with self._database.transaction() as session:
             if await session.row("namespaces/lock", namespace=namespace) is None:
@@ -307,27 +437,43 @@ class Changes(Store):
         async with self._database.transaction() as session:
             if exclusive:
                 await session.row("namespaces/lock_by_name", name=namespace.name)
-            id_, language, name = await ensure_namespace(session, namespace, author=caller.author, now=now)
+            id_, language, name = await ensure_namespace(
+                session, namespace, author=caller.author, now=now
+            )
             yield NamespaceTransaction(session, id_, caller, now, language, name)
 
     async def places(
-        self, namespaces: Sequence[UUID], ids: Sequence[UUID], *, unforgotten: bool = False
+        self,
+        namespaces: Sequence[UUID],
+        ids: Sequence[UUID],
+        *,
+        unforgotten: bool = False,
     ) -> dict[UUID, tuple[UUID, ...]]:
         """Return the namespaces, of those given, that hold each memory. One statement."""
-        rows = await self._database.rows("memories/locate", namespaces=namespaces, ids=ids, unforgotten=unforgotten)
+        rows = await self._database.rows(
+            "memories/locate", namespaces=namespaces, ids=ids, unforgotten=unforgotten
+        )
         places: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
             places[row["id"]] = (*places.get(row["id"], ()), row["namespace_id"])
         return places
 
-    async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
+    async def count_revisions(
+        self, namespaces: Sequence[UUID], ids: Sequence[UUID]
+    ) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""
-        rows = await self._database.rows("changes/count_revisions", namespaces=namespaces, ids=ids)
-        return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
+        rows = await self._database.rows(
+            "changes/count_revisions", namespaces=namespaces, ids=ids
+        )
+        return {
+            (row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows
+        }
 
     async def relations(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int
     ) -> list[tuple[UUID, Relation]]:
         """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
-        rows = await self._database.rows("changes/relations", namespaces=namespaces, ids=ids, fetch=limit)
+        rows = await self._database.rows(
+            "changes/relations", namespaces=namespaces, ids=ids, fetch=limit
+        )
         return [(row["namespace_id"], relation_of(row)) for row in rows]

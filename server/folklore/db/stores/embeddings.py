@@ -54,7 +54,13 @@ class Embeddings(Store):
     pending = many(PendingMemory, "fresh", after=FIRST)
     sample = pairs(UUID, str, "fresh")
 
-    async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
+    async def backfill(
+        self,
+        namespace: UUID,
+        pending: Sequence[PendingMemory],
+        vectors: Vectors,
+        now: datetime,
+    ) -> int:
         """Write the embeddings of a batch in one transaction and return how many memories have one now.
 
         Left out are texts that changed since they were read, memories that another transaction has locked, and
@@ -78,13 +84,26 @@ class Embeddings(Store):
             )
         return sum(row["passage"] == 0 for row in rows)
 
-    async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
+    async def coverage(
+        self, namespaces: Sequence[UUID], model: UUID
+    ) -> dict[UUID, Coverage]:
         """Count memories and embeddings in a model exactly; a namespace without memories is left out."""
-        rows = await self._database.rows("embeddings/coverage", "fresh", namespaces=namespaces, model=model)
-        return {row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows}
+        rows = await self._database.rows(
+            "embeddings/coverage", "fresh", namespaces=namespaces, model=model
+        )
+        return {
+            row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows
+        }
 
     async def similar(
-        self, namespace: UUID, ids: Sequence[UUID], model: UUID, *, nearest: float, newest: int, now: datetime
+        self,
+        namespace: UUID,
+        ids: Sequence[UUID],
+        model: UUID,
+        *,
+        nearest: float,
+        newest: int,
+        now: datetime,
     ) -> dict[UUID, tuple[Similar, ...]]:
         """Return, for each memory, at most three others in force with a cosine of `nearest` or more.
 
@@ -92,7 +111,9 @@ class Embeddings(Store):
         """
         rows = await self._database.rows(
             "embeddings/similar",
-            "scan" if len(ids) <= _FEW else "fresh",  # planning takes .9 ms, for a token 3
+            "scan"
+            if len(ids) <= _FEW
+            else "fresh",  # planning takes .9 ms, for a token 3
             namespace=namespace,
             ids=ids,
             model=model,
@@ -102,19 +123,38 @@ class Embeddings(Store):
         )
         neighbours: dict[UUID, tuple[Similar, ...]] = {}
         for row in rows:
-            other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
-            neighbours[row["memory_id"]] = (*neighbours.get(row["memory_id"], ()), other)
+            other = Similar(
+                row["id"], round(row["similarity"], 3), row["content"], row["author"]
+            )
+            neighbours[row["memory_id"]] = (
+                *neighbours.get(row["memory_id"], ()),
+                other,
+            )
         return neighbours
 
-    async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int) -> list[UUID]:
+    async def nearest(
+        self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int
+    ) -> list[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
-        values = {"namespace": namespace, "model": model, "query": HalfVector(vector), "most": most}
-        return [row["memory_id"] for row in await self.rows("embeddings/nearest", "fresh", **values)]
+        values = {
+            "namespace": namespace,
+            "model": model,
+            "query": HalfVector(vector),
+            "most": most,
+        }
+        return [
+            row["memory_id"]
+            for row in await self.rows("embeddings/nearest", "fresh", **values)
+        ]
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
         """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""
         async with self._database.transaction() as session:
-            return len(await session.rows("embeddings/delete", namespace=namespace, model=model, most=most))
+            return len(
+                await session.rows(
+                    "embeddings/delete", namespace=namespace, model=model, most=most
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True)

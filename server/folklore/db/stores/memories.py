@@ -44,15 +44,30 @@ class Embedded:
     ranges: Sequence[tuple[int, int]] = ()
     passages: Sequence[NDArray[np.float32]] = ()
 
-    def rows(self, memory: UUID) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
+    def rows(
+        self, memory: UUID
+    ) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
         """Yield rows as embeddings/insert takes them.
 
         Each is memory, passage, number of passages, begin, end, share of the text, vector.
         """
-        number, length = len(self.ranges), max((end for _, end in self.ranges), default=0)
+        number, length = (
+            len(self.ranges),
+            max((end for _, end in self.ranges), default=0),
+        )
         yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector)
-        for place, ((begin, end), vector) in enumerate(zip(self.ranges, self.passages, strict=True), start=1):
-            yield memory, place, number, begin, end, (end - begin) / length, HalfVector(vector)
+        for place, ((begin, end), vector) in enumerate(
+            zip(self.ranges, self.passages, strict=True), start=1
+        ):
+            yield (
+                memory,
+                place,
+                number,
+                begin,
+                end,
+                (end - begin) / length,
+                HalfVector(vector),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +121,39 @@ class ListingOrder:
         """Return the order for the argument `sort`."""
         if sort == "score":
             return cls("trending")
-        return cls("updated" if sort.startswith("updated") else "happened", sort.endswith("_asc"))
+        return cls(
+            "updated" if sort.startswith("updated") else "happened",
+            sort.endswith("_asc"),
+        )
 
 
 class Memories:
     """Memories table, for reading."""
 
-    def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
+    def __init__(
+        self, database: Database, statistics: PlannerStatistics | None = None
+    ) -> None:
         self._database = database
         self.statistics = statistics or PlannerStatistics(database)
 
-    async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[tuple[UUID, Memory]]:
+    async def get(
+        self, namespaces: Iterable[UUID], ids: Sequence[UUID]
+    ) -> list[tuple[UUID, Memory]]:
         """Read memories within these namespaces in the order of `ids`, each with its namespace. One statement.
 
         Unknown ids are left out. An id that an import brought into several namespaces comes once from each, in the
         order of their names.
         """
-        rows = await self._database.rows("memories/get", namespaces=list(namespaces), ids=ids)
+        rows = await self._database.rows(
+            "memories/get", namespaces=list(namespaces), ids=ids
+        )
         places = {id_: place for place, id_ in enumerate(ids)}
-        memories = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
-        return sorted(memories, key=lambda item: (places[item[1].id], item[1].namespace))
+        memories = [
+            (row["namespace_id"], memory_of(row, row["namespace"])) for row in rows
+        ]
+        return sorted(
+            memories, key=lambda item: (places[item[1].id], item[1].namespace)
+        )
 
     async def ending(
         self, namespaces: Iterable[UUID], endings: Sequence[str], *, limit: int
@@ -139,7 +167,10 @@ class Memories:
             tails=[ending[-4:] for ending in endings],
             fetch=limit,
         )
-        return {ending: tuple(row["id"] for row in rows if row["ending"] == ending) for ending in endings}
+        return {
+            ending: tuple(row["id"] for row in rows if row["ending"] == ending)
+            for ending in endings
+        }
 
     async def list(
         self,
@@ -161,7 +192,12 @@ class Memories:
         plans: Plans = "kept" if filters.empty else "fresh"
         place = {"after_time": cursor and cursor.time, "after_id": cursor and cursor.id}
         rows = await self._database.rows(
-            f"{statement}{of}", plans, namespaces=list(namespaces), fetch=limit + 1, **place, **values
+            f"{statement}{of}",
+            plans,
+            namespaces=list(namespaces),
+            fetch=limit + 1,
+            **place,
+            **values,
         )
         page = rows[:limit]
         return Listing(
@@ -181,29 +217,47 @@ def session_steps(drafts: Iterable[Draft]) -> Iterator[int]:
         yield step
 
 
-async def lock_sessions(session: Session, namespace: UUID, drafts: Iterable[Draft]) -> None:
+async def lock_sessions(
+    session: Session, namespace: UUID, drafts: Iterable[Draft]
+) -> None:
     """Lock the namespace's sessions if the position of a draft follows from the stored ones."""
     if any(draft.session is not None and draft.position is None for draft in drafts):
         await session.row("namespaces/lock_sessions", namespace=namespace)
 
 
-async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors: Vectors | None, now: datetime) -> None:
+async def index(
+    session: Session,
+    namespace: UUID,
+    ids: Sequence[UUID],
+    vectors: Vectors | None,
+    now: datetime,
+) -> None:
     """Write postings and embeddings of memories within the caller's transaction; `vectors` are in the order of ids."""
     if not ids:
         return
     await session.rows("postings/insert", namespace=namespace, ids=ids)
     if vectors is None:
         return
-    embedded = [(id_, item) for id_, item in zip(ids, vectors.vectors, strict=True) if item is not None]
+    embedded = [
+        (id_, item)
+        for id_, item in zip(ids, vectors.vectors, strict=True)
+        if item is not None
+    ]
     if not embedded:
         return
     await register(session, vectors.by, now)
     of, rows = embedding_rows(embedded)
-    await session.rows("embeddings/insert", namespace=namespace, model=vectors.model, ids=of, **rows)
+    await session.rows(
+        "embeddings/insert", namespace=namespace, model=vectors.model, ids=of, **rows
+    )
 
 
-def embedding_rows(embedded: Iterable[tuple[UUID, Embedded]]) -> tuple[list[UUID], dict[str, list[object]]]:
+def embedding_rows(
+    embedded: Iterable[tuple[UUID, Embedded]],
+) -> tuple[list[UUID], dict[str, list[object]]]:
     """Return the memory of each row that is written, and the other columns as the statements name them."""
-    of, *columns = zip(*(row for id_, item in embedded for row in item.rows(id_)), strict=True)
+    of, *columns = zip(
+        *(row for id_, item in embedded for row in item.rows(id_)), strict=True
+    )
     names = ("places", "passages", "begins", "ends", "shares", "vectors")
     return list(of), dict(zip(names, map(list, columns), strict=True))

@@ -41,9 +41,16 @@ class Merge(Transaction):
     superseded = many(Superseded, reason=MERGED)
 
     def __init__(
-        self, session: Session, source: NamespaceInfo, target: NamespaceInfo, caller: Caller, now: datetime
+        self,
+        session: Session,
+        source: NamespaceInfo,
+        target: NamespaceInfo,
+        caller: Caller,
+        now: datetime,
     ) -> None:
-        super().__init__(session, namespace=source.id, into=target.id, author=caller.author, now=now)
+        super().__init__(
+            session, namespace=source.id, into=target.id, author=caller.author, now=now
+        )
         self.source = NamespaceTransaction(session, source.id, caller, now)
         self.target = NamespaceTransaction(session, target.id, caller, now)
         self._from, self._into = source, target
@@ -53,7 +60,11 @@ class Merge(Transaction):
         rows = await self.rows("merging/plan", ids=only)
         return Plan(
             moved=[row["id"] for row in rows if row["state"] is None],
-            duplicates={row["id"]: row["duplicate"] for row in rows if row["state"] is None and row["duplicate"]},
+            duplicates={
+                row["id"]: row["duplicate"]
+                for row in rows
+                if row["state"] is None and row["duplicate"]
+            },
             known=[row["id"] for row in rows if row["state"] == "known"],
             differing=[row["id"] for row in rows if row["state"] == "differing"],
         )
@@ -64,13 +75,28 @@ class Merge(Transaction):
         for language in self._from.languages:
             await self.target.add_language(language=language)
         rows = await self.rows("merging/sessions")
-        sessions = {"sessions": [row["session"] for row in rows], "positions": [row["position"] for row in rows]}
-        batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
+        sessions = {
+            "sessions": [row["session"] for row in rows],
+            "positions": [row["position"] for row in rows],
+        }
+        batches = [
+            plan.moved[start : start + _BATCH]
+            for start in range(0, len(plan.moved), _BATCH)
+        ]
         for number, batch in enumerate(batches):
             advance(number, len(batches))
-            await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, reason_of(self._from.name)))
-            duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
-            await self._insert(batch, duplicates=duplicates.keys(), of=duplicates.values(), **sessions)
+            await self.source.record(
+                batch,
+                "move",
+                [],
+                reasons=dict.fromkeys(batch, reason_of(self._from.name)),
+            )
+            duplicates = {
+                id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates
+            }
+            await self._insert(
+                batch, duplicates=duplicates.keys(), of=duplicates.values(), **sessions
+            )
         for batch in batches:  # a relation needs both of its memories
             await self.rows("merging/relations", ids=batch)
         await self.rows("merging/clear_successors", namespace=self._into.id)
@@ -78,7 +104,9 @@ class Merge(Transaction):
             await self.rows("memories/clear_successor", ids=batch)
             await self.rows("postings/delete", ids=batch)
             await self.rows("memories/delete", ids=batch)
-        await self.target.audit("namespace_merge", amount=len(plan.moved), detail=self._from.name)
+        await self.target.audit(
+            "namespace_merge", amount=len(plan.moved), detail=self._from.name
+        )
 
     async def _insert(self, batch: Sequence[UUID], **values: object) -> None:
         """Insert memories into the target, with the rows that belong to each alone."""
@@ -97,8 +125,12 @@ class Merge(Transaction):
         """Supersede memories before they move; the target has what supersedes them."""
         if ids:
             reasons = dict.fromkeys(ids, MERGED)
-            await self.source.record(ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
-            await self.source.close(closings=[Closing(id_, superseded_at=self.source.now) for id_ in ids])
+            await self.source.record(
+                ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons
+            )
+            await self.source.close(
+                closings=[Closing(id_, superseded_at=self.source.now) for id_ in ids]
+            )
 
 
 def reason_of(name: str) -> str:
@@ -111,7 +143,13 @@ class Merging(Store):
 
     @asynccontextmanager
     async def of(
-        self, source: NamespaceInfo, target: NamespaceInfo, *, caller: Caller, now: datetime, restore: bool = False
+        self,
+        source: NamespaceInfo,
+        target: NamespaceInfo,
+        *,
+        caller: Caller,
+        now: datetime,
+        restore: bool = False,
     ) -> AsyncIterator[Merge]:
         """Open a transaction with an exclusive lock on both namespaces; commit at the end.
 
@@ -120,7 +158,9 @@ class Merging(Store):
         async with self._database.transaction() as session:
             if restore:
                 await session.rows("namespaces/restore", namespace=target.id)
-            for namespace in sorted((source, target), key=lambda item: item.id):  # two merges never deadlock
+            for namespace in sorted(
+                (source, target), key=lambda item: item.id
+            ):  # two merges never deadlock
                 locked = await session.row("namespaces/lock", namespace=namespace.id)
                 if locked is None or locked["deleted_at"] is not None:
                     raise NotFound(f"The namespace {namespace.name} was deleted.")

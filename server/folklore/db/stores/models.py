@@ -89,22 +89,38 @@ class Models(Store):
         """Take a model's role, before its embeddings are deleted. Raises Conflict for the active model."""
         async with self._database.transaction() as session:
             if (await _roles(session)).get("active") == model:
-                raise Conflict("This model is the active one.", hint="Switch to another model first.")
+                raise Conflict(
+                    "This model is the active one.",
+                    hint="Switch to another model first.",
+                )
             await session.rows("models/set_role", id=model, role=None, now=now)
 
 
 async def active_model(session: Session) -> KnownModel | None:
     """Return the active model within the caller's transaction; None before the first embedding. One statement."""
-    return next((made(KnownModel, row) for row in await session.rows("models/read") if row["role"] == "active"), None)
+    return next(
+        (
+            made(KnownModel, row)
+            for row in await session.rows("models/read")
+            if row["role"] == "active"
+        ),
+        None,
+    )
 
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
     values = asdict(model) | {"now": now}
     del values["role"], values["since"]
-    if not await session.rows("models/registered", id=model.id):  # a write would reach every node of a cluster
+    if not await session.rows(
+        "models/registered", id=model.id
+    ):  # a write would reach every node of a cluster
         await session.rows("models/insert", **values)
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:
-    return {row["role"]: row["id"] for row in await session.rows("models/lock") if row["role"] is not None}
+    return {
+        row["role"]: row["id"]
+        for row in await session.rows("models/lock")
+        if row["role"] is not None
+    }

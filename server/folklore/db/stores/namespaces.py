@@ -44,7 +44,11 @@ class Listed(list[NamespaceInfo]):
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Self:
         """Return those of the rows of namespaces/find."""
-        return cls(NamespaceInfo(id_, name, tuple(languages), *rest) for id_, name, languages, *rest, _ in rows if id_)
+        return cls(
+            NamespaceInfo(id_, name, tuple(languages), *rest)
+            for id_, name, languages, *rest, _ in rows
+            if id_
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +71,13 @@ class NewNamespace:
 
 
 # Changes of the row of a namespace, as the audit log names them.
-Change = Literal["namespace_rename", "namespace_describe", "namespace_share", "namespace_delete", "namespace_restore"]
+Change = Literal[
+    "namespace_rename",
+    "namespace_describe",
+    "namespace_share",
+    "namespace_delete",
+    "namespace_restore",
+]
 
 
 class Namespaces(Store):
@@ -78,31 +88,50 @@ class Namespaces(Store):
     deleted = many(Namespace)
     deleted_before = column(UUID)
 
-    def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
+    def __init__(
+        self, database: Database, within: Sequence[UUID] | None = None
+    ) -> None:
         super().__init__(database)
         # The namespaces that the caller may see; None for all.
         self._within = None if within is None else list(within)
         # All with their state and the ids of the empty ones. Where one was emptied, this is learned when they expire.
-        self.known: TTLCache[None, tuple[int, Listed, list[UUID]]] = TTLCache(1, _SECONDS)
+        self.known: TTLCache[None, tuple[int, Listed, list[UUID]]] = TTLCache(
+            1, _SECONDS
+        )
 
     async def find(self, names: Sequence[str] | None) -> Listed:
         """Return the namespaces of these names, or all; unknown names are left out. One statement.
 
         All namespaces are the same list until one of them changes.
         """
-        state, cached, hollow = (self.known.get(None) if names is None else None) or (None, None, [])
-        values = {"names": names, "within": self._within, "known": state, "hollow": hollow}
+        state, cached, hollow = (self.known.get(None) if names is None else None) or (
+            None,
+            None,
+            [],
+        )
+        values = {
+            "names": names,
+            "within": self._within,
+            "known": state,
+            "hollow": hollow,
+        }
         rows = await self._database.rows("namespaces/find", **values)
         if cached is not None and rows[0]["state"] == state and rows[0]["id"] is None:
             return cached
         listed = Listed.of(rows)
         if names is None and listed:
-            self.known[None] = rows[0]["state"], listed, [space.id for space in listed if space.empty]
+            self.known[None] = (
+                rows[0]["state"],
+                listed,
+                [space.id for space in listed if space.empty],
+            )
         return listed
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
-        rows = await self._database.rows("namespaces/list", deleted=deleted, within=self._within)
+        rows = await self._database.rows(
+            "namespaces/list", deleted=deleted, within=self._within
+        )
         return [made(Namespace, row) for row in rows]
 
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
@@ -112,36 +141,78 @@ class Namespaces(Store):
         """
         async with self._database.session(guarded=True) as session:
             if model is None:
-                rows = await session.rows("namespaces/status:no_vectors", within=self._within)
+                rows = await session.rows(
+                    "namespaces/status:no_vectors", within=self._within
+                )
             else:
-                rows = await session.rows("namespaces/status", model=model, within=self._within)
+                rows = await session.rows(
+                    "namespaces/status", model=model, within=self._within
+                )
         return [made(NamespaceStatus, row) for row in rows]
 
     async def create(
-        self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime
+        self,
+        id_: UUID,
+        name: str,
+        *,
+        language: str,
+        description: str | None,
+        caller: Caller,
+        now: datetime,
     ) -> bool:
         """Create a namespace; return False if its name is in use."""
         async with self._database.transaction() as session:
-            values = {"id": id_, "name": name, "language": language, "description": description, "shared": "never"}
-            rows = await session.rows("namespaces/insert", created_at=now, created_by=caller.author, **values)
+            values = {
+                "id": id_,
+                "name": name,
+                "language": language,
+                "description": description,
+                "shared": "never",
+            }
+            rows = await session.rows(
+                "namespaces/insert", created_at=now, created_by=caller.author, **values
+            )
             if rows:
-                entry = audit_entry("namespace_create", caller=caller, now=now, namespace=id_)
+                entry = audit_entry(
+                    "namespace_create", caller=caller, now=now, namespace=id_
+                )
                 await session.rows("audit/insert", **entry)
         return bool(rows)
 
-    async def change(self, action: Change, namespace: UUID, /, *, caller: Caller, now: datetime, **new: object) -> bool:
+    async def change(
+        self,
+        action: Change,
+        namespace: UUID,
+        /,
+        *,
+        caller: Caller,
+        now: datetime,
+        **new: object,
+    ) -> bool:
         """Change the row of a namespace, `new` values by name; return False if its name is in use by another one."""
         try:
             async with self._database.transaction() as session:
-                statements = Transaction(session, namespace=namespace, author=caller.author, now=now)
-                await statements.rows(f"namespaces/{action.removeprefix('namespace_')}", **new)
-                await session.rows("audit/insert", **audit_entry(action, caller=caller, now=now, namespace=namespace))
+                statements = Transaction(
+                    session, namespace=namespace, author=caller.author, now=now
+                )
+                await statements.rows(
+                    f"namespaces/{action.removeprefix('namespace_')}", **new
+                )
+                await session.rows(
+                    "audit/insert",
+                    **audit_entry(action, caller=caller, now=now, namespace=namespace),
+                )
         except ConcurrentChange:
             return False
         return True
 
     async def erase(
-        self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
+        self,
+        namespace: UUID,
+        *,
+        caller: Caller,
+        now: datetime,
+        deleted_before: datetime | None = None,
     ) -> bool:
         """Erase a namespace with its memories and audit log in one transaction; return True if it was erased.
 
@@ -151,12 +222,16 @@ class Namespaces(Store):
             await session.row("namespaces/lock", namespace=namespace)
             row = await session.row("namespaces/hold", namespace=namespace)
             deleted_at = None if row is None else row["deleted_at"]
-            if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
+            if deleted_before is not None and (
+                deleted_at is None or deleted_at >= deleted_before
+            ):
                 return False
             for part in ("postings", "memories", "sessions", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
-            entry = audit_entry("namespace_erase", caller=caller, now=now, detail=str(namespace))
+            entry = audit_entry(
+                "namespace_erase", caller=caller, now=now, detail=str(namespace)
+            )
             await session.rows("audit/insert", **entry)
         return True
 
@@ -170,7 +245,14 @@ async def ensure_namespace(
     session: Session, namespace: NewNamespace, *, author: str, now: datetime
 ) -> tuple[UUID, str, str]:
     """Return a namespace's id, default language and name, created if it is new, within the caller's transaction."""
-    for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
-        for row in await session.rows("namespaces/ensure", **asdict(namespace), author=author, now=now):
+    for _ in range(
+        3
+    ):  # the next statement sees a row that another process inserted meanwhile
+        for row in await session.rows(
+            "namespaces/ensure", **asdict(namespace), author=author, now=now
+        ):
             return row["id"], row["language"], row["name"]
-    raise Conflict(f"The namespace {namespace.name} was changed at the same time.", hint="Try again.")
+    raise Conflict(
+        f"The namespace {namespace.name} was changed at the same time.",
+        hint="Try again.",
+    )

@@ -23,16 +23,25 @@ class PostingStore(Store):
         remaining, namespaces = sum(row["fresh"] for row in rows), list[UUID]()
         left = _MOST_FRESH // 2 if remaining > _MOST_FRESH else remaining
         for row in rows:
-            if row["fresh"] >= _LARGE or remaining > (left if row["pages"] <= _MOST_PAGES else 0):
+            if row["fresh"] >= _LARGE or remaining > (
+                left if row["pages"] <= _MOST_PAGES else 0
+            ):
                 namespaces.append(row["namespace"])
                 remaining -= row["fresh"]
-        return namespaces, {row["namespace"]: row["dead"] for row in rows if row["dead"]}
+        return namespaces, {
+            row["namespace"]: row["dead"] for row in rows if row["dead"]
+        }
 
     async def pack(self, namespace: UUID) -> int:
         """Pack a batch of fresh memories of a namespace and return the number of them."""
         async with self._database.transaction() as session:
             [first] = await session.rows("postings/begin", namespace=namespace)
-            [packed] = await session.rows("postings/pack", namespace=namespace, next=first["next"], most=PACKED_AT_ONCE)
+            [packed] = await session.rows(
+                "postings/pack",
+                namespace=namespace,
+                next=first["next"],
+                most=PACKED_AT_ONCE,
+            )
         return int(packed["documents"])
 
     async def clean(self, namespace: UUID, dead: int) -> AsyncIterator[None]:
@@ -41,8 +50,15 @@ class PostingStore(Store):
         while cursor is not None:
             async with self._database.transaction() as session:
                 await session.rows("postings/begin", namespace=namespace)
-                [last] = await session.rows("postings/clean", namespace=namespace, after=cursor, most=_CLEANED_AT_ONCE)
+                [last] = await session.rows(
+                    "postings/clean",
+                    namespace=namespace,
+                    after=cursor,
+                    most=_CLEANED_AT_ONCE,
+                )
                 cursor = last["last"]
                 if cursor is None:
-                    await session.rows("postings/cleaned", namespace=namespace, dead=dead)
+                    await session.rows(
+                        "postings/cleaned", namespace=namespace, dead=dead
+                    )
             yield

@@ -13,7 +13,15 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
-from folklore.db.stores.recall_rows import Bm25, Candidate, CandidateQuery, DenseQuery, Hits, Scope, TermForm
+from folklore.db.stores.recall_rows import (
+    Bm25,
+    Candidate,
+    CandidateQuery,
+    DenseQuery,
+    Hits,
+    Scope,
+    TermForm,
+)
 from folklore.db.stores.recall_words import ScopeWords
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text, quoted
@@ -62,23 +70,47 @@ class RecallStatements:
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
         if self._pinned is not None and plans == "kept":
             return self._pinned
-        return self._database.session(plans, release_later=plans == "scan", guarded=True)
+        return self._database.session(
+            plans, release_later=plans == "scan", guarded=True
+        )
 
-    async def _rows(self, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+    async def _rows(
+        self, name: str, plans: Plans = "kept", /, **values: object
+    ) -> list[Row]:
         async with self._session(plans) as session:
             return await session.rows(name, **values)
 
-    async def _in_scope(self, scope: Scope, name: str, plans: Plans = "kept", /, **values: object) -> list[Row]:
+    async def _in_scope(
+        self, scope: Scope, name: str, plans: Plans = "kept", /, **values: object
+    ) -> list[Row]:
         async with self._session(plans) as session:
-            if scope.others is None or session.row_security or session.shards.distributed:
-                return await session.rows(name, namespaces=list(scope.namespaces), **values)
-            return await session.rows(f"{name}:others", namespaces=list(scope.others), **values)
+            if (
+                scope.others is None
+                or session.row_security
+                or session.shards.distributed
+            ):
+                return await session.rows(
+                    name, namespaces=list(scope.namespaces), **values
+                )
+            return await session.rows(
+                f"{name}:others", namespaces=list(scope.others), **values
+            )
 
     async def words(
-        self, scope: Scope, pieces: Sequence[str], lexemes: Sequence[str], languages: Sequence[str], budget: int
+        self,
+        scope: Scope,
+        pieces: Sequence[str],
+        lexemes: Sequence[str],
+        languages: Sequence[str],
+        budget: int,
     ) -> ScopeWords:
         """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
-        values = {"pieces": pieces, "lexemes": lexemes, "languages": list(languages), "budget": budget}
+        values = {
+            "pieces": pieces,
+            "lexemes": lexemes,
+            "languages": list(languages),
+            "budget": budget,
+        }
         [row] = await self._in_scope(scope, "recall/words", **values)
         return ScopeWords.of(row, len(pieces), lexemes)
 
@@ -89,7 +121,9 @@ class RecallStatements:
 
     async def extent(self, scope: Scope, model: UUID) -> int:
         """Return the planner's estimate of the number of vectors in a scope; it reads none."""
-        [row] = await self._rows("recall/extent", "fresh", namespaces=list(scope.namespaces), model=model)
+        [row] = await self._rows(
+            "recall/extent", "fresh", namespaces=list(scope.namespaces), model=model
+        )
         return int(json.loads(row[0])[0]["Plan"]["Plan Rows"])
 
     async def narrowed(self, scope: Scope) -> Scope:
@@ -98,13 +132,23 @@ class RecallStatements:
         if filters.as_of is not None or not replace(filters, negations=None).selective:
             return scope
         namespaces, limits = list(scope.namespaces), visibility(filters, scope.now)
-        rows = await self._rows("recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits)
-        return scope if len(rows) > _FEW else replace(scope, few={row[0]: row[1] for row in rows})
+        rows = await self._rows(
+            "recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits
+        )
+        return (
+            scope
+            if len(rows) > _FEW
+            else replace(scope, few={row[0]: row[1] for row in rows})
+        )
 
-    async def terms(self, terms: Sequence[tuple[str, str]], languages: Sequence[str]) -> list[TermForm]:
+    async def terms(
+        self, terms: Sequence[tuple[str, str]], languages: Sequence[str]
+    ) -> list[TermForm]:
         """Read the terms of an expression, as (text, column or "" for any)."""
         texts, columns = [text for text, _ in terms], [column for _, column in terms]
-        rows = await self._rows("recall/terms", terms=texts, columns=columns, languages=list(languages))
+        rows = await self._rows(
+            "recall/terms", terms=texts, columns=columns, languages=list(languages)
+        )
         return [
             TermForm(
                 row["place"] - 1,
@@ -116,13 +160,19 @@ class RecallStatements:
             for row in rows
         ]
 
-    async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
+    async def expression(
+        self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int
+    ) -> Hits:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
         values = {"expression": expression, **_weighed(bm25)}
-        hits = await self._matching("recall/expression", scope, fetch=fetch, bound=bound, **values)
+        hits = await self._matching(
+            "recall/expression", scope, fetch=fetch, bound=bound, **values
+        )
         return await self._with_former(hits, scope, bm25, fetch, expression)
 
-    async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
+    async def function_words(
+        self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int
+    ) -> Hits:
         """Find memories that contain any of the function words of a question that has no other words.
 
         Memories with one of `capitals`, words that the question does not spell in lower case alone, come first.
@@ -143,10 +193,20 @@ class RecallStatements:
         async with self._session("fresh") as session:
             name = f"{name}:token" if session.row_security else name
             name, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
-            return Hits.of(await session.rows(name, namespaces=list(scope.namespaces), **values, **filters))
+            return Hits.of(
+                await session.rows(
+                    name, namespaces=list(scope.namespaces), **values, **filters
+                )
+            )
 
-    async def _of_few(self, name: str, few: Mapping[UUID, UUID], /, **values: object) -> Hits:
-        return Hits.of(await self._rows(name, ids=list(few), namespaces=list(set(few.values())), **values))
+    async def _of_few(
+        self, name: str, few: Mapping[UUID, UUID], /, **values: object
+    ) -> Hits:
+        return Hits.of(
+            await self._rows(
+                name, ids=list(few), namespaces=list(set(few.values())), **values
+            )
+        )
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
         """Find the nearest memories by cosine, a long one by its best passage.
@@ -156,29 +216,50 @@ class RecallStatements:
         """
         query_values = {"query": HalfVector(query.vector), "fetch": fetch}
         if scope.few is not None:
-            return await self._of_few("recall/few_vectors", scope.few, model=query.model, **query_values)
+            return await self._of_few(
+                "recall/few_vectors", scope.few, model=query.model, **query_values
+            )
         if query.visited:
             name, filters = seen(
-                f"recall/nearest:{len(query.vector)}:{query.model}", scope.filters, scope.now, _EMBEDDED
+                f"recall/nearest:{len(query.vector)}:{query.model}",
+                scope.filters,
+                scope.now,
+                _EMBEDDED,
             )
             for visited in (min(_INDEXED_EACH * fetch, query.visited), query.visited):
-                rows = await self._in_scope(scope, name, "scan", scan=visited, **query_values, **filters)
+                rows = await self._in_scope(
+                    scope, name, "scan", scan=visited, **query_values, **filters
+                )
                 if len(rows) >= fetch:
                     return Hits.of(scope.within(rows), "hnsw")
-        plans: Plans = "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
+        plans: Plans = (
+            "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
+        )
         best = _PASSAGES_OF_ONE * (fetch + _HIDDEN) if scope.filters.empty else None
         name, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
         rows = []
         for checked in dict.fromkeys((best, None)):
-            rows = await self._in_scope(scope, name, plans, model=query.model, scan=checked, **query_values, **filters)
+            rows = await self._in_scope(
+                scope,
+                name,
+                plans,
+                model=query.model,
+                scan=checked,
+                **query_values,
+                **filters,
+            )
             if len(rows) >= min(fetch, query.total or fetch):
                 break
         return Hits.of(scope.within(rows))
 
-    async def keyword(self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int) -> Hits:
+    async def keyword(
+        self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int
+    ) -> Hits:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
         if scope.few is not None:
-            return await self._of_few("recall/few_words", scope.few, fetch=fetch, **_weighed(bm25))
+            return await self._of_few(
+                "recall/few_words", scope.few, fetch=fetch, **_weighed(bm25)
+            )
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
         begin, end = 0, fetch + fetch // 2  # few are hidden
@@ -186,7 +267,9 @@ class RecallStatements:
             located = words.located(memories[begin:end])
             rows += await self._rows(
                 statement,
-                namespaces=list(set(located["spaces"])),  # of thousands, few: each look-up would sort all of them
+                namespaces=list(
+                    set(located["spaces"])
+                ),  # of thousands, few: each look-up would sort all of them
                 **located,
                 scores=scores[begin:end].tolist(),
                 masses=masses[begin:end].tolist(),
@@ -197,7 +280,12 @@ class RecallStatements:
         return await self._with_former(Hits.of(scope.within(rows)), scope, bm25, fetch)
 
     async def _with_former(
-        self, hits: Hits, scope: Scope, bm25: Bm25, fetch: int, expression: str | None = None
+        self,
+        hits: Hits,
+        scope: Scope,
+        bm25: Bm25,
+        fetch: int,
+        expression: str | None = None,
     ) -> Hits:
         """Add the memories whose words at `as_of` were others. One statement, if the filters have `as_of`."""
         if scope.filters.as_of is None:
@@ -215,27 +303,52 @@ class RecallStatements:
         )
         return hits.merged(Hits.of(rows), fetch)
 
-    async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
+    async def candidates(
+        self, scope: Scope, query: CandidateQuery
+    ) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
         name, vectors, embedded = "recall/pool:no_vectors", dict[str, object](), None
         if (near := query.near) is not None:
             name, embedded = "recall/pool", _EMBEDDED
             vectors = {"model": near.model, "query": HalfVector(near.vector)}
         statement, filters = seen(name, scope.filters, scope.now, embedded)
-        read = {"ids": list(query.ids), "spreading": list(query.spreading), "max_relations": _RELATIONS}
+        read = {
+            "ids": list(query.ids),
+            "spreading": list(query.spreading),
+            "max_relations": _RELATIONS,
+        }
         linked = {"reach": query.reach, "related": query.related, **vectors}
-        rows = await self._rows(statement, namespaces=list(query.spaces), **read, **linked, **filters)
-        return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
+        rows = await self._rows(
+            statement, namespaces=list(query.spaces), **read, **linked, **filters
+        )
+        return {
+            row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]])
+            for row in rows
+        }
 
-    async def expand(self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], **how: object) -> list[Recalled]:
+    async def expand(
+        self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], **how: object
+    ) -> list[Recalled]:
         """Find memories related to several of these results, at the end of chains of relations, and those with a tag.
 
         `how` has the parameters `bridges`, `hops`, `least_strength` and `most` of the statement.
         """
         statement, filters = filtered("recall/expand", scope.filters, scope.now)
-        values = {"namespaces": list(scope.namespaces), "ids": list(ids), "entities": list(tags)}
-        rows = await self._rows(statement, "fresh", **values, **how, max_relations=_RELATIONS, **filters)
-        return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
+        values = {
+            "namespaces": list(scope.namespaces),
+            "ids": list(ids),
+            "entities": list(tags),
+        }
+        rows = await self._rows(
+            statement, "fresh", **values, **how, max_relations=_RELATIONS, **filters
+        )
+        return [
+            Recalled(
+                memory_of(row, scope.namespaces[row["namespace_id"]]),
+                expanded=row["by"],
+            )
+            for row in rows
+        ]
 
 
 def visits(indexed: int, extent: int, fetch: int) -> int:

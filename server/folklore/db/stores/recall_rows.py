@@ -42,11 +42,16 @@ class Hits:
         if not other.ids:
             return self
         rows = sorted(
-            (*zip(self.ids, self.scores, self.raw, strict=True), *zip(other.ids, other.scores, other.raw, strict=True)),
+            (
+                *zip(self.ids, self.scores, self.raw, strict=True),
+                *zip(other.ids, other.scores, other.raw, strict=True),
+            ),
             key=lambda row: -row[1],
         )
         ids, scores, raw = zip(*rows[:most], strict=True)
-        return replace(self, ids=ids, scores=scores, raw=raw, spaces=self.spaces | other.spaces)
+        return replace(
+            self, ids=ids, scores=scores, raw=raw, spaces=self.spaces | other.spaces
+        )
 
 
 NOTHING = Hits((), (), ())
@@ -141,9 +146,15 @@ class Passages(NamedTuple):
     cosines: Sequence[float]
 
     @classmethod
-    def of(cls, passages: Sequence[tuple[int, int, int]], cosines: Sequence[float]) -> Passages:
+    def of(
+        cls, passages: Sequence[tuple[int, int, int]], cosines: Sequence[float]
+    ) -> Passages:
         """Make them from columns of recall/pool."""
-        return cls([(begin, end) for begin, end, _ in passages], [length for _, _, length in passages], cosines)
+        return cls(
+            [(begin, end) for begin, end, _ in passages],
+            [length for _, _, length in passages],
+            cosines,
+        )
 
 
 class Candidate(NamedTuple):
@@ -168,19 +179,28 @@ class Candidate(NamedTuple):
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
         """Make it from a row of recall/pool."""
-        session, position, ids, vector = row["session"], row["position"], row["sources"], row["vector"]
+        session, position, ids, vector = (
+            row["session"],
+            row["position"],
+            row["sources"],
+            row["vector"],
+        )
         return cls(
             row["id"],
             row,
             namespace,
             row["content"],
             row["kind"],
-            None if session is None or position is None else ((row["namespace_id"], session), position),
+            None
+            if session is None or position is None
+            else ((row["namespace_id"], session), position),
             row["length"],
             () if ids is None else list(zip(ids, row["strengths"], strict=True)),
             # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
             None if vector is None else vector[4:],
-            None if row["passages"] is None else Passages.of(row["passages"], row["cosines"]),
+            None
+            if row["passages"] is None
+            else Passages.of(row["passages"], row["cosines"]),
         )
 
 
@@ -201,8 +221,16 @@ class Scope:
     @property
     def key(self) -> object:
         """The namespaces as a key of caches."""
-        return frozenset(self.namespaces) if self.others is None else (len(self.namespaces), *self.others)
+        return (
+            frozenset(self.namespaces)
+            if self.others is None
+            else (len(self.namespaces), *self.others)
+        )
 
     def within(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Return the rows of these namespaces: with `others`, one may be newer than they."""
-        return rows if self.others is None else [row for row in rows if row["namespace_id"] in self.namespaces]
+        return (
+            rows
+            if self.others is None
+            else [row for row in rows if row["namespace_id"] in self.namespaces]
+        )

@@ -64,7 +64,10 @@ class ScopeWords:
     def of(cls, row: Row, pieces: int, lexemes: Iterable[str]) -> ScopeWords:
         """Make them from the row of recall/words; `lexemes` are those that it was given."""
         analysed: list[list[Analysed]] = [[] for _ in range(pieces)]
-        columns = (row[name] or () for name in ("places", "kinds", "positions", "languages", "lexemes"))
+        columns = (
+            row[name] or ()
+            for name in ("places", "kinds", "positions", "languages", "lexemes")
+        )
         for place, *item in zip(*columns, strict=True):
             analysed[place - 1].append(Analysed(*item))
         all_lexemes = [*lexemes, *(item.lexeme for parts in analysed for item in parts)]
@@ -72,9 +75,16 @@ class ScopeWords:
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
         return cls(
-            CorpusStatistics(total, (float(row["length"]) + float(lengths.sum())) / max(total, 1)),
+            CorpusStatistics(
+                total, (float(row["length"]) + float(lengths.sum())) / max(total, 1)
+            ),
             analysed,
-            {word: int(count) for word, count in zip(row["words"] or (), row["documents"] or (), strict=True)},
+            {
+                word: int(count)
+                for word, count in zip(
+                    row["words"] or (), row["documents"] or (), strict=True
+                )
+            },
             entries,
             *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in all_lexemes})),
             spaces,
@@ -85,23 +95,36 @@ class ScopeWords:
     def documents(self, lexeme: str) -> int:
         """Return how many memories hold a lexeme."""
         word = word_of(lexeme)
-        return self.packed.get(word, 0) + (len(self.fresh[word].memories) if word in self.fresh else 0)
+        return self.packed.get(word, 0) + (
+            len(self.fresh[word].memories) if word in self.fresh else 0
+        )
 
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
         matches = self.matches(lexeme)
-        return self.documents(lexeme) if matches is None else len(matches.without(self.matches(stem)).memories)
+        return (
+            self.documents(lexeme)
+            if matches is None
+            else len(matches.without(self.matches(stem)).memories)
+        )
 
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
         word = word_of(lexeme)
-        entries, nothing = self.entries.get(word), Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        entries, nothing = (
+            self.entries.get(word),
+            Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)),
+        )
         fresh = self.fresh.get(word, nothing)
         if entries is None:
             return None if self.packed.get(word) else fresh
-        return Matches(*(np.concatenate(column) for column in zip(entries, fresh, strict=True)))
+        return Matches(
+            *(np.concatenate(column) for column in zip(entries, fresh, strict=True))
+        )
 
-    def ordered(self, bm25: Bm25) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    def ordered(
+        self, bm25: Bm25
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held."""
         query, evidences, masses = bm25.query, [np.zeros(0)], [np.zeros(0)]
         groups = [np.zeros(0, np.int64)]
@@ -109,10 +132,21 @@ class ScopeWords:
             if (matches := self.matches(lexeme)) is not None:
                 if (stem := query.stems.get(lexeme)) is not None:
                     matches = matches.without(self.matches(stem))
-                longer = bm25.k1 * (1.0 - bm25.b + bm25.b * matches.lengths / max(query.corpus.mean_length, 1.0))
+                longer = bm25.k1 * (
+                    1.0
+                    - bm25.b
+                    + bm25.b * matches.lengths / max(query.corpus.mean_length, 1.0)
+                )
                 groups.append(matches.memories)
-                evidences.append(weight * (bm25.k1 + 1.0) * matches.frequencies / (matches.frequencies + longer))
-                masses.append(np.full(len(longer), 0.0 if lexeme.startswith("@") else weight))
+                evidences.append(
+                    weight
+                    * (bm25.k1 + 1.0)
+                    * matches.frequencies
+                    / (matches.frequencies + longer)
+                )
+                masses.append(
+                    np.full(len(longer), 0.0 if lexeme.startswith("@") else weight)
+                )
         memories, places = np.unique(np.concatenate(groups), return_inverse=True)
         scores = np.bincount(places, np.concatenate(evidences)).astype(np.float64)
         order = np.argsort(-scores, kind="stable")
@@ -139,22 +173,36 @@ class ScopeWords:
 def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
     """Return the entries of each word that was read, and the namespaces that have any, in the order of their ids."""
     parts: dict[int, list[list[bytes]]] = {}
-    for word, *columns in zip(*(row[name] or () for name in ("rare", "spaces", "counts", "entries")), strict=True):
+    for word, *columns in zip(
+        *(row[name] or () for name in ("rare", "spaces", "counts", "entries")),
+        strict=True,
+    ):
         parts.setdefault(word, []).append(columns)
-    joined = {word: [b"".join(column) for column in zip(*parts[word], strict=True)] for word in parts}
+    joined = {
+        word: [b"".join(column) for column in zip(*parts[word], strict=True)]
+        for word in parts
+    }
     every = np.frombuffer(b"".join(spaces for spaces, *_ in joined.values()), "S16")
     distinct, places = np.unique(every, return_inverse=True)
     matches, begin = {}, 0
     for word, (spaces, counts, raw) in joined.items():
         end = begin + len(spaces) // 16
-        entries = np.frombuffer(raw, [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")])
-        numbers = entries["number"] + np.repeat(places[begin:end] << 32, np.frombuffer(counts, ">i4"))
-        matches[word] = Matches(numbers, entries["frequency"].astype(float), entries["length"].astype(float))
+        entries = np.frombuffer(
+            raw, [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
+        )
+        numbers = entries["number"] + np.repeat(
+            places[begin:end] << 32, np.frombuffer(counts, ">i4")
+        )
+        matches[word] = Matches(
+            numbers, entries["frequency"].astype(float), entries["length"].astype(float)
+        )
         begin = end
     return matches, distinct.tobytes()
 
 
-def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tuple[dict[int, Matches], NDArray[np.intp]]:
+def _fresh(
+    row: Row, lengths: NDArray[np.float64], words: Sequence[int]
+) -> tuple[dict[int, Matches], NDArray[np.intp]]:
     """Return the matches of words (sorted) among fresh memories, and the rows of these in the order of their ids."""
     if not len(lengths) or not words:
         return {}, np.zeros(0, np.intp)
@@ -167,8 +215,12 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tupl
     places = np.searchsorted(targets, hashes[entries])
     same = targets[np.minimum(places, len(targets) - 1)] == hashes[entries]
     entries, places = entries[same], places[same]
-    rows = np.searchsorted(np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right")
-    frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(np.float64)
+    rows = np.searchsorted(
+        np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right"
+    )
+    frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(
+        np.float64
+    )
     matched = np.unique(rows)
     high, low = np.frombuffer(row["fresh_ids"], ">u8").reshape(-1, 2)[matched].T
     matched = matched[np.lexsort((low, high))]
@@ -177,5 +229,7 @@ def _fresh(row: Row, lengths: NDArray[np.float64], words: Sequence[int]) -> tupl
     matches = {}
     for place in np.unique(places).tolist():
         mask = places == place
-        matches[words[place]] = Matches(numbers[rows[mask]], frequencies[mask], lengths[rows[mask]])
+        matches[words[place]] = Matches(
+            numbers[rows[mask]], frequencies[mask], lengths[rows[mask]]
+        )
     return matches, matched

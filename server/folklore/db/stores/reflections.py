@@ -69,14 +69,24 @@ class Reflections(Store):
 
     async def sources(self, namespace: UUID, model: UUID, most: int) -> Sources:
         """Return the newest memories with an embedding, in order of id."""
-        rows = await self._database.rows("reflections/sources", "fresh", namespace=namespace, model=model, most=most)
+        rows = await self._database.rows(
+            "reflections/sources", "fresh", namespace=namespace, model=model, most=most
+        )
         rows.reverse()
         # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
         raw = b"".join(row["vector"][4:] for row in rows)
-        vectors = np.frombuffer(raw, dtype=">f2").reshape(len(rows), -1 if rows else 0).astype(np.float32)
+        vectors = (
+            np.frombuffer(raw, dtype=">f2")
+            .reshape(len(rows), -1 if rows else 0)
+            .astype(np.float32)
+        )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return Sources(tuple(row["id"] for row in rows), tuple(row["digest"] for row in rows), vectors)
+        return Sources(
+            tuple(row["id"] for row in rows),
+            tuple(row["digest"] for row in rows),
+            vectors,
+        )
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:
         """Erase reflections in one transaction and return how many."""
@@ -101,24 +111,45 @@ class Reflections(Store):
             whole = await _with_unchanged_members(session, namespace, reflections)
             change = _Reflecting(session, namespace, caller, now, language)
             ids = set(await change.import_new([_memory_of(one, now) for one in whole]))
-            await change.index([_memory_of(one, now) for one in reflections], vectors, ids)
-            links = [(one.prepared.id, member) for one in whole for member in one.members if one.prepared.id in ids]
-            await change.link(reflections=[new for new, _ in links], members=[member for _, member in links])
+            await change.index(
+                [_memory_of(one, now) for one in reflections], vectors, ids
+            )
+            links = [
+                (one.prepared.id, member)
+                for one in whole
+                for member in one.members
+                if one.prepared.id in ids
+            ]
+            await change.link(
+                reflections=[new for new, _ in links],
+                members=[member for _, member in links],
+            )
         return len(ids)
 
 
 def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
     prepared = reflection.prepared
     draft = replace(prepared.draft, id=prepared.id)
-    return TransferredMemory(draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest)
+    return TransferredMemory(
+        draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest
+    )
 
 
 async def _with_unchanged_members(
     session: Session, namespace: UUID, reflections: Sequence[Reflection]
 ) -> list[Reflection]:
     """Lock the members and return the reflections of which all members are unchanged and in force."""
-    digests = {id_: text for one in reflections for id_, text in zip(one.members, one.digests, strict=True)}
+    digests = {
+        id_: text
+        for one in reflections
+        for id_, text in zip(one.members, one.digests, strict=True)
+    }
     ids = sorted(digests)
-    rows = await session.rows("reflections/lock", namespace=namespace, ids=ids, digests=[digests[id_] for id_ in ids])
+    rows = await session.rows(
+        "reflections/lock",
+        namespace=namespace,
+        ids=ids,
+        digests=[digests[id_] for id_ in ids],
+    )
     unchanged = {row["id"] for row in rows}
     return [one for one in reflections if unchanged.issuperset(one.members)]

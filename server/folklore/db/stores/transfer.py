@@ -13,12 +13,23 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import columns_of, fields_of, made, relation_of, revision_of, short
+from folklore.db.rows import (
+    columns_of,
+    fields_of,
+    made,
+    relation_of,
+    revision_of,
+    short,
+)
 from folklore.db.store import Store, pairs
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
-from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
+from folklore.db.stores.namespaces import (
+    NewNamespace,
+    ensure_namespace,
+    stored_language,
+)
 from folklore.db.stores.postings import PACKED_AT_ONCE, PostingStore
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import Conflict
@@ -77,7 +88,11 @@ class ModelVector:
 
 
 # The properties that the id of a model follows from.
-MODEL_IDENTITY = tuple(name for name in ModelVector.__dataclass_fields__ if name not in ("vector", "passages"))
+MODEL_IDENTITY = tuple(
+    name
+    for name in ModelVector.__dataclass_fields__
+    if name not in ("vector", "passages")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +187,27 @@ class Snapshot:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def namespaces(self, names: Sequence[str] | None) -> list[TransferredNamespace]:
+    async def namespaces(
+        self, names: Sequence[str] | None
+    ) -> list[TransferredNamespace]:
         """Read these namespaces, or all, ordered independently of the database's collation."""
         rows = await self._session.rows("transfer/namespaces", names=names)
-        return sorted((made(TransferredNamespace, row) for row in rows), key=attrgetter("name"))
+        return sorted(
+            (made(TransferredNamespace, row) for row in rows), key=attrgetter("name")
+        )
 
     async def active_model(self) -> KnownModel | None:
         """Read the active model; None if nothing was ever embedded."""
         return await active_model(self._session)
 
-    async def memories(self, namespace: UUID, model: KnownModel | None) -> AsyncIterator[TransferredMemory]:
+    async def memories(
+        self, namespace: UUID, model: KnownModel | None
+    ) -> AsyncIterator[TransferredMemory]:
         """Yield every memory of a namespace by creation and id, with its vector in `model` if one is given."""
         id_ = None if model is None else model.id
-        async for row in self._stream("transfer/memories", namespace=namespace, ids=None, model=id_):
+        async for row in self._stream(
+            "transfer/memories", namespace=namespace, ids=None, model=id_
+        ):
             memory = _memory_of(row)
             if model is not None and row["vector"] is not None:
                 memory = replace(memory, vector=_vector_of(row, model))
@@ -200,7 +223,9 @@ class Snapshot:
         async for row in self._stream("transfer/revisions", namespace=namespace):
             yield revision_of(row)
 
-    async def _stream(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
+    async def _stream(
+        self, cursor: str, /, **values: object
+    ) -> AsyncIterator[asyncpg.Record]:
         """Yield the rows of a cursor, which needs constant memory.
 
         The cursors are statements in files, not asyncpg's own: these need named prepared statements, which some
@@ -218,7 +243,11 @@ class ImportTransaction(NamespaceTransaction):
 
     async def import_new(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
-        rows = await self.rows("transfer/insert", memories=self._columns(memories)) if memories else []
+        rows = (
+            await self.rows("transfer/insert", memories=self._columns(memories))
+            if memories
+            else []
+        )
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -229,19 +258,41 @@ class ImportTransaction(NamespaceTransaction):
         await self.record(ids, "import", CHANGEABLE)
         await self.unindex(ids)
         await self.rows("embeddings/delete_by_id", ids=ids)
-        statement = "transfer/replace" if self._caller.access is None else "transfer/replace:token"
-        return [row["id"] for row in await self.rows(statement, memories=self._columns(memories))]
+        statement = (
+            "transfer/replace"
+            if self._caller.access is None
+            else "transfer/replace:token"
+        )
+        return [
+            row["id"]
+            for row in await self.rows(statement, memories=self._columns(memories))
+        ]
 
-    async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, new: set[UUID]) -> None:
+    async def index(
+        self,
+        memories: Sequence[TransferredMemory],
+        vectors: Vectors | None,
+        new: set[UUID],
+    ) -> None:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
         places = [place for place, memory in enumerate(memories) if memory.id in new]
         if vectors is not None:
             vectors = vectors.select(places)
-        await index(self._session, self.namespace, [memories[place].id for place in places], vectors, self.now)
+        await index(
+            self._session,
+            self.namespace,
+            [memories[place].id for place in places],
+            vectors,
+            self.now,
+        )
 
-    def _columns(self, memories: Sequence[TransferredMemory]) -> list[dict[str, object]]:
+    def _columns(
+        self, memories: Sequence[TransferredMemory]
+    ) -> list[dict[str, object]]:
         rows = [self._row(memory) for memory in memories]
-        for row, step in zip(rows, session_steps(memory.draft for memory in memories), strict=True):
+        for row, step in zip(
+            rows, session_steps(memory.draft for memory in memories), strict=True
+        ):
             row["step"] = step
         return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
@@ -249,11 +300,27 @@ class ImportTransaction(NamespaceTransaction):
         draft = memory.draft
         created_at = draft.created_at or self.now
         row = columns_of(draft) | asdict(memory.past)
-        row |= {"id": memory.id, "created_at": created_at, "author": draft.author, "digest": memory.digest}
+        row |= {
+            "id": memory.id,
+            "created_at": created_at,
+            "author": draft.author,
+            "digest": memory.digest,
+        }
         row |= {"idempotency_key": draft.idempotency_key}
-        defaults = {"trust": "stated", "updated_at": created_at, "recall_count": 0, "confirmed_count": 0, "revision": 1}
-        defaults |= {"author": self._caller.author, "language": stored_language(memory.detected, self._language)}
-        return row | {name: value for name, value in defaults.items() if row[name] is None}
+        defaults = {
+            "trust": "stated",
+            "updated_at": created_at,
+            "recall_count": 0,
+            "confirmed_count": 0,
+            "revision": 1,
+        }
+        defaults |= {
+            "author": self._caller.author,
+            "language": stored_language(memory.detected, self._language),
+        }
+        return row | {
+            name: value for name, value in defaults.items() if row[name] is None
+        }
 
 
 class Transfers(Store):
@@ -286,7 +353,9 @@ class Transfers(Store):
         """Create a namespace with these properties, unless one of its name exists. One statement."""
         await self._database.rows("namespaces/insert", **asdict(namespace))
 
-    async def existing(self, namespace: UUID, batch: Iterable[TransferredMemory]) -> list[ExistingMemory]:
+    async def existing(
+        self, namespace: UUID, batch: Iterable[TransferredMemory]
+    ) -> list[ExistingMemory]:
         """Return the stored memories with an id, text or key of this batch. One statement."""
         batch = list(batch)
         rows = await self._database.rows(
@@ -294,18 +363,28 @@ class Transfers(Store):
             namespace=namespace,
             ids=[memory.id for memory in batch],
             digests=[memory.digest for memory in batch],
-            keys=[key for memory in batch if (key := memory.draft.idempotency_key) is not None],
+            keys=[
+                key
+                for memory in batch
+                if (key := memory.draft.idempotency_key) is not None
+            ],
         )
         return [made(ExistingMemory, row) for row in rows]
 
     async def existing_ids(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
         """Return those of these ids that the namespace has. One statement."""
-        rows = await self._database.rows("transfer/existing", namespace=namespace, ids=ids, digests=[], keys=[])
+        rows = await self._database.rows(
+            "transfer/existing", namespace=namespace, ids=ids, digests=[], keys=[]
+        )
         return {row["id"] for row in rows}
 
-    async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
+    async def memories(
+        self, namespace: UUID, ids: Sequence[UUID]
+    ) -> dict[UUID, TransferredMemory]:
         """Read whole memories, by id. One statement."""
-        rows = await self._database.rows("transfer/memories", namespace=namespace, ids=ids, model=None)
+        rows = await self._database.rows(
+            "transfer/memories", namespace=namespace, ids=ids, model=None
+        )
         return {row["id"]: _memory_of(row) for row in rows}
 
     async def write(self, batch: Batch, *, caller: Caller, now: datetime) -> set[UUID]:
@@ -317,21 +396,35 @@ class Transfers(Store):
         async with self._database.transaction() as session:
             if batch.replaced:
                 await session.row("namespaces/lock_by_name", name=batch.namespace.name)
-            namespace, language, _ = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
-            await lock_sessions(session, namespace, (memory.draft for memory in memories))
+            namespace, language, _ = await ensure_namespace(
+                session, batch.namespace, author=caller.author, now=now
+            )
+            await lock_sessions(
+                session, namespace, (memory.draft for memory in memories)
+            )
             change = ImportTransaction(session, namespace, caller, now, language)
             # Replaced first, so that their former texts are free for new memories.
             replaced = await change.replace(batch.replaced)
             inserted = await change.import_new(batch.new)
             ids = {*replaced, *inserted}
             if batch.all_or_nothing and len(ids) < len(memories):
-                raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
+                raise Conflict(
+                    "Other requests stored some of the same memories at the same time.",
+                    hint="Try again.",
+                )
             await change.index(memories, batch.vectors, ids)
-            await change.audit("import", inserted)  # the replaced ones are in the audit log already
+            await change.audit(
+                "import", inserted
+            )  # the replaced ones are in the audit log already
         self._statistics.stored(len(ids))
         self._unpacked[namespace] += len(ids)
-        if self._unpacked[namespace] >= PACKED_AT_ONCE and self._database.token_key is None:
-            self._unpacked[namespace] -= await PostingStore(self._database).pack(namespace)
+        if (
+            self._unpacked[namespace] >= PACKED_AT_ONCE
+            and self._database.token_key is None
+        ):
+            self._unpacked[namespace] -= await PostingStore(self._database).pack(
+                namespace
+            )
         return ids
 
     async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
@@ -343,7 +436,11 @@ class Transfers(Store):
         async with self._database.transaction() as session:
             await session.row("namespaces/lock", namespace=namespace)
             for type_, statement in _LINK_STATEMENTS.items():
-                rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
+                rows = [
+                    {"place": place} | asdict(link)
+                    for place, link in enumerate(links)
+                    if isinstance(link, type_)
+                ]
                 if rows:
                     row = await session.rows(statement, namespace=namespace, links=rows)
                     fitting.update(row["place"] for row in row)
@@ -352,13 +449,18 @@ class Transfers(Store):
 
 def _memory_of(row: asyncpg.Record) -> TransferredMemory:
     past = made(Past, row, quality=short(row["quality"]))
-    return TransferredMemory(made(Draft, row, **fields_of(row)), past, keys=json.loads(row["keys"] or "{}"))
+    return TransferredMemory(
+        made(Draft, row, **fields_of(row)), past, keys=json.loads(row["keys"] or "{}")
+    )
 
 
 def _vector_of(row: asyncpg.Record, model: KnownModel) -> ModelVector:
     identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
     ranges, vectors = row["ranges"] or (), row["passages"] or ()
-    passages = [(begin, end, _halves(vector)) for (begin, end), vector in zip(ranges, vectors, strict=True)]
+    passages = [
+        (begin, end, _halves(vector))
+        for (begin, end), vector in zip(ranges, vectors, strict=True)
+    ]
     return ModelVector(**identity, vector=_halves(row["vector"]), passages=passages)
 
 

@@ -47,16 +47,34 @@ def form_fields(values: Mapping[str, str]) -> list[FormField]:
     fields = []
     for name in _STATED:
         field = FIELDS[name]
-        input_: Input = "textarea" if name == "content" or field.limit > _LONG else _INPUTS[field.type]
-        help_ = " ".join(filter(None, (field.about and f"{field.about.rstrip('.')}.", _HELP.get(field.type, ""))))
+        input_: Input = (
+            "textarea"
+            if name == "content" or field.limit > _LONG
+            else _INPUTS[field.type]
+        )
+        help_ = " ".join(
+            filter(
+                None,
+                (
+                    field.about and f"{field.about.rstrip('.')}.",
+                    _HELP.get(field.type, ""),
+                ),
+            )
+        )
         label = name.replace("_", " ").capitalize()
-        fields.append(FormField(name, label, input_, help_, values.get(name, ""), name == "content"))
+        fields.append(
+            FormField(
+                name, label, input_, help_, values.get(name, ""), name == "content"
+            )
+        )
     return fields
 
 
 def as_texts(memory: Memory) -> dict[str, str]:
     """Return the fields of a memory as texts of inputs."""
-    return {name: _as_text(getattr(memory, name), FIELDS[name].type) for name in _STATED}
+    return {
+        name: _as_text(getattr(memory, name), FIELDS[name].type) for name in _STATED
+    }
 
 
 def given_texts(form: Mapping[str, str]) -> dict[str, str]:
@@ -66,13 +84,22 @@ def given_texts(form: Mapping[str, str]) -> dict[str, str]:
 
 def digests(texts: Mapping[str, str]) -> str:
     """Return a short digest of each text, by which the fields that were touched in the form are found."""
-    return json.dumps({name: blake2s(text.strip().encode(), digest_size=8).hexdigest() for name, text in texts.items()})
+    return json.dumps(
+        {
+            name: blake2s(text.strip().encode(), digest_size=8).hexdigest()
+            for name, text in texts.items()
+        }
+    )
 
 
 def untouched(form: Mapping[str, str], typed: Mapping[str, str]) -> set[str]:
     """Return the fields of a form whose texts are those that it was filled with."""
     originals = set(_DIGEST.findall(form.get("shown", "")))
-    return {name for name, digest in _DIGEST.findall(digests(typed)) if (name, digest) in originals}
+    return {
+        name
+        for name, digest in _DIGEST.findall(digests(typed))
+        if (name, digest) in originals
+    }
 
 
 def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -82,13 +109,23 @@ def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
     return {name: getattr(checked, name) for name in values}
 
 
-def changed_values(originals: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Changes, tuple[str, ...]]:
+def changed_values(
+    originals: Mapping[str, str], texts: Mapping[str, str]
+) -> tuple[Changes, tuple[str, ...]]:
     """Return the changes from the texts of a memory to those of a form, and the fields to be emptied.
 
     Raises InvalidInput that names the field.
     """
-    changed = {name: text for name, text in texts.items() if text.strip() != originals[name].strip()}
-    clear = tuple(name for name, text in changed.items() if not text.strip() and FIELDS[name].clearable)
+    changed = {
+        name: text
+        for name, text in texts.items()
+        if text.strip() != originals[name].strip()
+    }
+    clear = tuple(
+        name
+        for name, text in changed.items()
+        if not text.strip() and FIELDS[name].clearable
+    )
     values = {
         name: _value(name, text)
         for name, text in changed.items()
@@ -115,13 +152,19 @@ def _value(name: str, text: str) -> Any:
     if type_ == "flag":
         return bool(text.strip())
     if type_ in ("tags", "paths"):
-        return [part.strip() for part in text.split("," if type_ == "tags" else "\n") if part.strip()]
+        return [
+            part.strip()
+            for part in text.split("," if type_ == "tags" else "\n")
+            if part.strip()
+        ]
     if type_ != "json":
         return text if name == "content" else text.strip()
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInput(name, "must be a JSON object.", hint='For example {"ticket": 42}.') from None
+        raise InvalidInput(
+            name, "must be a JSON object.", hint='For example {"ticket": 42}.'
+        ) from None
 
 
 def _checked(values: dict[str, Any]) -> Changes:

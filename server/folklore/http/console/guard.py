@@ -12,7 +12,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, InvalidInput, Refused, Unauthenticated
 from folklore.http.auth import address_of
-from folklore.http.console.visit import address, error_page, form_again, is_from_script, read_form, redirection
+from folklore.http.console.visit import (
+    address,
+    error_page,
+    form_again,
+    is_from_script,
+    read_form,
+    redirection,
+)
 from folklore.http.error_responses import failure, refusal, too_often
 from folklore.http.limits import Rate
 from folklore.http.requested import TIME_ZONE
@@ -62,7 +69,11 @@ class ConsoleGuard:
     """
 
     def __init__(
-        self, app: ASGIApp, team: Team, sessions: ConsoleSessions, is_console: Callable[[Scope], bool]
+        self,
+        app: ASGIApp,
+        team: Team,
+        sessions: ConsoleSessions,
+        is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
         self._team = team
@@ -88,7 +99,10 @@ class ConsoleGuard:
         state["visitor"] = visitor
         scope["headers"] = [*scope["headers"], *self._zone(request)]
         if visitor is not None and visitor.caller.token is not None:
-            state["principal"], state["owner"] = visitor.caller.author, visitor.caller.access is None
+            state["principal"], state["owner"] = (
+                visitor.caller.author,
+                visitor.caller.access is None,
+            )
         with nullcontext() if visitor is None else calling(visitor.caller):
             return await self._app(scope, receive, send)
 
@@ -99,24 +113,39 @@ class ConsoleGuard:
             zone_named(zone, TIME_ZONE)
         except InvalidInput:
             zone = self._team.app.settings.time_zone or ""
-        return [] if TIME_ZONE in request.headers else [(TIME_ZONE.lower().encode(), zone.encode())]
+        return (
+            []
+            if TIME_ZONE in request.headers
+            else [(TIME_ZONE.lower().encode(), zone.encode())]
+        )
 
     async def _visitor(self, request: Request) -> Visitor | None:
         secret = request.cookies.get(cookie_name(request))
         if not secret:
             return None
         try:
-            return Visitor(await self._sessions.find(secret, address_of(request.scope)), secret)
+            return Visitor(
+                await self._sessions.find(secret, address_of(request.scope)), secret
+            )
         except Unauthenticated:
             return None
 
-    async def _refused(self, request: Request, visitor: Visitor | None) -> Response | None:
+    async def _refused(
+        self, request: Request, visitor: Visitor | None
+    ) -> Response | None:
         """Return the answer to a request that goes no further."""
         path = request.scope["path"]
         if request.method not in ("GET", "HEAD", "POST"):
-            return refusal(405, "wrong_method", "This path takes GET and POST only.", "Use the pages of the console.")
+            return refusal(
+                405,
+                "wrong_method",
+                "This path takes GET and POST only.",
+                "Use the pages of the console.",
+            )
         if request.method == "POST" and (wrong := _wrong_origin(request)) is not None:
-            self._team.denied(Caller(author="unknown"), "console", wrong, "wrong_origin")
+            self._team.denied(
+                Caller(author="unknown"), "console", wrong, "wrong_origin"
+            )
             return error_page(request, wrong, None)
         if path in _OPEN:
             return self._too_often(request)
@@ -126,7 +155,9 @@ class ConsoleGuard:
         if request.method != "POST" and "code" not in request.query_params:
             return None
         wait = self._sign_ins.take(address_of(request.scope))
-        message = f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
+        message = (
+            f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
+        )
         return too_often(message, wait) if wait else None
 
 
@@ -136,7 +167,9 @@ def cookie_name(request: Request) -> str:
     return f"folklore_{url.port or request.url.scheme}"
 
 
-def set_cookie(request: Request, response: Response, secret: str, seconds: int = _COOKIE_SECONDS) -> None:
+def set_cookie(
+    request: Request, response: Response, secret: str, seconds: int = _COOKIE_SECONDS
+) -> None:
     """Set the session's cookie, or delete it: with no seconds.
 
     Without a path it holds for the pages below the sign-in page, so below any prefix.
@@ -157,19 +190,37 @@ def _wrong_origin(request: Request) -> FolkloreError | None:
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc == request.headers.get("host"):
         return None
-    return Refused("This change does not come from a page of this server.", hint="Reload the page and try again.")
+    return Refused(
+        "This change does not come from a page of this server.",
+        hint="Reload the page and try again.",
+    )
 
 
 async def _sign_in(request: Request) -> Response:
     """Return the way to sign in and back: a redirection for a page, 401 for a script; a form is kept."""
     if is_from_script(request):
-        return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
+        return failure(
+            Unauthenticated("missing", "The session has ended.", hint="Sign in again.")
+        )
     if request.method == "POST":
-        length, type_ = request.headers.get("content-length", ""), request.headers.get("content-type", "")
-        keeps_form = length.isdecimal() and int(length) <= _FORM_LIMIT and not type_.startswith("multipart/")
-        return form_again(request, await read_form(request) if keeps_form else ImmutableMultiDict(), 401)
+        length, type_ = (
+            request.headers.get("content-length", ""),
+            request.headers.get("content-type", ""),
+        )
+        keeps_form = (
+            length.isdecimal()
+            and int(length) <= _FORM_LIMIT
+            and not type_.startswith("multipart/")
+        )
+        return form_again(
+            request,
+            await read_form(request) if keeps_form else ImmutableMultiDict(),
+            401,
+        )
     path, query = request.scope["path"].lstrip("/"), request.url.query
-    return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
+    return redirection(
+        address(request, "sign-in", next=f"{path}?{query}" if query else path)
+    )
 
 
 def next_address(path: str) -> str:

@@ -37,7 +37,9 @@ class StaticFile:
 def static_files() -> Mapping[str, StaticFile]:
     """Return the static files by name."""
     return {
-        entry.name: StaticFile(entry.read_bytes(), _STATIC_TYPES[PurePosixPath(entry.name).suffix])
+        entry.name: StaticFile(
+            entry.read_bytes(), _STATIC_TYPES[PurePosixPath(entry.name).suffix]
+        )
         for entry in files(_ROOM).joinpath("static").iterdir()
         if PurePosixPath(entry.name).suffix in _STATIC_TYPES
     }
@@ -57,9 +59,19 @@ def _environment() -> jinja2.Environment:
     """Return the templates, read at the first page. Every value is escaped; an unknown name is an error."""
     loader, undefined = jinja2.PackageLoader(_ROOM), jinja2.StrictUndefined
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=undefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=undefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment.filters |= {"ago": ago, "day": day, "short": short, "count": count, "amount": amount}
+    environment.filters |= {
+        "ago": ago,
+        "day": day,
+        "short": short,
+        "count": count,
+        "amount": amount,
+    }
     return environment
 
 

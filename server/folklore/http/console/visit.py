@@ -84,19 +84,27 @@ class Visit:
         """Return the relative address of a page, with parameters; None, "" and empty lists are left out."""
         return address(self.request, path, **parameters)
 
-    async def render(self, template: str, /, *, error: FolkloreError | None = None, **values: Any) -> HTMLResponse:
+    async def render(
+        self, template: str, /, *, error: FolkloreError | None = None, **values: Any
+    ) -> HTMLResponse:
         """Return a page made from a template, which also gets `visit` and the error, if it shows one."""
         status = 200 if error is None else failure(error).status_code
-        return HTMLResponse(await self.fragment(template, error=error, **values), status)
+        return HTMLResponse(
+            await self.fragment(template, error=error, **values), status
+        )
 
     async def fragment(self, template: str, /, **values: Any) -> str:
         """Return the HTML of a template, for a page or for a script that puts it into one.
 
         It is made in a thread, and with it what the values compute when they are read: other requests go on meanwhile.
         """
-        return await asyncio.to_thread(html, template, {**_everywhere(self.request), "visit": self, **values})
+        return await asyncio.to_thread(
+            html, template, {**_everywhere(self.request), "visit": self, **values}
+        )
 
-    def redirect(self, path: str = "", *, notice: str = "", **parameters: object) -> Response:
+    def redirect(
+        self, path: str = "", *, notice: str = "", **parameters: object
+    ) -> Response:
         """Return the redirection to another page after a change; `notice` is one of NOTICES."""
         return redirection(self.url(path, notice=notice, **parameters))
 
@@ -113,7 +121,11 @@ def redirection(location: str) -> Response:
 
 def address(request: Request, path: str = "", **parameters: object) -> str:
     """Return the address of a page relative to the present one, so that it holds behind any prefix of a proxy."""
-    pairs = [(name.rstrip("_"), value) for name, value in parameters.items() if value not in (None, "", [], ())]
+    pairs = [
+        (name.rstrip("_"), value)
+        for name, value in parameters.items()
+        if value not in (None, "", [], ())
+    ]
     query = urlencode(pairs, doseq=True)
     depth = max(str(request.scope["path"]).count("/") - 1, 0)
     return f"{'../' * depth or './'}{path}{'?' if query else ''}{query}"
@@ -121,14 +133,27 @@ def address(request: Request, path: str = "", **parameters: object) -> str:
 
 def number_of(text: str, name: str, least: int = 0, most: int = 999_999_999) -> int:
     """Return a whole number of an address or a form. Raises InvalidInput."""
-    if text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most:
+    if (
+        text.isascii()
+        and text.isdecimal()
+        and len(text) < 10
+        and least <= int(text) <= most
+    ):
         return int(text)
-    raise InvalidInput(name, f"must be a number from {least} to {most}.", hint="Go back and reload the page.")
+    raise InvalidInput(
+        name,
+        f"must be a number from {least} to {most}.",
+        hint="Go back and reload the page.",
+    )
 
 
-def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
+def open_page(
+    request: Request, template: str, status: int = 200, /, **values: Any
+) -> HTMLResponse:
     """Return a small page, by default for a visitor without a session."""
-    return HTMLResponse(html(template, {**_everywhere(request), "visit": None, **values}), status)
+    return HTMLResponse(
+        html(template, {**_everywhere(request), "visit": None, **values}), status
+    )
 
 
 def error_page(request: Request, error: FolkloreError, visit: Visit | None) -> Response:
@@ -136,23 +161,37 @@ def error_page(request: Request, error: FolkloreError, visit: Visit | None) -> R
     answer = failure(error)
     if is_from_script(request):
         return answer
-    values = {"status": answer.status_code, "message": error.message, "hint": error.hint or "", "visit": visit}
+    values = {
+        "status": answer.status_code,
+        "message": error.message,
+        "hint": error.hint or "",
+        "visit": visit,
+    }
     return open_page(request, "error.html", answer.status_code, **values)
 
 
 def form_again(
-    request: Request, form: ImmutableMultiDict[str, str], status: int, visit: Visit | None = None
+    request: Request,
+    form: ImmutableMultiDict[str, str],
+    status: int,
+    visit: Visit | None = None,
 ) -> HTMLResponse:
     """Return a page that keeps what was typed into a form, to be sent again after signing in."""
-    inputs = [(name, value) for name, value in form.multi_items() if name != TOKEN_FIELD]
+    inputs = [
+        (name, value) for name, value in form.multi_items() if name != TOKEN_FIELD
+    ]
     here = address(request, request.scope["path"].lstrip("/"))
-    return open_page(request, "form_again.html", status, visit=visit, kept=inputs, here=here)
+    return open_page(
+        request, "form_again.html", status, visit=visit, kept=inputs, here=here
+    )
 
 
 def is_from_script(request: Request) -> bool:
     """Return True for a request whose answer is for a script: one that takes JSON or events, and no page."""
     accepted = request.headers.get("accept", "")
-    return "text/html" not in accepted and ("application/json" in accepted or "text/event-stream" in accepted)
+    return "text/html" not in accepted and (
+        "application/json" in accepted or "text/event-stream" in accepted
+    )
 
 
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
@@ -162,11 +201,17 @@ async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
             pairs = await _parts(request)
         else:
             body = (await request.body()).decode("ascii")
-            pairs = parse_qsl(body, keep_blank_values=True, errors="replace", max_num_fields=_FIELDS)
+            pairs = parse_qsl(
+                body, keep_blank_values=True, errors="replace", max_num_fields=_FIELDS
+            )
     except (ValueError, HTTPException):
-        raise InvalidInput("form", "is not a form's data.", hint="Reload the page and send it again.") from None
+        raise InvalidInput(
+            "form", "is not a form's data.", hint="Reload the page and send it again."
+        ) from None
     # Browsers send every line break as \r\n.
-    return ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+    return ImmutableMultiDict(
+        [(name, value.replace("\r\n", "\n")) for name, value in pairs]
+    )
 
 
 async def _parts(request: Request) -> list[tuple[str, str]]:
@@ -182,7 +227,9 @@ def _text(name: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput(name, "is not text in UTF-8.", hint="Choose another file.") from None
+        raise InvalidInput(
+            name, "is not text in UTF-8.", hint="Choose another file."
+        ) from None
 
 
 def _everywhere(request: Request) -> dict[str, Any]:

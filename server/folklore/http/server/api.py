@@ -29,7 +29,9 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
         try:
             if (operation := requests.OPERATIONS.get(name)) is None:
                 listed = ", ".join(requests.OPERATIONS)
-                raise NotFound(f"There is no operation {name[:60]!r}.", hint=f"There are {listed}.")
+                raise NotFound(
+                    f"There is no operation {name[:60]!r}.", hint=f"There are {listed}."
+                )
             parsed = requests.read_request(operation, await request.body())
         except FolkloreError as error:
             service.on_denial("api", error)
@@ -43,16 +45,22 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
 
         return await _alive(answer(parsed, report), signs)
 
-    async def answer(parsed: requests.Request, report: Advance | None = None) -> Response:
+    async def answer(
+        parsed: requests.Request, report: Advance | None = None
+    ) -> Response:
         try:
-            result: object = await service.call(cast("requests.Returns[object]", parsed), report)
+            result: object = await service.call(
+                cast("requests.Returns[object]", parsed), report
+            )
         except FolkloreError as error:
             return failure(error)
         return JSONResponse({"result": requests.result_json(parsed, result)})
 
     async def export(request: Request) -> Response:
         try:
-            return await exports.answer(requests.read_request(requests.ExportRequest, await request.body()))
+            return await exports.answer(
+                requests.read_request(requests.ExportRequest, await request.body())
+            )
         except FolkloreError as error:
             service.on_denial("export", error)
             return failure(error)
@@ -69,7 +77,9 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
 
 
 async def _alive(
-    answering: Coroutine[Any, Any, Response], signs: list[bytes], is_received: Callable[[], bool] = lambda: True
+    answering: Coroutine[Any, Any, Response],
+    signs: list[bytes],
+    is_received: Callable[[], bool] = lambda: True,
 ) -> Response:
     """Return an answer that may take hours: if it takes more than a second, signs of life before it in each second.
 

@@ -8,7 +8,10 @@ from functools import partial
 from typing import Any
 
 from mcp.server import Server
-from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.auth.routes import (
+    build_resource_metadata_url,
+    create_protected_resource_routes,
+)
 from mcp.server.sse import SseServerTransport
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
@@ -27,7 +30,13 @@ from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.console.guard import ConsoleGuard
 from folklore.http.console.pages.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
-from folklore.http.limits import STREAM_PATH, BodyLimit, ConcurrencyLimit, Limits, RateLimit
+from folklore.http.limits import (
+    STREAM_PATH,
+    BodyLimit,
+    ConcurrencyLimit,
+    Limits,
+    RateLimit,
+)
 from folklore.http.oauth import JwtIssuer
 from folklore.http.requested import RequestedNames
 from folklore.http.server.api import api_routes
@@ -60,8 +69,14 @@ def build_app(
     oauth = settings.oauth
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
-    sessions = ConsoleSessions(app.memory, team.authenticator, lambda: app.caller, app.now)
-    health, metrics, exports = Health(app), Metrics(app), Exports(team.service, team.watch)
+    sessions = ConsoleSessions(
+        app.memory, team.authenticator, lambda: app.caller, app.now
+    )
+    health, metrics, exports = (
+        Health(app),
+        Metrics(app),
+        Exports(team.service, team.watch),
+    )
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
     streamable = streamable_http(server, host, security, limits)
@@ -71,8 +86,16 @@ def build_app(
         Path("/metrics", metrics.endpoint),
         *_metadata(oauth),
         *api_routes(team.service, exports),
-        Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
-        *_sse_routes(server, team.watch, security, limits, several_workers=settings.http.workers > 1),
+        Path(
+            "/mcp", streamable, methods=["POST"]
+        ),  # without sessions there is no stream to GET and none to DELETE
+        *_sse_routes(
+            server,
+            team.watch,
+            security,
+            limits,
+            several_workers=settings.http.workers > 1,
+        ),
         *console_routes(team, sessions, exports),
     ]
 
@@ -88,7 +111,9 @@ def build_app(
             app.start()
             app.start_jobs()
             await stack.enter_async_context(metrics.publishing())
-            await stack.enter_async_context(streamable.router.lifespan_context(streamable))
+            await stack.enter_async_context(
+                streamable.router.lifespan_context(streamable)
+            )
             stack.callback(on_shutdown)
             stack.callback(setattr, outer.state, "ended", True)
             yield
@@ -97,7 +122,12 @@ def build_app(
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
         Middleware(TrustedHosts, security=security),
-        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth), is_console=is_console),
+        Middleware(
+            AuthenticationMiddleware,
+            team=team,
+            metadata_url=_metadata_url(oauth),
+            is_console=is_console,
+        ),
         Middleware(ConsoleGuard, team=team, sessions=sessions, is_console=is_console),
         Middleware(RequestedNames),
         Middleware(RateLimit, per_minute=settings.http.rate_per_minute),
@@ -105,11 +135,16 @@ def build_app(
         Middleware(ConcurrencyLimit, limits=limits),
     ]
     return Starlette(
-        routes=routes, middleware=middleware, lifespan=lifespan, exception_handlers={404: missing_page(team.service)}
+        routes=routes,
+        middleware=middleware,
+        lifespan=lifespan,
+        exception_handlers={404: missing_page(team.service)},
     )
 
 
-def streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
+def streamable_http(
+    server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits
+) -> Starlette:
     """Return MCP over streamable HTTP, without sessions: any worker may answer any request."""
     return server.streamable_http_app(
         host=host,
@@ -138,25 +173,39 @@ def _sse_routes(
 
     # Starlette calls as an ASGI application what an endpoint returns.
     async def session(_request: Request) -> ASGIApp:
-        return _needs_one_worker() if several_workers else partial(_serve_session, server, transport, watch)
+        return (
+            _needs_one_worker()
+            if several_workers
+            else partial(_serve_session, server, transport, watch)
+        )
 
     async def message(_request: Request) -> ASGIApp:
         return _needs_one_worker() if several_workers else transport.handle_post_message
 
     stream = Path(STREAM_PATH, session)
-    stream.methods = {"GET"}  # without HEAD, which Starlette adds: a stream has no head without its body
+    stream.methods = {
+        "GET"
+    }  # without HEAD, which Starlette adds: a stream has no head without its body
     return [stream, Path("/messages/", message, methods=["POST"])]
 
 
 def _needs_one_worker() -> Response:
     message = "This server has several workers, and an SSE session lives in one."
     return refusal(
-        501, "sse_needs_one_worker", message, "Connect to /mcp by streamable HTTP, or set http.workers to 1."
+        501,
+        "sse_needs_one_worker",
+        message,
+        "Connect to /mcp by streamable HTTP, or set http.workers to 1.",
     )
 
 
 async def _serve_session(
-    server: Server[Any], transport: SseServerTransport, watch: TokenWatch, scope: Scope, receive: Receive, send: Send
+    server: Server[Any],
+    transport: SseServerTransport,
+    watch: TokenWatch,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
 ) -> None:
     """Serve one session until the client or its token ends, and end its stream.
 
@@ -166,34 +215,48 @@ async def _serve_session(
 
     async def observe(message: Message) -> None:
         nonlocal is_open
-        is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+        is_open = message["type"] == "http.response.start" or bool(
+            message.get("more_body")
+        )
         await send(message)
 
     with suppress(TimeoutError):
         async with asyncio.timeout(None) as until:  # ends the block when the token ends
             with watch.watching(current_caller().token, partial(until.reschedule, 0)):
-                async with transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
-                    await server.run(incoming, outgoing, server.create_initialization_options())
+                async with transport.connect_sse(scope, receive, observe) as (
+                    incoming,
+                    outgoing,
+                ):
+                    await server.run(
+                        incoming, outgoing, server.create_initialization_options()
+                    )
     if is_open:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:
     """Return the routes where clients look for the issuer (RFC 9728); the rest below /.well-known/ is 404."""
-    nothing = Route("/.well-known/{rest:path}", _no_metadata, methods=["GET", "OPTIONS"])
+    nothing = Route(
+        "/.well-known/{rest:path}", _no_metadata, methods=["GET", "OPTIONS"]
+    )
     if _metadata_url(oauth) is None:
         return [nothing]
     routes = create_protected_resource_routes(
-        resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
+        resource_url=AnyHttpUrl(str(oauth.audience)),
+        authorization_servers=[AnyHttpUrl(str(oauth.issuer))],
     )
     return [*routes, nothing]
 
 
 async def _no_metadata(_request: Request) -> Response:
-    return failure(NotFound("This server has no such metadata; it takes tokens of its own."))
+    return failure(
+        NotFound("This server has no such metadata; it takes tokens of its own.")
+    )
 
 
 def _metadata_url(oauth: OAuthSettings) -> str | None:
-    if oauth.issuer is None or not str(oauth.audience).startswith(("http://", "https://")):
+    if oauth.issuer is None or not str(oauth.audience).startswith(
+        ("http://", "https://")
+    ):
         return None
     return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))

@@ -26,7 +26,11 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close
 class ConnectionGuard:
     """The connections of one process: at most `limits.connections`, none without a deadline, those that it `admits`."""
 
-    def __init__(self, limits: Limits, admits: Callable[[asyncio.BaseTransport], bool] | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        admits: Callable[[asyncio.BaseTransport], bool] | None = None,
+    ) -> None:
         self.limits = limits
         self.admits = admits
         self.used_at = monotonic()  # when a request last began or ended
@@ -45,7 +49,9 @@ class ConnectionGuard:
 
     def is_idle(self, seconds: float) -> bool:
         """Return true if no request is worked on, and none was within this time."""
-        return monotonic() - self.used_at > seconds and all(one.deadline is not None for one in self._open)
+        return monotonic() - self.used_at > seconds and all(
+            one.deadline is not None for one in self._open
+        )
 
     def add(self, connection: _GuardedConnection) -> None:
         """Take a connection. If there are too many, abort the one that is silent for longest, or else the new one."""
@@ -69,13 +75,17 @@ class _GuardedConnection(asyncio.Protocol):
         self._guard = guard
         self._protocol = protocol
         self.deadline: float | None = monotonic() + guard.limits.head_seconds
-        self._head: bytes | None = b""  # what arrived of a head; None while its request begins or is worked on
+        self._head: bytes | None = (
+            b""  # what arrived of a head; None while its request begins or is worked on
+        )
         self._body = 0  # bytes that arrived since the head of a request; below 0, those that are left of a refused one
         self._unread = 0
         self._unread_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # that of uvloop is of no class of asyncio
+        self._transport = cast(
+            "asyncio.Transport", transport
+        )  # that of uvloop is of no class of asyncio
         if self._guard.admits is not None and not self._guard.admits(transport):
             self._transport.abort()
         self._protocol.connection_made(transport)
@@ -92,7 +102,9 @@ class _GuardedConnection(asyncio.Protocol):
                 return
             if end:
                 self._head, self._body = None, len(body)
-        _connection.set(self)  # uvicorn starts the request's task here, and the task keeps this
+        _connection.set(
+            self
+        )  # uvicorn starts the request's task here, and the task keeps this
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -118,7 +130,9 @@ class _GuardedConnection(asyncio.Protocol):
         limits = self._guard.limits
         self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
-        self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds  # uvicorn closes idle ones before
+        self.deadline = (
+            monotonic() + limits.idle_seconds + limits.head_seconds
+        )  # uvicorn closes idle ones before
 
     def check(self, now: float) -> bool:
         """Return true if no head arrived in time, or if the client has read nothing of its response for too long."""
@@ -126,7 +140,9 @@ class _GuardedConnection(asyncio.Protocol):
         if not 0 < self._unread <= unread:
             self._unread_since = now
         self._unread = unread
-        is_stuck = unread > 0 and now - self._unread_since > self._guard.limits.unread_seconds
+        is_stuck = (
+            unread > 0 and now - self._unread_since > self._guard.limits.unread_seconds
+        )
         return is_stuck or (self.deadline is not None and now > self.deadline)
 
     def abort(self) -> None:
@@ -135,7 +151,9 @@ class _GuardedConnection(asyncio.Protocol):
         self._transport.abort()
 
 
-_connection: ContextVar[_GuardedConnection | None] = ContextVar("folklore_connection", default=None)
+_connection: ContextVar[_GuardedConnection | None] = ContextVar(
+    "folklore_connection", default=None
+)
 
 
 class RequestTracking:

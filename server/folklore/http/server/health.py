@@ -58,8 +58,14 @@ class Report:
     def response(self) -> Response:
         """Return 503 if something is missing, else 200."""
         if self.missing is not None:
-            message = _MESSAGES.get(self.missing, "A part that the server needs is missing; the log shows which.")
-            return JSONResponse({"status": "unavailable", "missing": self.missing, "message": message}, 503)
+            message = _MESSAGES.get(
+                self.missing,
+                "A part that the server needs is missing; the log shows which.",
+            )
+            return JSONResponse(
+                {"status": "unavailable", "missing": self.missing, "message": message},
+                503,
+            )
         degraded = {"degraded": list(self.degraded)} if self.degraded else {}
         return JSONResponse({"status": "ready", "engine": self.engine, **degraded})
 
@@ -81,7 +87,9 @@ class Health:
 
     async def ready(self, _request: Request) -> Response:
         """Return 200 if recall and store work, though perhaps without the model."""
-        if self._checking is None or (self._checking.done() and monotonic() - self._checked_at > _VALID):
+        if self._checking is None or (
+            self._checking.done() and monotonic() - self._checked_at > _VALID
+        ):
             self._checking = in_background(self._check(), "folklore-ready")
         return (await asyncio.shield(self._checking)).response()
 
@@ -99,11 +107,17 @@ class Health:
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
-                code = "starting" if self._app.started is None else "database_unavailable"
+                code = (
+                    "starting" if self._app.started is None else "database_unavailable"
+                )
                 return self._missing(code, reason="takes too long")
             part = "model"
             disk = _full_disk(running, self._app.settings.home)
-            degraded = [code for code in (await self._check_model(running), disk) if code is not None]
+            degraded = [
+                code
+                for code in (await self._check_model(running), disk)
+                if code is not None
+            ]
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
         finally:
@@ -114,7 +128,10 @@ class Health:
     async def _serves_tokens(self, principals: Principals) -> bool:
         """Return False if there may be requests with a token, and the database has no complete role for them."""
         settings = self._app.settings
-        demanded = settings.http.authentication == "always" or settings.oauth.issuer is not None
+        demanded = (
+            settings.http.authentication == "always"
+            or settings.oauth.issuer is not None
+        )
         needed = demanded or await principals.any_limited(now=datetime.now(UTC))
         return not needed or await principals.has_role()
 
@@ -127,7 +144,9 @@ class Health:
 
     async def _check_model(self, running: Runtime) -> str | None:
         """Return the code of the model's failure, or None; a service that does not answer in time counts as down."""
-        if self._probing is None or (self._probing.done() and monotonic() - self._probed_at > _MODEL_VALID):
+        if self._probing is None or (
+            self._probing.done() and monotonic() - self._probed_at > _MODEL_VALID
+        ):
             self._probing = in_background(self._probe(running), "folklore-ready-model")
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_TIMEOUT)
         return self._probing.result() if done else EmbedderUnavailable.code
@@ -157,4 +176,8 @@ def _full_disk(running: Runtime, home: Path) -> str | None:
         running.database.require_space()
     except FolkloreError as error:
         return error.code
-    return "disk_low" if running.where == "embedded" and free_space(home) < LITTLE_FREE else None
+    return (
+        "disk_low"
+        if running.where == "embedded" and free_space(home) < LITTLE_FREE
+        else None
+    )

@@ -27,12 +27,22 @@ from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.error_responses import Path
 from folklore.http.limits import Limits
-from folklore.http.requested import RequestedNames, requested, requested_namespace, requested_zone
+from folklore.http.requested import (
+    RequestedNames,
+    requested,
+    requested_namespace,
+    requested_zone,
+)
 from folklore.http.server.api import api_routes
 from folklore.http.server.app import build_app, streamable_http
 from folklore.http.server.connections import ConnectionGuard, RequestTracking
 from folklore.http.server.health import Health
-from folklore.http.server.serve import bind, exit_in_time, is_no_cancellation, uvicorn_config
+from folklore.http.server.serve import (
+    bind,
+    exit_in_time,
+    is_no_cancellation,
+    uvicorn_config,
+)
 from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import transport_security
 from folklore.local.server import LocalServer
@@ -54,13 +64,19 @@ _LOOPBACK = "127.0.0.1"
 def run(settings: Settings, server: LocalServer, listening: socket.socket) -> None:
     """Serve on a listening socket until the server is idle or the process gets SIGTERM."""
     # One process, on this machine.
-    settings = settings.model_copy(update={"http": HttpSettings(port=settings.http.port)})
+    settings = settings.model_copy(
+        update={"http": HttpSettings(port=settings.http.port)}
+    )
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     app, guard = App(settings), ConnectionGuard(_LIMITS, admits=_is_of_this_user)
     console = _Console(app)
-    ending = _Ending(server, (guard, console.guard), settings.engine.idle_minutes * 60 or sys.maxsize)
+    ending = _Ending(
+        server, (guard, console.guard), settings.engine.idle_minutes * 60 or sys.maxsize
+    )
     ending.serving = _Server(
-        uvicorn_config(settings, _LOOPBACK, lambda: _application(app, console), guard, ending.look)
+        uvicorn_config(
+            settings, _LOOPBACK, lambda: _application(app, console), guard, ending.look
+        )
     )
     gc.collect()
     gc.freeze()  # what is imported is no garbage, and a search among it delays an answer by a tenth of a second
@@ -101,11 +117,18 @@ class _Console:
             app, limits = self._app, self.guard.limits
             inner = _Inner(
                 uvicorn_config(
-                    app.settings, _LOOPBACK, lambda: build_app(app, _LOOPBACK, limits, shared=True), self.guard
+                    app.settings,
+                    _LOOPBACK,
+                    lambda: build_app(app, _LOOPBACK, limits, shared=True),
+                    self.guard,
                 )
             )
             serving = in_background(inner.serve([listening]), "folklore-console")
-            self._serving = f"http://{_LOOPBACK}:{listening.getsockname()[1]}", inner, serving
+            self._serving = (
+                f"http://{_LOOPBACK}:{listening.getsockname()[1]}",
+                inner,
+                serving,
+            )
         return JSONResponse({"url": self._serving[0]})
 
     async def close(self) -> None:
@@ -119,7 +142,12 @@ class _Ending:
 
     serving: _Server
 
-    def __init__(self, server: LocalServer, guards: Sequence[ConnectionGuard], idle_seconds: float) -> None:
+    def __init__(
+        self,
+        server: LocalServer,
+        guards: Sequence[ConnectionGuard],
+        idle_seconds: float,
+    ) -> None:
         self._server, self._guards, self._idle_seconds = server, guards, idle_seconds
         self._inode = server.inode()
         self._released: float | None = None
@@ -132,9 +160,13 @@ class _Ending:
             late = time.monotonic() - self._released > _LAST_SECONDS
             self.serving.should_exit |= late or self._is_idle(_QUIET_SECONDS)
             return
-        is_removed = self._server.inode() != self._inode  # socket or home were removed: no client finds this server
+        is_removed = (
+            self._server.inode() != self._inode
+        )  # socket or home were removed: no client finds this server
         is_over = self.serving.is_stopping or self._is_idle(self._idle_seconds)
-        if is_removed or (is_over and (self._inode is None or self._server.release(self._inode))):
+        if is_removed or (
+            is_over and (self._inode is None or self._server.release(self._inode))
+        ):
             self._released = time.monotonic()
             log.info("ending", told=self.serving.is_stopping, removed=is_removed)
 
@@ -147,14 +179,21 @@ def _is_of_this_user(transport: asyncio.BaseTransport) -> bool:
     if sys.platform != "linux":
         return True
     connection = transport.get_extra_info("socket")
-    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    peer = connection.getsockopt(
+        socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+    )
     return bool(struct.unpack("3i", peer)[1] == os.getuid())
 
 
 def _application(app: App, console: _Console) -> Starlette:
     security = transport_security("localhost", ())
     service = _service(app)
-    streamable = streamable_http(build_server(service, offered=app.settings.tools), "localhost", security, _LIMITS)
+    streamable = streamable_http(
+        build_server(service, offered=app.settings.tools),
+        "localhost",
+        security,
+        _LIMITS,
+    )
     health = Health(app)
 
     @asynccontextmanager
@@ -179,7 +218,11 @@ def _application(app: App, console: _Console) -> Starlette:
             Path("/console", console.open, methods=["POST"]),
             Path("/mcp", streamable, methods=["POST"]),
         ],
-        middleware=[Middleware(RequestTracking), Middleware(RequestedNames), Middleware(_LocalCaller, local=app)],
+        middleware=[
+            Middleware(RequestTracking),
+            Middleware(RequestedNames),
+            Middleware(_LocalCaller, local=app),
+        ],
         lifespan=lifespan,
     )
 
@@ -204,12 +247,19 @@ def _service(app: App) -> Service:
 
     async def project_at(directory: str) -> str:
         # With a namespace and without its directory, the client has one that is the same in all directories.
-        is_session = requested(DIRECTORY) in (None, directory) and requested_namespace() is not None
+        is_session = (
+            requested(DIRECTORY) in (None, directory)
+            and requested_namespace() is not None
+        )
         return namespace() if is_session else await app.project_at(directory)
 
     async def context() -> Any:
         return await app.context(
-            current_caller(), namespace, namespace, requested_zone() or app.zone, project_at=project_at
+            current_caller(),
+            namespace,
+            namespace,
+            requested_zone() or app.zone,
+            project_at=project_at,
         )
 
     return Service(context, current_caller, namespace, lambda: app.usage)

@@ -42,7 +42,22 @@ prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 log = get_logger(__name__)
 
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SECONDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
 _BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 # How often a worker publishes the state of its pool to the others, in seconds.
 _PUBLISH_EVERY = 5.0
@@ -65,28 +80,69 @@ class Metrics(CallMetrics):
         gauge = partial(prometheus.Gauge, registry=self._registry)
         summed = partial(gauge, multiprocess_mode="livesum")
         build = gauge(
-            "folklore_build_info", "The running version; always 1.", ["version", "python"], multiprocess_mode="max"
+            "folklore_build_info",
+            "The running version; always 1.",
+            ["version", "python"],
+            multiprocess_mode="max",
         )
         build.labels(__version__, platform.python_version()).set(1)
         self._calls = counter("folklore_tool_calls", "Tool calls.", ["tool", "outcome"])
-        self._seconds = histogram("folklore_tool_seconds", "Duration of tool calls.", ["tool"], buckets=_SECONDS)
-        self._recalls = counter("folklore_recalls", "Recalls and searches, by whether they found anything.", ["found"])
-        self._results = counter("folklore_recall_results", "Results, by the branch that found them.", ["branch"])
-        self._degraded = counter("folklore_degraded_answers", "Answers without one of their branches.", ["branch"])
-        self._batches = histogram("folklore_store_batch_memories", "Memories per store.", buckets=_BATCHES)
+        self._seconds = histogram(
+            "folklore_tool_seconds",
+            "Duration of tool calls.",
+            ["tool"],
+            buckets=_SECONDS,
+        )
+        self._recalls = counter(
+            "folklore_recalls",
+            "Recalls and searches, by whether they found anything.",
+            ["found"],
+        )
+        self._results = counter(
+            "folklore_recall_results",
+            "Results, by the branch that found them.",
+            ["branch"],
+        )
+        self._degraded = counter(
+            "folklore_degraded_answers",
+            "Answers without one of their branches.",
+            ["branch"],
+        )
+        self._batches = histogram(
+            "folklore_store_batch_memories", "Memories per store.", buckets=_BATCHES
+        )
         self._pending = gauge(
             "folklore_pending_embeddings", "Memories without an embedding, counted up to 50,000 a namespace.",
             multiprocess_mode="mostrecent",
         )  # fmt: skip
-        self._pool = summed("folklore_pool_connections", "Connections to Postgres: in use, idle.", ["state"])
-        self._waiting = summed("folklore_pool_waiting", "Tasks that wait for a connection.")
+        self._pool = summed(
+            "folklore_pool_connections",
+            "Connections to Postgres: in use, idle.",
+            ["state"],
+        )
+        self._waiting = summed(
+            "folklore_pool_waiting", "Tasks that wait for a connection."
+        )
         self._most = summed("folklore_pool_connections_limit", "Connections at most.")
         self._free = gauge(
-            "folklore_disk_free_bytes", "Free space of the embedded engine's disk.", multiprocess_mode="mostrecent"
+            "folklore_disk_free_bytes",
+            "Free space of the embedded engine's disk.",
+            multiprocess_mode="mostrecent",
         )
-        self._dropped = counter("folklore_usage_entries_dropped", "Entries of the usage log that were not written.")
-        self._requests = counter("folklore_http_requests", "HTTP requests that ended.", ["method", "route", "status"])
-        self._open = summed("folklore_http_requests_open", "HTTP requests and streams that are open.", ["route"])
+        self._dropped = counter(
+            "folklore_usage_entries_dropped",
+            "Entries of the usage log that were not written.",
+        )
+        self._requests = counter(
+            "folklore_http_requests",
+            "HTTP requests that ended.",
+            ["method", "route", "status"],
+        )
+        self._open = summed(
+            "folklore_http_requests_open",
+            "HTTP requests and streams that are open.",
+            ["route"],
+        )
         if self._folder is None:
             prometheus.ProcessCollector(registry=self._registry)
         self._dropped_before = 0
@@ -99,7 +155,9 @@ class Metrics(CallMetrics):
         self._seconds.labels(tool).observe(seconds)
         caller = current_caller()
         principal = {} if caller.token is None else {"principal": caller.author}
-        log.info("call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **principal)
+        log.info(
+            "call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **principal
+        )
 
     def answered(self, answer: Answer) -> None:
         """Count an answer and the branches of its results."""
@@ -124,9 +182,13 @@ class Metrics(CallMetrics):
 
     async def endpoint(self, request: Request) -> Response:
         """GET /metrics, for clients on this machine and for the holder of an owner's token."""
-        if not request.scope.get("state", {}).get("owner") and not is_local(request.scope):
+        if not request.scope.get("state", {}).get("owner") and not is_local(
+            request.scope
+        ):
             hint = "Send an owner's token, or ask on the server's machine."
-            return failure(Refused("Metrics are for this machine and for owners.", hint=hint))
+            return failure(
+                Refused("Metrics are for this machine and for owners.", hint=hint)
+            )
         return Response(self.text(), media_type=prometheus.CONTENT_TYPE_PLAIN_0_0_4)
 
     def text(self) -> bytes:
@@ -142,7 +204,11 @@ class Metrics(CallMetrics):
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
         """Publish this worker's state to the others every few seconds, within the block."""
-        publishing = None if self._folder is None else in_background(self._publish(), "folklore-metrics")
+        publishing = (
+            None
+            if self._folder is None
+            else in_background(self._publish(), "folklore-metrics")
+        )
         try:
             yield
         finally:
@@ -171,8 +237,12 @@ class Metrics(CallMetrics):
         if (queue := self._app.usage.queue) is not None:
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
-        if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
-            self._counting = in_background(self._count_pending(), "folklore-metrics-pending")
+        if monotonic() >= self._count_from and (
+            self._counting is None or self._counting.done()
+        ):
+            self._counting = in_background(
+                self._count_pending(), "folklore-metrics-pending"
+            )
 
     async def _count_pending(self) -> None:
         running = self._app.started
@@ -196,7 +266,9 @@ def shared_folder(workers: int) -> Iterator[None]:
     if workers < 2 or os.environ.get(_FOLDER):
         yield
         return
-    with TemporaryDirectory(prefix="folklore-metrics-", ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(
+        prefix="folklore-metrics-", ignore_cleanup_errors=True
+    ) as folder:
         os.environ[_FOLDER] = folder
         try:
             yield

@@ -34,7 +34,9 @@ class RequestLog:
     values. An error that no part of the server expected is logged here with its request's id, and answered with 500.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]
+    ) -> None:
         self._app = app
         self._metrics = metrics
         self._routes = routes
@@ -45,7 +47,12 @@ class RequestLog:
             return
         id_ = Headers(scope=scope).get("x-request-id", "")
         scope.setdefault("state", {})
-        entry = _Entry(id_ if _REQUEST_ID.fullmatch(id_) else uuid4().hex, self._route(scope), scope, self._metrics)
+        entry = _Entry(
+            id_ if _REQUEST_ID.fullmatch(id_) else uuid4().hex,
+            self._route(scope),
+            scope,
+            self._metrics,
+        )
 
         async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -61,9 +68,17 @@ class RequestLog:
                 await self._app(scope, receive, observe)
             except Exception as error:  # the outermost edge of a request
                 log.exception("request_failed", route=entry.route, exc_info=error)
-                if entry.status is None:  # else uvicorn closes the connection, since the response lacks its end
-                    message = "The server failed; its log shows why, under this request_id."
-                    body = {"code": "internal", "message": message, "request_id": entry.id}
+                if (
+                    entry.status is None
+                ):  # else uvicorn closes the connection, since the response lacks its end
+                    message = (
+                        "The server failed; its log shows why, under this request_id."
+                    )
+                    body = {
+                        "code": "internal",
+                        "message": message,
+                        "request_id": entry.id,
+                    }
                     await JSONResponse({"error": body}, 500)(scope, receive, observe)
             finally:
                 entry.close()
@@ -99,11 +114,21 @@ class _Entry:
         principal = self.scope["state"].get("principal")
         extra = {} if principal is None else {"principal": principal}
         ms = round((perf_counter() - self.began) * 1e3, 1)
-        log.log(self._level(), "request", method=method, route=self.route, status=self.status or status, ms=ms, **extra)
+        log.log(
+            self._level(),
+            "request",
+            method=method,
+            route=self.route,
+            status=self.status or status,
+            ms=ms,
+            **extra,
+        )
 
     def _level(self) -> int:
         if self.status is None:
             return logging.INFO
         if self.route in PROBES:  # requested every few seconds by machines
             return logging.DEBUG if self.status < 400 else logging.INFO
-        return logging.INFO if self.status < 500 else logging.ERROR  # a 5xx has its line at every log level
+        return (
+            logging.INFO if self.status < 500 else logging.ERROR
+        )  # a 5xx has its line at every log level

@@ -44,7 +44,14 @@ _OTHER_FILES = 128
 _UNRESPONSIVE_SECONDS = 30
 
 
-def run(settings: Settings, host: str, port: int, *, insecure: bool = False, public_url: str | None = None) -> None:
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    insecure: bool = False,
+    public_url: str | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then end in time; `public_url` is the address of a proxy before it.
 
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
@@ -64,8 +71,16 @@ def run(settings: Settings, host: str, port: int, *, insecure: bool = False, pub
     address = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
     if insecure and not is_loopback(host):
-        log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
-    log.info("serving", url=f"{url}/mcp", console=f"{public_url or url}/", workers=http.workers)
+        log.warning(
+            "EVERY client that reaches this address may work without a token (--insecure)",
+            url=url,
+        )
+    log.info(
+        "serving",
+        url=f"{url}/mcp",
+        console=f"{public_url or url}/",
+        workers=http.workers,
+    )
     config = uvicorn_config(settings, host)
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -83,15 +98,21 @@ def bind(host: str, port: int) -> list[socket.socket]:
     Raises ConfigInvalid if there is no such address or the port is taken.
     """
     try:
-        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except OSError as error:
-        raise ConfigInvalid("http.host", f"{host!r} is not an address ({error.strerror or error}).") from error
+        raise ConfigInvalid(
+            "http.host", f"{host!r} is not an address ({error.strerror or error})."
+        ) from error
     sockets: list[socket.socket] = []
     failed: OSError | None = None
     for family, _, _, _, address in dict.fromkeys(addresses):
         free_port = sockets[0].getsockname()[1] if sockets else port
         try:
-            listener = socket.create_server((address[0], free_port), family=family, backlog=_BACKLOG)
+            listener = socket.create_server(
+                (address[0], free_port), family=family, backlog=_BACKLOG
+            )
             # Accepted connections inherit it. asyncio sets it only if the protocol of the socket is stated; without it
             # the body of a response waits 40 ms for the client to confirm the head.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -108,7 +129,9 @@ def _unusable(host: str, port: int, error: OSError) -> ConfigInvalid:
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         return ConfigInvalid("http.host", reason, hint="Choose another by --host.")
     under_make = ", or `make run PORT=…`" if "MAKELEVEL" in os.environ else ""
-    return ConfigInvalid("http.port", reason, hint=f"Choose another by --port{under_make}.")
+    return ConfigInvalid(
+        "http.port", reason, hint=f"Choose another by --port{under_make}."
+    )
 
 
 def uvicorn_config(
@@ -123,10 +146,15 @@ def uvicorn_config(
     http, limits = settings.http, guard.limits
     tls = None if http.tls_cert is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
-        cast("Callable[..., Any]", application or partial(_application, settings, host, limits)),
+        cast(
+            "Callable[..., Any]",
+            application or partial(_application, settings, host, limits),
+        ),
         factory=True,
         workers=http.workers,
-        http=cast("type[asyncio.Protocol]", guard.protocol),  # called as a class would be
+        http=cast(
+            "type[asyncio.Protocol]", guard.protocol
+        ),  # called as a class would be
         ws="none",
         lifespan="on",
         interface="asgi3",
@@ -145,7 +173,12 @@ def uvicorn_config(
     )
 
 
-def _tls(certificate: Path, key: Path | None, _config: uvicorn.Config, _default: Callable[[], Any]) -> ssl.SSLContext:
+def _tls(
+    certificate: Path,
+    key: Path | None,
+    _config: uvicorn.Config,
+    _default: Callable[[], Any],
+) -> ssl.SSLContext:
     return cast("ssl.SSLContext", tls_context(certificate, key))
 
 
@@ -153,7 +186,9 @@ def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
         configure(settings.log_level, settings.log_format)
-        threading.Thread(target=_end_with, args=(parent,), name="folklore-parent", daemon=True).start()
+        threading.Thread(
+            target=_end_with, args=(parent,), name="folklore-parent", daemon=True
+        ).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     return build_app(App(settings), host, limits, on_shutdown=exit_in_time)
@@ -179,7 +214,11 @@ def exit_in_time(seconds: float = CLOSING_SECONDS) -> None:
 
 def is_no_cancellation(record: logging.LogRecord) -> bool:
     """Hide the tracebacks of calls that uvicorn cancels at the end; it logs their number."""
-    return not (record.exc_info and record.exc_info[0] and issubclass(record.exc_info[0], asyncio.CancelledError))
+    return not (
+        record.exc_info
+        and record.exc_info[0]
+        and issubclass(record.exc_info[0], asyncio.CancelledError)
+    )
 
 
 def _raise_file_limit(needed: int) -> None:
@@ -187,7 +226,8 @@ def _raise_file_limit(needed: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(
-            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
+            resource.RLIMIT_NOFILE,
+            (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard),
         )
 
 
@@ -212,27 +252,38 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
         return None
     if certificate is None or key is None:
         missing = "http.tls_cert" if certificate is None else "http.tls_key"
-        raise ConfigInvalid(missing, "is not set.", hint="TLS needs both http.tls_cert and http.tls_key.")
+        raise ConfigInvalid(
+            missing,
+            "is not set.",
+            hint="TLS needs both http.tls_cert and http.tls_key.",
+        )
     certificate, key = certificate.expanduser(), key.expanduser()
     for setting, path in (("http.tls_cert", certificate), ("http.tls_key", key)):
         try:
             path.open("rb").close()
         except OSError as error:
-            raise ConfigInvalid(setting, f"{path} cannot be read ({error.strerror}).") from error
+            raise ConfigInvalid(
+                setting, f"{path} cannot be read ({error.strerror})."
+            ) from error
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_cert_chain(certificate, key, password=_no_password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise ConfigInvalid("http.tls_key", f"{key} is not the key of {certificate}.") from error
+            raise ConfigInvalid(
+                "http.tls_key", f"{key} is not the key of {certificate}."
+            ) from error
         raise ConfigInvalid(
-            "http.tls_cert", f"{certificate} and {key} are not a certificate and its key in PEM ({error.reason})."
+            "http.tls_cert",
+            f"{certificate} and {key} are not a certificate and its key in PEM ({error.reason}).",
         ) from error
     return context
 
 
 def _no_password() -> str:
     raise ConfigInvalid(
-        "http.tls_key", "is protected by a password.", hint="Remove it, e.g. `openssl pkey -in KEY -out NEW`."
+        "http.tls_key",
+        "is protected by a password.",
+        hint="Remove it, e.g. `openssl pkey -in KEY -out NEW`.",
     )

@@ -9,10 +9,21 @@ from folklore.memory.requests import OPERATIONS, AuditRequest
 from folklore.model import AuditEntry
 
 # Actions under which denied accesses are logged, besides operations.
-_PATHS = ("http /mcp", "http /sse", "http /messages/", "http /api/", "http /metrics", "http other", "api", "export")
+_PATHS = (
+    "http /mcp",
+    "http /sse",
+    "http /messages/",
+    "http /api/",
+    "http /metrics",
+    "http other",
+    "api",
+    "export",
+)
 
 
-async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[AuditEntry, ...]:
+async def read_audit(
+    context: RequestContext, request: AuditRequest
+) -> tuple[AuditEntry, ...]:
     """Return the latest entries, newest first: to the owner, or to an administrator of the namespaces named.
 
     Raises InvalidInput, NotFound, Refused.
@@ -20,22 +31,35 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
     _check_action(request.action)
     if not request.namespaces and context.caller.access is not None:
         hint = "Name the namespaces that you administer, as in `folklore audit --namespace NAME`."
-        raise Refused("Only the owner of this deployment reads the whole audit log.", hint=hint)
+        raise Refused(
+            "Only the owner of this deployment reads the whole audit log.", hint=hint
+        )
     namespaces = await context.memory.find_namespaces(request.namespaces)
     for namespace in namespaces:
         require(context.caller, namespace.name, "admin", dry_run=True)
-    audit, places = Audit(context.memory.root.database), [namespace.id for namespace in namespaces]
+    audit, places = (
+        Audit(context.memory.root.database),
+        [namespace.id for namespace in namespaces],
+    )
     places += [] if request.namespaces else [NOWHERE]
     after_at = None
-    if request.after is not None and (after_at := await audit.time(namespaces=places, id=request.after)) is None:
-        raise NotFound("The last entry of the page before is no longer there.", hint="Begin at the first page.")
+    if (
+        request.after is not None
+        and (after_at := await audit.time(namespaces=places, id=request.after)) is None
+    ):
+        raise NotFound(
+            "The last entry of the page before is no longer there.",
+            hint="Begin at the first page.",
+        )
     entries = audit.read(
         namespaces=places,
         fetch=request.limit,
         principal=principal_of(request.principal),
         refused=request.denied,
         action=request.action,
-        since=None if request.since is None else context.now - period(request.since, "since"),
+        since=None
+        if request.since is None
+        else context.now - period(request.since, "since"),
         after_at=after_at,
         after_id=request.after,
     )
@@ -43,7 +67,9 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
 
 
 def _check_action(action: str | None) -> None:
-    actions = dict.fromkeys((*_PATHS, *(name for name in OPERATIONS if name not in WRITES)))
+    actions = dict.fromkeys(
+        (*_PATHS, *(name for name in OPERATIONS if name not in WRITES))
+    )
     if action is not None and action not in WRITES and action not in actions:
         hint = f"Writes are {', '.join(WRITES)}; denied accesses are logged under the operation: {', '.join(actions)}."
         raise InvalidInput("action", f"{action[:60]!r} is never logged.", hint=hint)

@@ -22,7 +22,9 @@ from folklore.model import Access, Caller, Demand
 log = get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
-UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), secrets.token_hex(32)), identified=False)
+UNIDENTIFIED = Caller(
+    "unknown", access=Access(UUID(int=0), secrets.token_hex(32)), identified=False
+)
 # The caller of an exchange, who has no token yet and may do nothing else. The keys are random: a person who joins by an
 # invitation chooses a digest, and could choose that of a known key.
 INVITED = Caller("invited", access=Access(UUID(int=0), secrets.token_hex(32)))
@@ -56,11 +58,15 @@ class TokenAuthenticator:
     now: Callable[[], datetime]
     issuer: Issuer | None = None
     outage: Outage = field(
-        default_factory=lambda: Outage("authentication_unavailable", "authentication_available_again")
+        default_factory=lambda: Outage(
+            "authentication_unavailable", "authentication_available_again"
+        )
     )
     _no_token_until: float = 0.0
     _looking: asyncio.Task[bool] | None = None
-    _uses: LRUCache[UUID, datetime] = field(default_factory=lambda: LRUCache(_USES_CACHED))
+    _uses: LRUCache[UUID, datetime] = field(
+        default_factory=lambda: LRUCache(_USES_CACHED)
+    )
     _writes: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def admit(self, token: str | None, address: str | None = None) -> Caller:
@@ -81,29 +87,43 @@ class TokenAuthenticator:
         self.outage.failed(error.message, period)
         return replace(UNIDENTIFIED, may_write=self.local().may_write)
 
-    async def admit_key(self, digest: bytes, key: str | None, address: str | None = None) -> Caller:
+    async def admit_key(
+        self, digest: bytes, key: str | None, address: str | None = None
+    ) -> Caller:
         """Return the caller of a token by its digest and its key; an owner's token needs no key. One statement.
 
         Raises Unauthenticated, Unavailable.
         """
         principals = Principals((await self.memory()).database)
-        caller, record = await tokens.authenticate_digest(principals, digest, key, now=self.now())
+        caller, record = await tokens.authenticate_digest(
+            principals, digest, key, now=self.now()
+        )
         return self._admitted(principals, caller, record, address)
 
     async def _admit(self, token: str | None, address: str | None) -> Caller:
         if token is None:
             if await self.demands_token():
                 hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one."
-                raise Unauthenticated("missing", "This server needs a token.", hint=hint)
+                raise Unauthenticated(
+                    "missing", "This server needs a token.", hint=hint
+                )
             return replace(self.local(), anonymous=True)
         principals = Principals((await self.memory()).database)
         if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self.issuer is None:
-            caller, record = await tokens.authenticate(principals, token, now=self.now())
+            caller, record = await tokens.authenticate(
+                principals, token, now=self.now()
+            )
         else:
             caller, record = await self._external(self.issuer, principals, token)
         return self._admitted(principals, caller, record, address)
 
-    def _admitted(self, principals: Principals, caller: Caller, record: TokenRecord, address: str | None) -> Caller:
+    def _admitted(
+        self,
+        principals: Principals,
+        caller: Caller,
+        record: TokenRecord,
+        address: str | None,
+    ) -> Caller:
         self._record_use(principals, record, address)
         return replace(caller, may_write=self.local().may_write)
 
@@ -113,7 +133,9 @@ class TokenAuthenticator:
             return self.demand != "never"
         if monotonic() < self._no_token_until:
             return False
-        if self._looking is None or self._looking.done():  # requests that come together share one statement
+        if (
+            self._looking is None or self._looking.done()
+        ):  # requests that come together share one statement
             self._looking = in_background(self._any_token(), "folklore-any-token")
         return await asyncio.shield(self._looking)
 
@@ -123,7 +145,9 @@ class TokenAuthenticator:
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
         return False
 
-    async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, TokenRecord]:
+    async def _external(
+        self, issuer: Issuer, principals: Principals, token: str
+    ) -> tuple[Caller, TokenRecord]:
         identity = await issuer.verify(token, now=self.now())
         key = tokens.key_of(f"{issuer.rules}\n{token}")
         try:
@@ -131,15 +155,21 @@ class TokenAuthenticator:
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await tokens.store_external_token(await self.memory(), identity, key=key, now=self.now())
+        await tokens.store_external_token(
+            await self.memory(), identity, key=key, now=self.now()
+        )
         return await tokens.authenticate_key(principals, key, now=self.now())
 
-    def _record_use(self, principals: Principals, record: TokenRecord, address: str | None) -> None:
+    def _record_use(
+        self, principals: Principals, record: TokenRecord, address: str | None
+    ) -> None:
         """Write the time and address of a token's use, in the background and once a minute."""
         if not self.local().may_write:
             return
         now = self.now()
-        last = max(filter(None, (record.last_used_at, self._uses.get(record.id))), default=None)
+        last = max(
+            filter(None, (record.last_used_at, self._uses.get(record.id))), default=None
+        )
         if last is not None and now - last < _USE_WRITTEN_EVERY:
             return
         self._uses[record.id] = now
@@ -156,6 +186,8 @@ class TokenAuthenticator:
 
     async def close(self) -> None:
         """Wait up to two seconds for pending statements."""
-        pending = self._writes | ({self._looking} if self._looking is not None else set())
+        pending = self._writes | (
+            {self._looking} if self._looking is not None else set()
+        )
         if pending:
             await asyncio.wait(pending, timeout=2)

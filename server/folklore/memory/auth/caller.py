@@ -10,7 +10,9 @@ from folklore.model import Access
 from folklore.text import names
 
 
-async def describe_caller(context: RequestContext, _request: CallerRequest) -> CallerInfo:
+async def describe_caller(
+    context: RequestContext, _request: CallerRequest
+) -> CallerInfo:
     """Return the caller's name, grants and end of the token, the project of the request, and the server's time."""
     caller, project = context.caller, context.project()
     return CallerInfo(

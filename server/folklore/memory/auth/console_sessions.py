@@ -42,7 +42,10 @@ class ConsoleSessions:
         Raises Refused on a read-only server, Unavailable.
         """
         if not caller.identified:
-            raise DatabaseUnavailable("The database is unavailable, so no session can begin.", hint="Try again.")
+            raise DatabaseUnavailable(
+                "The database is unavailable, so no session can begin.",
+                hint="Try again.",
+            )
         _require_sessions(caller)
         secret, now = secrets.token_urlsafe(32), self.now()
         session = _new_session(caller, secret, now + SESSION_LENGTH)
@@ -74,7 +77,9 @@ class ConsoleSessions:
         Two statements. Raises Unauthenticated if the session ended, or its token was revoked or expired.
         """
         if not _SECRET.fullmatch(secret):
-            raise Unauthenticated("malformed", "This is not the cookie of a session.", hint=_AGAIN)
+            raise Unauthenticated(
+                "malformed", "This is not the cookie of a session.", hint=_AGAIN
+            )
         period = self.authenticator.outage.period
         try:
             return await self._find(secret, address)
@@ -88,9 +93,17 @@ class ConsoleSessions:
         if session.expires_at <= self.now():
             raise Unauthenticated("expired", "This session has expired.", hint=_AGAIN)
         if session.token_digest is not None:
-            key = None if session.sealed_key is None else _masked(session.sealed_key, secret).hex()
-            return await self.authenticator.admit_key(session.token_digest, key, address)
-        return await self.authenticator.admit(None) if session.anonymous else self.local()
+            key = (
+                None
+                if session.sealed_key is None
+                else _masked(session.sealed_key, secret).hex()
+            )
+            return await self.authenticator.admit_key(
+                session.token_digest, key, address
+            )
+        return (
+            await self.authenticator.admit(None) if session.anonymous else self.local()
+        )
 
     async def end(self, secret: str) -> None:
         """End a session. Raises Unavailable."""
@@ -118,11 +131,18 @@ def form_token(secret: str) -> str:
 def _require_sessions(caller: Caller) -> None:
     if not caller.may_write:
         hint = "Sign in at a server without read_only, with a token that may only read."
-        raise Refused("This server is read-only, and the console cannot record a session.", hint=hint)
+        raise Refused(
+            "This server is read-only, and the console cannot record a session.",
+            hint=hint,
+        )
 
 
 def _new_session(caller: Caller, secret: str, expires_at: datetime) -> NewSession:
-    key = None if caller.access is None else _masked(bytes.fromhex(caller.access.key), secret)
+    key = (
+        None
+        if caller.access is None
+        else _masked(bytes.fromhex(caller.access.key), secret)
+    )
     return NewSession(_digest(secret), caller.token, key, caller.anonymous, expires_at)
 
 
@@ -132,7 +152,9 @@ def _digest(secret: str) -> bytes:
 
 def _masked(key: bytes, secret: str) -> bytes:
     """Seal a key by a secret, or unseal it. Each secret seals one key, so the pad is used once."""
-    return bytes(one ^ other for one, other in zip(key, _derived(secret, b"key"), strict=True))
+    return bytes(
+        one ^ other for one, other in zip(key, _derived(secret, b"key"), strict=True)
+    )
 
 
 def _derived(secret: str, purpose: bytes) -> bytes:

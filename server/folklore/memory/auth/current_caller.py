@@ -14,7 +14,10 @@ def current_caller() -> Caller:
     """Return the caller of the current request. Raises Refused without one: a missing check grants nothing."""
     caller = _CALLER.get()
     if caller is None:
-        raise Refused("This request was not authenticated.", hint="Report it: this is a fault of the server.")
+        raise Refused(
+            "This request was not authenticated.",
+            hint="Report it: this is a fault of the server.",
+        )
     return caller
 
 

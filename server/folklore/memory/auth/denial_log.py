@@ -45,7 +45,15 @@ class DenialLog:
         self._writing: asyncio.Task[None] | None = None
         self.dropped = 0
 
-    def note(self, caller: Caller, action: str, error: FolkloreError, *, now: datetime, reason: str = "") -> None:
+    def note(
+        self,
+        caller: Caller,
+        action: str,
+        error: FolkloreError,
+        *,
+        now: datetime,
+        reason: str = "",
+    ) -> None:
         """Count a denial, without waiting. NotFound counts for a token, from which an existing memory may be hidden."""
         hidden = isinstance(error, NotFound) and caller.access is not None
         if not isinstance(error, Refused) and not hidden:

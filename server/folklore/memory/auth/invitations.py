@@ -10,7 +10,13 @@ from datetime import timedelta
 
 from folklore.db.stores.callers.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
-from folklore.memory.auth.tokens import INVITATION, digest_of, key_of, period, prepare_token
+from folklore.memory.auth.tokens import (
+    INVITATION,
+    digest_of,
+    key_of,
+    period,
+    prepare_token,
+)
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require_writable
@@ -21,7 +27,10 @@ _CODE = re.compile(rf"{INVITATION}[A-Za-z0-9_-]{{22}}")
 _LONGEST = timedelta(days=30)
 _ANEW = "Ask for a new one."
 _REFUSALS = {
-    "unknown": ("This invitation is not known at this server.", "Check the address, and copy the whole line."),
+    "unknown": (
+        "This invitation is not known at this server.",
+        "Check the address, and copy the whole line.",
+    ),
     "used": (
         "This invitation was used already.",
         f"{_ANEW} If it was not you, say so to its sender, who can revoke the token (`folklore tokens revoke`).",
@@ -38,15 +47,31 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
     """
     within = period(request.within, "within")
     if within > _LONGEST:
-        raise InvalidInput("within", f"must be at most {_LONGEST.days} days.", hint="Default: 3d.")
+        raise InvalidInput(
+            "within", f"must be at most {_LONGEST.days} days.", hint="Default: 3d."
+        )
     code = INVITATION + secrets.token_urlsafe(16)
     # No secret has the digest of random bytes: the token opens nothing before the exchange.
-    token, created, usable = await prepare_token(context, request, digest=secrets.token_bytes(32))
+    token, created, usable = await prepare_token(
+        context, request, digest=secrets.token_bytes(32)
+    )
     invitation = NewInvitation(digest_of(key_of(code)), context.now + within)
     principal = await Principals(context.memory.database).create(
-        token, principal_id=new_id(), caller=context.caller, now=context.now, invitation=invitation
+        token,
+        principal_id=new_id(),
+        caller=context.caller,
+        now=context.now,
+        invitation=invitation,
     )
-    return Invitation(token.id, principal, code, invitation.expires_at, token.expires_at, tuple(created), usable)
+    return Invitation(
+        token.id,
+        principal,
+        code,
+        invitation.expires_at,
+        token.expires_at,
+        tuple(created),
+        usable,
+    )
 
 
 async def join(context: RequestContext, request: JoinRequest) -> Membership:
@@ -58,14 +83,23 @@ async def join(context: RequestContext, request: JoinRequest) -> Membership:
     require_writable(context.caller)
     if not _CODE.fullmatch(request.code):
         hint = f"Codes begin with {INVITATION}. Copy the whole line."
-        raise Unauthenticated("malformed", "This is not the code of an invitation.", hint=hint)
+        raise Unauthenticated(
+            "malformed", "This is not the code of an invitation.", hint=hint
+        )
     try:
         result = await Principals(context.memory.root.database).redeem(
-            digest_of(key_of(request.code)), digest=bytes.fromhex(request.digest), now=context.now
+            digest_of(key_of(request.code)),
+            digest=bytes.fromhex(request.digest),
+            now=context.now,
         )
     except ConcurrentChange as error:
-        raise Conflict("This secret belongs to another token.", hint="Send the digest of a new one.") from error
+        raise Conflict(
+            "This secret belongs to another token.",
+            hint="Send the digest of a new one.",
+        ) from error
     if result.outcome in _REFUSALS:
         message, hint = _REFUSALS[result.outcome]
-        raise Unauthenticated(result.outcome, message, hint=hint, principal=result.principal)
+        raise Unauthenticated(
+            result.outcome, message, hint=hint, principal=result.principal
+        )
     return Membership(str(result.principal))

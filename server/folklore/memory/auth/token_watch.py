@@ -21,7 +21,11 @@ _PAUSE = 2.0
 class TokenWatch:
     """The open streams of one process. While there are any, a task looks for those whose token is no longer valid."""
 
-    def __init__(self, memory: Callable[[], Awaitable[MemoryContext]], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        memory: Callable[[], Awaitable[MemoryContext]],
+        now: Callable[[], datetime],
+    ) -> None:
         self._memory = memory
         self._now = now
         self._streams: dict[object, tuple[UUID, Callable[[], None]]] = {}

@@ -30,7 +30,12 @@ INVITATION = "fi_"
 _TOKEN = re.compile(rf"{PREFIX}(?P<random>[A-Za-z0-9_-]{{43}})[0-9A-Za-z]{{6}}")
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})\s*([hdwy])")
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
+_UNITS = {
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "y": timedelta(days=365),
+}
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 _LONGEST = timedelta(days=36_500)
 MAX_NAME = 200
@@ -75,17 +80,25 @@ def digest_of(key: str) -> bytes:
     return hashlib.sha256(bytes.fromhex(key)).digest()
 
 
-async def create_token(context: RequestContext, request: requests.CreateTokenRequest) -> CreatedToken:
+async def create_token(
+    context: RequestContext, request: requests.CreateTokenRequest
+) -> CreatedToken:
     """Create a token of 32 random bytes, and the namespaces of its grants that do not exist.
 
     Raises InvalidInput, Refused.
     """
     secret = new_secret()
     digest = digest_of(key_of(secret))
-    token, created, usable = await prepare_token(context, request, digest=digest, owner=request.owner)
+    token, created, usable = await prepare_token(
+        context, request, digest=digest, owner=request.owner
+    )
     principals = Principals(context.memory.database)
-    principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
-    return CreatedToken(token.id, principal, secret, token.expires_at, tuple(created), usable)
+    principal = await principals.create(
+        token, principal_id=new_id(), caller=context.caller, now=context.now
+    )
+    return CreatedToken(
+        token.id, principal, secret, token.expires_at, tuple(created), usable
+    )
 
 
 async def prepare_token(
@@ -102,11 +115,21 @@ async def prepare_token(
     """
     require_owner(context.caller)
     name = _line(request.name, "name")
-    if "://" in name:  # as in `subject <issuer>`, the principals of an identity provider
-        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
+    if (
+        "://" in name
+    ):  # as in `subject <issuer>`, the principals of an identity provider
+        raise InvalidInput(
+            "name",
+            'must not contain "://".',
+            hint="Principals of an identity provider contain it.",
+        )
     agent = None if request.agent is None else _line(request.agent, "agent")
     by_name, patterns = _parse_grants(request.grants, owner=owner)
-    expires_at = None if request.expires == requests.NO_END else context.now + period(request.expires, "expires")
+    expires_at = (
+        None
+        if request.expires == requests.NO_END
+        else context.now + period(request.expires, "expires")
+    )
     home = None if request.namespace is None else names.normalise(request.namespace)
     namespaces = [name for name, _ in by_name.values()]
     if home is not None:
@@ -116,11 +139,23 @@ async def prepare_token(
     ids, created = await _ensure_namespaces(context, namespaces)
     home_id = None if home is None else ids[names.key(home)]
     grants = [(ids[key], role) for key, (_, role) in by_name.items()]
-    token = NewToken(new_id(), name, digest, grants, patterns, owner, home_id, agent, expires_at=expires_at)
+    token = NewToken(
+        new_id(),
+        name,
+        digest,
+        grants,
+        patterns,
+        owner,
+        home_id,
+        agent,
+        expires_at=expires_at,
+    )
     return token, created, owner or await Principals(context.memory.database).has_role()
 
 
-def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]], patterns: Sequence[PatternGrant]) -> None:
+def _require_writer(
+    home: str, grants: Mapping[str, tuple[str, Role]], patterns: Sequence[PatternGrant]
+) -> None:
     key = names.key(home)
     roles = [grants[key][1]] if key in grants else []
     roles += [pattern.role for pattern in patterns if key.startswith(pattern.prefix)]
@@ -132,7 +167,9 @@ def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]], patterns:
         )
 
 
-async def store_external_token(memory: MemoryContext, identity: ExternalIdentity, *, key: str, now: datetime) -> None:
+async def store_external_token(
+    memory: MemoryContext, identity: ExternalIdentity, *, key: str, now: datetime
+) -> None:
     """Store an issuer's access token as a token with the grants of its claims, until it expires.
 
     Raises Unauthenticated if it has no grant, RateLimited if these are too many new namespaces.
@@ -144,53 +181,103 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
         claims = () if identity.owner else identity.grants
         by_name, patterns = _parse_grants(claims, owner=identity.owner, strongest=True)
     except InvalidInput as error:
-        raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
-    ids, _ = await _ensure_namespaces(principal, [name for name, _ in by_name.values()], limited=True)
+        raise Unauthenticated(
+            "untrusted", f"This access token has no grant here ({error.message})."
+        ) from error
+    ids, _ = await _ensure_namespaces(
+        principal, [name for name, _ in by_name.values()], limited=True
+    )
     grants = [(ids[name], role) for name, (_, role) in by_name.items()]
     issuer, end = identity.issuer, identity.expires_at
-    token = NewToken(new_id(), name, digest_of(key), grants, patterns, identity.owner, issuer=issuer, expires_at=end)
-    await Principals(memory.database).create(token, principal_id=new_id(), caller=context.caller, now=now)
+    token = NewToken(
+        new_id(),
+        name,
+        digest_of(key),
+        grants,
+        patterns,
+        identity.owner,
+        issuer=issuer,
+        expires_at=end,
+    )
+    await Principals(memory.database).create(
+        token, principal_id=new_id(), caller=context.caller, now=now
+    )
 
 
-async def list_tokens(context: RequestContext, request: requests.ListTokensRequest) -> tuple[Token, ...]:
+async def list_tokens(
+    context: RequestContext, request: requests.ListTokensRequest
+) -> tuple[Token, ...]:
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
-    principals, principal = Principals(context.memory.database), principal_of(request.principal)
-    return tuple(await principals.list_tokens(now=context.now, principal=principal, every=request.all))
+    principals, principal = (
+        Principals(context.memory.database),
+        principal_of(request.principal),
+    )
+    return tuple(
+        await principals.list_tokens(
+            now=context.now, principal=principal, every=request.all
+        )
+    )
 
 
-async def revoke_tokens(context: RequestContext, request: requests.RevokeTokensRequest) -> tuple[RevokedToken, ...]:
+async def revoke_tokens(
+    context: RequestContext, request: requests.RevokeTokensRequest
+) -> tuple[RevokedToken, ...]:
     """Revoke tokens by id, or all of a principal, at once. Raises NotFound, InvalidInput, Refused."""
     require_owner(context.caller)
     if bool(request.ids) == (request.principal is not None):
         raise InvalidInput("ids", "give ids or a principal, one of the two.")
     revoked = await Principals(context.memory.database).revoke(
-        ids=request.ids, principal=principal_of(request.principal), caller=context.caller, now=context.now
+        ids=request.ids,
+        principal=principal_of(request.principal),
+        caller=context.caller,
+        now=context.now,
     )
     missing = set(request.ids) - {id_ for id_, _ in revoked}
     if missing or not revoked:
-        which = f"the id {min(missing)}" if missing else f"the principal {request.principal}"
+        which = (
+            f"the id {min(missing)}"
+            if missing
+            else f"the principal {request.principal}"
+        )
         others = f"; {len(revoked)} of the others were revoked" if revoked else ""
-        raise NotFound(f"No valid token has {which}{others}.", hint="`folklore tokens list` shows tokens.")
+        raise NotFound(
+            f"No valid token has {which}{others}.",
+            hint="`folklore tokens list` shows tokens.",
+        )
     return tuple(RevokedToken(id_, principal) for id_, principal in revoked)
 
 
-async def authenticate(principals: Principals, secret: str, *, now: datetime) -> tuple[Caller, TokenRecord]:
+async def authenticate(
+    principals: Principals, secret: str, *, now: datetime
+) -> tuple[Caller, TokenRecord]:
     """Return the caller of a token. One statement.
 
     Raises Unauthenticated for one that is malformed, unknown, expired or revoked.
     """
     if secret.startswith(INVITATION):
         hint = f"`folklore join URL {INVITATION}…` exchanges it for a token, once."
-        raise Unauthenticated("malformed", "This is the code of an invitation, not a token.", hint=hint)
+        raise Unauthenticated(
+            "malformed", "This is the code of an invitation, not a token.", hint=hint
+        )
     if not (form := _TOKEN.fullmatch(secret)):
-        raise Unauthenticated("malformed", "This is not a Folklore token.", hint=f"Tokens begin with {PREFIX}.")
+        raise Unauthenticated(
+            "malformed",
+            "This is not a Folklore token.",
+            hint=f"Tokens begin with {PREFIX}.",
+        )
     if with_checksum(form["random"]) != secret:
-        raise Unauthenticated("malformed", "This token has a typing error.", hint="Copy it anew, as it was shown.")
+        raise Unauthenticated(
+            "malformed",
+            "This token has a typing error.",
+            hint="Copy it anew, as it was shown.",
+        )
     return await authenticate_key(principals, key_of(secret), now=now)
 
 
-async def authenticate_key(principals: Principals, key: str, *, now: datetime) -> tuple[Caller, TokenRecord]:
+async def authenticate_key(
+    principals: Principals, key: str, *, now: datetime
+) -> tuple[Caller, TokenRecord]:
     """Return the caller of a token by its key; see `authenticate`."""
     return await authenticate_digest(principals, digest_of(key), key, now=now)
 
@@ -203,19 +290,33 @@ async def authenticate_digest(
     if record is None or not hmac.compare_digest(record.digest, digest):
         raise Unauthenticated("unknown", "This token is not known here.", hint=_ASK)
     if record.revoked_at is not None:
-        raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=record.principal)
+        raise Unauthenticated(
+            "revoked", "This token was revoked.", hint=_ASK, principal=record.principal
+        )
     if record.expires_at is not None and record.expires_at <= now:
-        raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=record.principal)
+        raise Unauthenticated(
+            "expired", "This token has expired.", hint=_ASK, principal=record.principal
+        )
     access = None if record.owner else _access(record, key)
     caller = Caller(
-        record.principal, record.agent, access=access, token=record.id, home=record.home, expires_at=record.expires_at
+        record.principal,
+        record.agent,
+        access=access,
+        token=record.id,
+        home=record.home,
+        expires_at=record.expires_at,
     )
     return caller, record
 
 
 def _access(record: TokenRecord, key: str | None) -> Access:
     if key is None or not hmac.compare_digest(digest_of(key), record.digest):
-        raise Unauthenticated("unknown", "This key is not that of the token.", hint=_ASK, principal=record.principal)
+        raise Unauthenticated(
+            "unknown",
+            "This key is not that of the token.",
+            hint=_ASK,
+            principal=record.principal,
+        )
     return Access(record.id, key, record.grants, record.patterns)
 
 
@@ -223,10 +324,14 @@ def period(text: str, field: str) -> timedelta:
     """Parse a period such as 12h, 90d, 8w or 1y. Raises InvalidInput."""
     match = _PERIOD.fullmatch(text.strip().lower())
     if match is None:
-        raise InvalidInput(field, f"{text[:40]!r} is not a period.", hint="Write 12h, 90d, 8w or 1y.")
+        raise InvalidInput(
+            field, f"{text[:40]!r} is not a period.", hint="Write 12h, 90d, 8w or 1y."
+        )
     length = int(match[1]) * _UNITS[match[2]]
     if length > _LONGEST:
-        raise InvalidInput(field, "must be at most a hundred years.", hint="Write 12h, 90d, 8w or 1y.")
+        raise InvalidInput(
+            field, "must be at most a hundred years.", hint="Write 12h, 90d, 8w or 1y."
+        )
     return length
 
 
@@ -237,13 +342,19 @@ def parse_grant(text: str) -> tuple[str, Role]:
         hint = f"Roles are {', '.join(_ROLES)}: payments:writer."
         raise InvalidInput("grant", f"{text!r} is not namespace:role.", hint=hint)
     prefix = names.prefix_of(name)
-    return f"{prefix}*" if prefix is not None else names.normalise(name, field="grant"), _ROLES[role]
+    return f"{prefix}*" if prefix is not None else names.normalise(
+        name, field="grant"
+    ), _ROLES[role]
 
 
 def principal_of(name: str | None) -> str | None:
     """Return the requested principal; None for all. Raises InvalidInput for an empty name."""
     if name is not None and not name.strip():
-        raise InvalidInput("principal", "is empty.", hint="Leave it out for all principals, or name one.")
+        raise InvalidInput(
+            "principal",
+            "is empty.",
+            hint="Leave it out for all principals, or name one.",
+        )
     return name
 
 
@@ -259,15 +370,29 @@ def _parse_grants(
         name, role = parse_grant(text)
         key = names.key(name)
         if key in parsed and not strongest:
-            raise InvalidInput("grant", f"{name} is given twice.", hint="One role for each namespace.")
+            raise InvalidInput(
+                "grant", f"{name} is given twice.", hint="One role for each namespace."
+            )
         if key not in parsed or stronger(role, parsed[key][1]):
             parsed[key] = name, role
     if owner and parsed:
-        raise InvalidInput("owner", "has every grant already.", hint="Leave out --grant.")
+        raise InvalidInput(
+            "owner", "has every grant already.", hint="Leave out --grant."
+        )
     if not owner and not parsed:
-        raise InvalidInput("grant", "is missing: the token could read nothing.", hint="--grant payments:writer")
-    patterns = [PatternGrant(key[:-1], role) for key, (_, role) in parsed.items() if key.endswith("*")]
-    return {key: grant for key, grant in parsed.items() if not key.endswith("*")}, patterns
+        raise InvalidInput(
+            "grant",
+            "is missing: the token could read nothing.",
+            hint="--grant payments:writer",
+        )
+    patterns = [
+        PatternGrant(key[:-1], role)
+        for key, (_, role) in parsed.items()
+        if key.endswith("*")
+    ]
+    return {
+        key: grant for key, grant in parsed.items() if not key.endswith("*")
+    }, patterns
 
 
 async def _ensure_namespaces(
@@ -283,14 +408,29 @@ async def _ensure_namespaces(
     for name in unique:
         if names.key(name) not in existing:
             if limited:
-                await require_new_namespace(context.memory.root.namespaces, context.caller.author, context.now)
+                await require_new_namespace(
+                    context.memory.root.namespaces, context.caller.author, context.now
+                )
             with suppress(Conflict):  # another process created it meanwhile
-                created.append(await create_namespace(context, requests.CreateNamespaceRequest(name=name)))
-    return {names.key(namespace.name): namespace.id for namespace in await store.find(unique)}, created
+                created.append(
+                    await create_namespace(
+                        context, requests.CreateNamespaceRequest(name=name)
+                    )
+                )
+    return {
+        names.key(namespace.name): namespace.id
+        for namespace in await store.find(unique)
+    }, created
 
 
 def _line(text: str, field: str) -> str:
     line = text.strip()
-    if not 1 <= len(line) <= MAX_NAME or clean(line).text != line or {"\n", "\t"} & set(line):
-        raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters that can be seen.")
+    if (
+        not 1 <= len(line) <= MAX_NAME
+        or clean(line).text != line
+        or {"\n", "\t"} & set(line)
+    ):
+        raise InvalidInput(
+            field, f"must be one line of 1 to {MAX_NAME} characters that can be seen."
+        )
     return line

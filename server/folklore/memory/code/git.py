@@ -91,7 +91,9 @@ class Git:
 
     def top(self) -> tuple[str, str]:
         """Return the top directory of the work tree, and this directory relative to it. Raises GitFailed."""
-        top, _, prefix = self._run("rev-parse", "--show-toplevel", "--show-prefix").partition(b"\n")
+        top, _, prefix = self._run(
+            "rev-parse", "--show-toplevel", "--show-prefix"
+        ).partition(b"\n")
         if not top:
             raise GitFailed("no work tree")
         return os.fsdecode(top), os.fsdecode(prefix.removesuffix(b"\n")).rstrip("/")
@@ -104,7 +106,10 @@ class Git:
         requested = [name for name in dict.fromkeys(names) if "\n" not in name]
         lines = "".join(f"{name}\n" for name in requested)
         output = self._run(
-            "cat-file", "--buffer", "--batch-check=%(objectname) %(objecttype)", stdin=os.fsencode(lines)
+            "cat-file",
+            "--buffer",
+            "--batch-check=%(objectname) %(objecttype)",
+            stdin=os.fsencode(lines),
         )
         answers = output.split(b"\n")[: len(requested)]
         if len(answers) < len(requested):
@@ -116,22 +121,44 @@ class Git:
                 objects[name] = id_.decode(), type_.decode()
         return objects
 
-    def changes(self, head: str, paths: Sequence[str], *, since: int | None = None, but: str = "") -> list[Change]:
+    def changes(
+        self,
+        head: str,
+        paths: Sequence[str],
+        *,
+        since: int | None = None,
+        but: str = "",
+    ) -> list[Change]:
         """Return the changes of these paths, and of what is below them, the last one first.
 
         From the commit `head` along first parents, so that each is dated when it arrived there; only those from the
         time `since` on, and not those that the commit `but` has. Raises GitFailed.
         """
         limits = [f"--since={since}"] * (since is not None) + [f"^{but}"] * bool(but)
-        return list(_read_changes(self._run(*_CHANGES, "--no-renames", head, *limits, "--", *paths)))
+        return list(
+            _read_changes(
+                self._run(*_CHANGES, "--no-renames", head, *limits, "--", *paths)
+            )
+        )
 
     def commits(self, most: int) -> list[Commit]:
         """Return the newest commits that HEAD has but merges, the last one first. Raises GitFailed."""
-        output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--").decode(errors="replace")
+        output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--").decode(
+            errors="replace"
+        )
         records = [record.split("\x02") for record in output.split("\x01")]
         return [
-            Commit(id_, int(at), author, subject, body, tuple(filter(None, paths.lstrip("\0\n").split("\0"))))
-            for id_, at, author, subject, body, paths in (record for record in records if len(record) == _COMMIT_PARTS)
+            Commit(
+                id_,
+                int(at),
+                author,
+                subject,
+                body,
+                tuple(filter(None, paths.lstrip("\0\n").split("\0"))),
+            )
+            for id_, at, author, subject, body, paths in (
+                record for record in records if len(record) == _COMMIT_PARTS
+            )
         ]
 
     def renames(self, commits: Sequence[str]) -> list[Change]:
@@ -143,7 +170,9 @@ class Git:
         seconds = self.deadline - monotonic()
         if seconds <= 0:
             raise GitFailed("too late")
-        environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
+        environment = {
+            name: value for name, value in os.environ.items() if name not in _LEFT_OUT
+        }
         try:
             done = subprocess.run(  # noqa: S603 - no shell; revisions are hexadecimal, paths follow `--`
                 ["git", "-C", str(self.directory), *_SETTINGS, *arguments],  # noqa: S607 - the user's git
@@ -168,4 +197,6 @@ def _read_changes(output: bytes) -> Iterator[Change]:
         elif entry := _ENTRY.match(part):
             kind, path = entry[4].decode(), os.fsdecode(next(parts, b""))
             to = os.fsdecode(next(parts, b"")) if kind in "RC" else ""
-            yield Change(commit, at, kind, entry[2].decode(), entry[3].decode(), path, to)
+            yield Change(
+                commit, at, kind, entry[2].decode(), entry[3].decode(), path, to
+            )

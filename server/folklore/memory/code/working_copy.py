@@ -54,7 +54,13 @@ class Anchor:
     @classmethod
     def of(cls, memory: Memory) -> Anchor:
         """Return the code that a memory is about."""
-        return cls(memory.namespace, memory.paths, memory.commit, memory.blobs, memory.updated_at)
+        return cls(
+            memory.namespace,
+            memory.paths,
+            memory.commit,
+            memory.blobs,
+            memory.updated_at,
+        )
 
     @property
     def revision(self) -> str:
@@ -64,7 +70,9 @@ class Anchor:
     @property
     def contents(self) -> dict[str, str]:
         """The ids of the contents by path."""
-        return {path: id_ for id_, _, path in (blob.partition(" ") for blob in self.blobs)}
+        return {
+            path: id_ for id_, _, path in (blob.partition(" ") for blob in self.blobs)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,9 @@ class _Suspect:
 class WorkingCopy:
     """The repository around a directory, about whose files the memories of `namespace` are."""
 
-    def __init__(self, directory: Callable[[], Path], namespace: Callable[[], str]) -> None:
+    def __init__(
+        self, directory: Callable[[], Path], namespace: Callable[[], str]
+    ) -> None:
         self._directory = directory
         self._namespace = namespace
         self._paused = 0.0
@@ -146,7 +156,11 @@ class WorkingCopy:
         here = plain_path(f"{prefix}/{plain}")
         if not prefix or not (is_inside(plain) and is_inside(here)):
             return (plain,)
-        return (plain, here) if _exists(root, plain) and not _exists(root, here) else (here, plain)
+        return (
+            (plain, here)
+            if _exists(root, plain) and not _exists(root, here)
+            else (here, plain)
+        )
 
     def tie(self, items: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
         """Return paths and commits as memories store them that are stored now; the present commit where none is given.
@@ -154,7 +168,10 @@ class WorkingCopy:
         Without git, paths get their one spelling alone. One git call, however many items.
         """
         tied = [
-            Tied(tuple(dict.fromkeys(self.spellings(path)[0] for path in paths)), commit) for paths, commit in items
+            Tied(
+                tuple(dict.fromkeys(self.spellings(path)[0] for path in paths)), commit
+            )
+            for paths, commit in items
         ]
         if self._place is None:
             return tied
@@ -177,46 +194,83 @@ class WorkingCopy:
         def compared() -> list[tuple[Stale, ...]]:
             try:
                 return self.stale(anchors)
-            except (GitFailed, OSError, ValueError):  # an answer does not fail by its marks
+            except (
+                GitFailed,
+                OSError,
+                ValueError,
+            ):  # an answer does not fail by its marks
                 self._paused = monotonic() + _PAUSE
                 return none
 
-        comparison = in_thread(compared, "folklore-stale")  # a command that has its answer does not wait for it
+        comparison = in_thread(
+            compared, "folklore-stale"
+        )  # a command that has its answer does not wait for it
         if not (await asyncio.wait({comparison}, timeout=_SECONDS))[0]:
             self._late = comparison
             return none
         return comparison.result()
 
-    def stale(self, anchors: Sequence[Anchor], *, seconds: float = _LONGER) -> list[tuple[Stale, ...]]:
+    def stale(
+        self, anchors: Sequence[Anchor], *, seconds: float = _LONGER
+    ) -> list[tuple[Stale, ...]]:
         """Return for each memory its files that changed or vanished since, those that vanished first.
 
         One git call, and one or two more for changes that this process has not seen. Raises GitFailed, also after
         `seconds`.
         """
         marks: list[tuple[Stale, ...]] = [()] * len(anchors)
-        mine = [place for place, anchor in enumerate(anchors) if anchor.paths and self.holds(anchor.namespace)]
+        mine = [
+            place
+            for place, anchor in enumerate(anchors)
+            if anchor.paths and self.holds(anchor.namespace)
+        ]
         if not mine or self._place is None:
             return marks
         root, _, _ = self._place
         git = Git(root, monotonic() + seconds)
         objects = _Objects(root, git, [anchors[place] for place in mine])
         suspects = {place: _suspects(anchors[place], objects) for place in mine}
-        known = self._compared(git, objects, set(chain.from_iterable(suspects.values())))
+        known = self._compared(
+            git, objects, set(chain.from_iterable(suspects.values()))
+        )
         for place, each in suspects.items():
             changed = filter(None, map(known.get, each))
-            marks[place] = tuple(sorted(changed, key=lambda mark: (not mark.vanished, mark.since)))
+            marks[place] = tuple(
+                sorted(changed, key=lambda mark: (not mark.vanished, mark.since))
+            )
         return marks
 
-    def _compared(self, git: Git, objects: _Objects, suspects: Set[_Suspect]) -> Mapping[_Suspect, Stale | None]:
+    def _compared(
+        self, git: Git, objects: _Objects, suspects: Set[_Suspect]
+    ) -> Mapping[_Suspect, Stale | None]:
         """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
         head, root = objects.head, objects.root
-        cache = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
+        cache = (
+            self._known[1] if self._known[0] == head else {}
+        )  # of one commit: the next one may change any file
         new = suspects - cache.keys()
         # As the memory is about it, and not committed yet.
-        uncommitted = {suspect for suspect in new if suspect.content in _content_ids(root, suspect.path, len(head))}
-        departures = dict.fromkeys(uncommitted) | _departures(git, head, new - uncommitted)
-        moves = _moves(git, root, [change for suspect, change in departures.items() if change and suspect.is_missing])
-        marks = {suspect: change and _mark(suspect, change, moves) for suspect, change in departures.items()}
+        uncommitted = {
+            suspect
+            for suspect in new
+            if suspect.content in _content_ids(root, suspect.path, len(head))
+        }
+        departures = dict.fromkeys(uncommitted) | _departures(
+            git, head, new - uncommitted
+        )
+        moves = _moves(
+            git,
+            root,
+            [
+                change
+                for suspect, change in departures.items()
+                if change and suspect.is_missing
+            ],
+        )
+        marks = {
+            suspect: change and _mark(suspect, change, moves)
+            for suspect, change in departures.items()
+        }
         self._known = head, dict(list(cache.items())[-_CACHED:]) | marks
         return self._known[1]
 
@@ -231,7 +285,10 @@ class _Objects:
         names = ["HEAD^{commit}"]
         for item in items:
             for revision in filter(None, ("HEAD", item.revision)):
-                names += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
+                names += [
+                    f"{revision}^{{commit}}",
+                    *(f"{revision}:{path}" for path in item.paths),
+                ]
         self.root = root
         self._objects = git.objects(names)
         self._contents: dict[str, str] = {}
@@ -261,8 +318,14 @@ def _anchored(item: Tied, objects: _Objects) -> Tied:
     inside = [path for path in item.paths if is_inside(path)]
     head, commit = objects.head, objects.commit(item.revision)
     then = item.revision if commit not in ("", head) else ""
-    blobs = tuple(f"{id_} {path}" for path in inside if (id_ := objects.content(then, path)))
-    return replace(item, commit=commit or item.commit or (head if inside else None) or None, blobs=blobs)
+    blobs = tuple(
+        f"{id_} {path}" for path in inside if (id_ := objects.content(then, path))
+    )
+    return replace(
+        item,
+        commit=commit or item.commit or (head if inside else None) or None,
+        blobs=blobs,
+    )
 
 
 def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
@@ -282,7 +345,9 @@ def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
     return suspects
 
 
-def _departures(git: Git, head: str, suspects: Set[_Suspect]) -> dict[_Suspect, Change | None]:
+def _departures(
+    git: Git, head: str, suspects: Set[_Suspect]
+) -> dict[_Suspect, Change | None]:
     """Return the change of each file in the history, if there is any."""
     timed = {suspect for suspect in suspects if not suspect.commit}
     departures = _departures_since(git, head, timed) if timed else {}
@@ -301,28 +366,44 @@ def _departures(git: Git, head: str, suspects: Set[_Suspect]) -> dict[_Suspect, 
     return departures
 
 
-def _departures_since(git: Git, head: str, suspects: Set[_Suspect]) -> dict[_Suspect, Change | None]:
+def _departures_since(
+    git: Git, head: str, suspects: Set[_Suspect]
+) -> dict[_Suspect, Change | None]:
     """Return the change of each file since the time of its memory."""
-    history = git.changes(head, _paths(suspects), since=min(suspect.at for suspect in suspects))
+    history = git.changes(
+        head, _paths(suspects), since=min(suspect.at for suspect in suspects)
+    )
     return {suspect: _departure(suspect, history, whole=True) for suspect in suspects}
 
 
-def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:
+def _departure(
+    suspect: _Suspect, history: Sequence[Change], *, whole: bool
+) -> Change | None:
     """Return the change by which a file got another content than the memory is about, or was removed.
 
     With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
     """
     changes = list(filter(suspect.is_changed_by, history))
     later = [change for change in changes if change.at > suspect.at]
-    since = changes if suspect.commit else later  # a change that a pull brought may be older than the memory
+    since = (
+        changes if suspect.commit else later
+    )  # a change that a pull brought may be older than the memory
     if suspect.is_missing:
         removal = next(filter(lambda change: change.kind == "D", since), None)
         return removal if whole or suspect.clean else None
-    departure = next(filter(lambda change: change.old == suspect.content, changes), None)
-    return _likely_departure(suspect, later, since) if departure is None and whole else departure
+    departure = next(
+        filter(lambda change: change.old == suspect.content, changes), None
+    )
+    return (
+        _likely_departure(suspect, later, since)
+        if departure is None and whole
+        else departure
+    )
 
 
-def _likely_departure(suspect: _Suspect, later: Sequence[Change], since: Sequence[Change]) -> Change | None:
+def _likely_departure(
+    suspect: _Suspect, later: Sequence[Change], since: Sequence[Change]
+) -> Change | None:
     """Return the change that counts, if none replaced the content itself: it is not known, or was never committed."""
     if not suspect.content:
         return next(filter(lambda change: change.kind != "A", reversed(later)), None)
@@ -331,7 +412,9 @@ def _likely_departure(suspect: _Suspect, later: Sequence[Change], since: Sequenc
     return changes[-2] if len(changes) > 1 else None
 
 
-def _moves(git: Git, root: Path, removals: Sequence[Change]) -> dict[tuple[str, str], str]:
+def _moves(
+    git: Git, root: Path, removals: Sequence[Change]
+) -> dict[tuple[str, str], str]:
     """Return by commit and path where files were moved to, if they are still there."""
     if not removals:
         return {}
@@ -339,15 +422,29 @@ def _moves(git: Git, root: Path, removals: Sequence[Change]) -> dict[tuple[str, 
         renames = git.renames(sorted({change.commit for change in removals}))
     except GitFailed:  # which costs the new path alone
         return {}
-    return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
+    return {
+        (change.commit, change.path): change.to
+        for change in renames
+        if _exists(root, change.to)
+    }
 
 
-def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:
+def _mark(
+    suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]
+) -> Stale:
     to = moves.get((change.commit, change.path))
-    below = change.path.removeprefix(suspect.path)  # of a folder, the place of the moved file in it
+    below = change.path.removeprefix(
+        suspect.path
+    )  # of a folder, the place of the moved file in it
     if to is not None and below:
         to = to.removesuffix(below) if to.endswith(below) else None
-    return Stale(suspect.path, datetime.fromtimestamp(change.at, UTC), change.commit, suspect.is_missing, to)
+    return Stale(
+        suspect.path,
+        datetime.fromtimestamp(change.at, UTC),
+        change.commit,
+        suspect.is_missing,
+        to,
+    )
 
 
 def _paths(suspects: Set[_Suspect]) -> list[str]:
@@ -359,16 +456,26 @@ def _below_root(plain: str, root: Path, prefix: str, directory: Path) -> str | N
 
     Git names the root by its real path; the caller may name it by symbolic links.
     """
-    if not (plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute()):
+    if not (
+        plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute()
+    ):
         return None
     try:
         path = directory / Path(plain).expanduser()
         above = directory.parents[prefix.count("/")] if prefix else directory
-        for base, candidate in ((root, path), (above, path), (root, _real_folder(path))):
+        for base, candidate in (
+            (root, path),
+            (above, path),
+            (root, _real_folder(path)),
+        ):
             relative = plain_path(os.path.relpath(candidate, base))
             if is_inside(relative):
                 return relative
-    except (OSError, ValueError, RuntimeError):  # another drive, no file name, a loop of links, no home
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # another drive, no file name, a loop of links, no home
         pass
     return None
 
@@ -403,7 +510,9 @@ def _content_ids(root: Path, path: str, digits: int) -> tuple[str, ...]:
         data = whole.read_bytes()
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
         return ()
-    ids = dict.fromkeys([_blob_id(data, digits), _blob_id(data.replace(b"\r\n", b"\n"), digits)])
+    ids = dict.fromkeys(
+        [_blob_id(data, digits), _blob_id(data.replace(b"\r\n", b"\n"), digits)]
+    )
     return tuple(reversed(ids)) if os.linesep == "\r\n" else tuple(ids)
 
 

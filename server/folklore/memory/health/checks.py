@@ -19,10 +19,14 @@ class Checks:
     checks: list[Check] = field(default_factory=list)
     unreachable: bool = False
 
-    async def check(self, name: str, look: Callable[[], Awaitable[str]], *, needs: bool = True) -> None:
+    async def check(
+        self, name: str, look: Callable[[], Awaitable[str]], *, needs: bool = True
+    ) -> None:
         """Run one check; its detail is the text that `look` returns, or the message of its error."""
         if not needs:
-            self.checks.append(Check(name, "skipped", "needs an earlier check to be ok"))
+            self.checks.append(
+                Check(name, "skipped", "needs an earlier check to be ok")
+            )
             return
         try:
             with phase(f"Checking: {name}"):

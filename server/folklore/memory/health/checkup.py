@@ -8,7 +8,13 @@ from folklore.memory.auth.tokens import list_tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.health.status import read_jobs, read_status
-from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, ListTokensRequest, StatusRequest
+from folklore.memory.requests import (
+    CallerRequest,
+    ChecksRequest,
+    JobsRequest,
+    ListTokensRequest,
+    StatusRequest,
+)
 from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
@@ -18,7 +24,9 @@ _GRANTS = 10  # grants
 _OLD_BACKUP = timedelta(days=3)  # while one is made each day
 
 
-async def read_checks(context: RequestContext, _request: ChecksRequest) -> tuple[Check, ...]:
+async def read_checks(
+    context: RequestContext, _request: ChecksRequest
+) -> tuple[Check, ...]:
     """Check what the caller has, and for the owner what runs."""
     checks = Checks()
     caller = await describe_caller(context, CallerRequest())
@@ -45,17 +53,28 @@ async def _token(context: RequestContext, caller: CallerInfo) -> str:
         return f"{caller.principal}{agent}, without an end"
     text = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, context.zone)}"
     if _ends_soon(caller.expires_at, caller.at):
-        raise Doubt(f"{text}.", hint="Ask for a new invitation (`folklore invite`) before that.")
+        raise Doubt(
+            f"{text}.", hint="Ask for a new invitation (`folklore invite`) before that."
+        )
     return text
 
 
 async def _tokens(context: RequestContext) -> str:
     tokens = await list_tokens(context, ListTokensRequest())
-    soon = [token for token in tokens if token.issuer is None and _ends_soon(token.expires_at, context.now)]
+    soon = [
+        token
+        for token in tokens
+        if token.issuer is None and _ends_soon(token.expires_at, context.now)
+    ]
     if soon:
-        principals = ", ".join(dict.fromkeys(token.principal for token in soon[:_GRANTS]))
+        principals = ", ".join(
+            dict.fromkeys(token.principal for token in soon[:_GRANTS])
+        )
         hint = "Invite these people again, or create new tokens for their programs."
-        raise Doubt(f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {principals}.", hint=hint)
+        raise Doubt(
+            f"{len(soon):,} of {len(tokens):,} end within {_SOON.days} days: those of {principals}.",
+            hint=hint,
+        )
     return f"{len(tokens):,} valid" if tokens else "none"
 
 
@@ -68,7 +87,10 @@ async def _grants(caller: CallerInfo) -> str:
     if caller.owner:
         return f"everything (owner){reading}"
     if not caller.grants:
-        raise FolkloreError("The token opens no namespace.", hint="Ask the owner of the server for a grant.")
+        raise FolkloreError(
+            "The token opens no namespace.",
+            hint="Ask the owner of the server for a grant.",
+        )
     text = ", ".join(caller.grants[:_GRANTS])
     more = len(caller.grants) - _GRANTS
     return f"{text}{f' and {more} more' if more > 0 else ''}{reading}"
@@ -78,7 +100,9 @@ async def _memory(status: Status) -> str:
     count = sum(item.memories for item in status.namespaces)
     text = f"{amount(count, 'memory')} in {amount(len(status.namespaces), 'namespace')}"
     if status.degraded:
-        raise Doubt(f"{text}; recall works without its dense branch: {status.degraded[0].reason}")
+        raise Doubt(
+            f"{text}; recall works without its dense branch: {status.degraded[0].reason}"
+        )
     return text
 
 
@@ -88,15 +112,26 @@ async def _embeddings(status: Status) -> str:
     if not (pending := status.pending_embeddings):
         return f"complete in {status.model.provider}/{status.model.name}"
     hint = "The job `embeddings` makes them within an hour; `folklore embeddings backfill` makes them now."
-    raise Doubt(f"{pending:,} memories are found by keyword only: their embeddings are pending.", hint=hint)
+    raise Doubt(
+        f"{pending:,} memories are found by keyword only: their embeddings are pending.",
+        hint=hint,
+    )
 
 
 async def _jobs(jobs: JobsInfo) -> str:
-    wrong = [name for name in jobs.scheduled if jobs.state(name) in ("failed", "abandoned")]
+    wrong = [
+        name for name in jobs.scheduled if jobs.state(name) in ("failed", "abandoned")
+    ]
     if not wrong:
-        return f"{', '.join(jobs.scheduled)}" if jobs.scheduled else "none runs at this server"
+        return (
+            f"{', '.join(jobs.scheduled)}"
+            if jobs.scheduled
+            else "none runs at this server"
+        )
     row = jobs.row(wrong[0])
-    reason = row.error if row is not None and row.error else "its process ended before it"
+    reason = (
+        row.error if row is not None and row.error else "its process ended before it"
+    )
     hint = f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it now."
     raise Doubt(f"The last run of {', '.join(wrong)} failed: {reason}", hint=hint)
 
@@ -108,5 +143,8 @@ async def _backup(context: RequestContext, backups: tuple[BackupInfo, ...]) -> s
     age = context.now - verified[0].created_at
     text = f"verified, {age.days} days old: {verified[0].name}"
     if age > _OLD_BACKUP:
-        raise Doubt(f"{text}.", hint="Look at the job `backup`, or run `folklore backup` where the server runs.")
+        raise Doubt(
+            f"{text}.",
+            hint="Look at the job `backup`, or run `folklore backup` where the server runs.",
+        )
     return text

@@ -21,7 +21,9 @@ from folklore.model import Degraded
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(context: RequestContext, request: requests.StatusRequest) -> results.Status:
+async def read_status(
+    context: RequestContext, request: requests.StatusRequest
+) -> results.Status:
     """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
 
     A server with pending embeddings begins to make them. One statement.
@@ -30,7 +32,9 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     """
     model, reason = await _model(context.memory, check=request.check_model)
     try:
-        holdings = await context.memory.namespaces.status(None if model is None else model.id)
+        holdings = await context.memory.namespaces.status(
+            None if model is None else model.id
+        )
     except Unavailable as error:
         holdings = await context.memory.namespaces.status(None)
         reason = error.message
@@ -39,53 +43,76 @@ async def read_status(context: RequestContext, request: requests.StatusRequest) 
     return results.Status(
         version=__version__,
         engine=context.engine,
-        namespaces=tuple(replace(item, role=role_in(context.caller, item.name) or "reader") for item in holdings),
-        model=None if model is None else results.ModelInfo(model.provider, model.name, model.dimensions),
+        namespaces=tuple(
+            replace(item, role=role_in(context.caller, item.name) or "reader")
+            for item in holdings
+        ),
+        model=None
+        if model is None
+        else results.ModelInfo(model.provider, model.name, model.dimensions),
         degraded=() if reason is None else (Degraded("dense", reason),),
     )
 
 
-async def read_stats(context: RequestContext, request: requests.StatsRequest) -> results.Stats:
+async def read_stats(
+    context: RequestContext, request: requests.StatsRequest
+) -> results.Stats:
     """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
     ids = [namespace.id for namespace in namespaces]
-    statistics = await context.memory.namespaces.stats(namespaces=ids, model=None if model is None else model.id)
+    statistics = await context.memory.namespaces.stats(
+        namespaces=ids, model=None if model is None else model.id
+    )
     # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
     injected = await Injections(context.memory.root.database).stats(ids)
     statistics = [replace(item, **injected.get(item.name, {})) for item in statistics]
-    label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
+    label = (
+        None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
+    )
     return results.Stats(tuple(statistics), label, context.engine)
 
 
-async def read_jobs(context: RequestContext, _request: requests.JobsRequest) -> results.JobsInfo:
+async def read_jobs(
+    context: RequestContext, _request: requests.JobsRequest
+) -> results.JobsInfo:
     """Return the rows of the background jobs, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     states = await Jobs(context.memory.database).all()
-    return results.JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
+    return results.JobsInfo(
+        tuple(states.values()), tuple(context.scheduled()), context.now
+    )
 
 
-async def run_jobs(context: RequestContext, request: requests.RunJobsRequest) -> tuple[results.RunReport, ...]:
+async def run_jobs(
+    context: RequestContext, request: requests.RunJobsRequest
+) -> tuple[results.RunReport, ...]:
     """Run background jobs, for the owner. Raises Refused, InvalidInput for an unknown job."""
     require_owner(context.caller, dry_run=request.dry_run)
     await context.memory.active_model.refresh()
     return await context.run_jobs(request.jobs, request.dry_run)
 
 
-async def read_backups(context: RequestContext, _request: requests.BackupsRequest) -> tuple[results.BackupInfo, ...]:
+async def read_backups(
+    context: RequestContext, _request: requests.BackupsRequest
+) -> tuple[results.BackupInfo, ...]:
     """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     return await context.backups()
 
 
-async def read_sizes(context: RequestContext, _request: requests.SizesRequest) -> results.Sizes:
+async def read_sizes(
+    context: RequestContext, _request: requests.SizesRequest
+) -> results.Sizes:
     """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     size, tables = await Maintenance(context.memory.database).sizes(results.TableSize)
     return results.Sizes(size, tuple(tables))
 
 
-async def read_embeddings(context: RequestContext, _request: requests.EmbeddingsRequest) -> results.EmbeddingsInfo:
+async def read_embeddings(
+    context: RequestContext, _request: requests.EmbeddingsRequest
+) -> results.EmbeddingsInfo:
     """Return the models, and what they embedded of the namespaces that the caller may read.
 
     Addresses of models are for the owner.
@@ -103,12 +130,17 @@ async def read_embeddings(context: RequestContext, _request: requests.Embeddings
         configured=memory.active_model.configured,
         active=None if active is None else active.model,
         note=note,
-        models=tuple(model if context.caller.access is None else replace(model, url=None) for model in models),
+        models=tuple(
+            model if context.caller.access is None else replace(model, url=None)
+            for model in models
+        ),
         namespaces=tuple(namespaces),
     )
 
 
-async def _model(memory: MemoryContext, *, check: bool) -> tuple[KnownModel | Model | None, str | None]:
+async def _model(
+    memory: MemoryContext, *, check: bool
+) -> tuple[KnownModel | Model | None, str | None]:
     """Return the active model, and the reason why it embeds nothing now; unless `check`, a known model is not asked."""
     if not check and (known := await memory.active_model.known()) is not None:
         return known, None

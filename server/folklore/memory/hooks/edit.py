@@ -20,7 +20,9 @@ from folklore.text.paths import plain_path
 _CANDIDATES = 30
 
 
-async def notes_for_edit(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+async def notes_for_edit(
+    context: RequestContext, scope: HookScope, request: HookRequest
+) -> HookAnswer:
     """Return the notes that an edit concerns and that its session was not given yet, mostly silence."""
     edit = edit_of(request.path, request.text or request.content, request.command)
     if edit is None or scope.ledger is None or not context.edit_notes:
@@ -29,19 +31,33 @@ async def notes_for_edit(context: RequestContext, scope: HookScope, request: Hoo
     if context.copy is not None:
         path = (await asyncio.to_thread(context.copy.spellings, path))[0]
     # As memories have it: relative to the root of the repository, or to the session's directory.
-    edit = replace(edit, path=plain_path(path).removeprefix(f"{plain_path(request.directory)}/"))
-    return HookAnswer(await inject(context, scope, request.event, await _matches(context, scope, edit)))
+    edit = replace(
+        edit, path=plain_path(path).removeprefix(f"{plain_path(request.directory)}/")
+    )
+    return HookAnswer(
+        await inject(
+            context, scope, request.event, await _matches(context, scope, edit)
+        )
+    )
 
 
-async def _matches(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
+async def _matches(
+    context: RequestContext, scope: HookScope, edit: Edit
+) -> list[Match]:
     """Return the memories of exactly this file, and those that share enough words with the edit, best first."""
-    tied, (shared, matches) = await asyncio.gather(_tied(context, scope, edit), _sharing(context, scope, edit))
+    tied, (shared, matches) = await asyncio.gather(
+        _tied(context, scope, edit), _sharing(context, scope, edit)
+    )
     worth = {
-        match.id: edit_worth(shared.get(match.id, 0.0), edit.path, memory.paths, memory.content)
+        match.id: edit_worth(
+            shared.get(match.id, 0.0), edit.path, memory.paths, memory.content
+        )
         for match in (*tied, *matches)
         for memory in [match.result.memory]
     }
-    worthy = {match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED}
+    worthy = {
+        match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED
+    }
     # Nearly certain, or not there at all.
     best = sorted(worthy.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
     return [replace(match, confidence=1.0) for match in best]
@@ -51,8 +67,13 @@ async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[M
     if scope.space is None or scope.space.empty:
         return []
     names, filters = {scope.space.id: scope.space.name}, Filters(paths=(edit.path,))
-    page = await context.memory.memories.list(names, filters, limit=MOST_OF_EDIT, now=context.now)
-    return [Match(Recalled(memory), scope.space.id, 1.0, memory.summary or memory.content) for memory in page.memories]
+    page = await context.memory.memories.list(
+        names, filters, limit=MOST_OF_EDIT, now=context.now
+    )
+    return [
+        Match(Recalled(memory), scope.space.id, 1.0, memory.summary or memory.content)
+        for memory in page.memories
+    ]
 
 
 async def _sharing(
@@ -61,10 +82,18 @@ async def _sharing(
     """Return memories that share words with an edit, and of each how many words as rare as can be."""
     if not scope.spaces or not edit.words:
         return {}, ()
-    outcome, matches = await recalled(context, scope, edit.words, _CANDIDATES, ("keyword",))
+    outcome, matches = await recalled(
+        context, scope, edit.words, _CANDIDATES, ("keyword",)
+    )
     words, hits = outcome.keyword.words, outcome.keyword.hits
     if words is None:
         return {}, ()
     rarest = math.log(1.0 + words.query.corpus.total)
-    code = {match.id: CODE * edit.held_as_code(words.weights, match.result.memory.content) for match in matches}
-    return {id_: (raw + code.get(id_, 0.0)) / rarest for id_, raw in zip(hits.ids, hits.raw, strict=True)}, matches
+    code = {
+        match.id: CODE * edit.held_as_code(words.weights, match.result.memory.content)
+        for match in matches
+    }
+    return {
+        id_: (raw + code.get(id_, 0.0)) / rarest
+        for id_, raw in zip(hits.ids, hits.raw, strict=True)
+    }, matches

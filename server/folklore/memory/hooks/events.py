@@ -26,14 +26,17 @@ log = get_logger(__name__)
 _MATCHES = 10
 
 
-async def notes_for_prompt(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+async def notes_for_prompt(
+    context: RequestContext, scope: HookScope, request: HookRequest
+) -> HookAnswer:
     """Return the notes that fit a prompt and that its session was not given yet, or silence."""
     prompt = without_blocks(request.prompt).strip()
     if not prompt or scope.ledger is None:
         return HookAnswer()
     question = "" if is_remark(prompt) else prompt
     matches, _ = await asyncio.gather(
-        matches_of(context, scope, question, least=LIKELY, limit=_MATCHES), _record(context, scope, prompt)
+        matches_of(context, scope, question, least=LIKELY, limit=_MATCHES),
+        _record(context, scope, prompt),
     )
     return HookAnswer(await inject(context, scope, "UserPromptSubmit", matches))
 
@@ -43,12 +46,16 @@ async def _record(context: RequestContext, scope: HookScope, prompt: str) -> Non
     assert scope.ledger is not None
     try:
         await record_statements(context, scope, statements(prompt))
-        await record_quotations(scope.ledger, scope.ids, scope.session, prompt, context.now)
+        await record_quotations(
+            scope.ledger, scope.ids, scope.session, prompt, context.now
+        )
     except FolkloreError as error:
         log.warning("hook_not_recorded", reason=error.message)
 
 
-_ANSWERS: Mapping[str, Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]] = {
+_ANSWERS: Mapping[
+    str, Callable[[RequestContext, HookScope, HookRequest], Awaitable[HookAnswer]]
+] = {
     "SessionStart": start.notes_for_start,
     "UserPromptSubmit": notes_for_prompt,
     "PreToolUse": edit.notes_for_edit,
@@ -65,5 +72,10 @@ async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnsw
     scope = await scope_of(context, request)
     if scope.paused:
         return HookAnswer()
-    texts = {"prompt": without_private(request.prompt), "message": without_private(request.message)}
-    return await _ANSWERS[request.event](context, scope, request.model_copy(update=texts))
+    texts = {
+        "prompt": without_private(request.prompt),
+        "message": without_private(request.message),
+    }
+    return await _ANSWERS[request.event](
+        context, scope, request.model_copy(update=texts)
+    )

@@ -52,7 +52,9 @@ class Match:
         return self.result.memory.id
 
 
-async def matches_of(context: RequestContext, scope: HookScope, text: str, *, least: float, limit: int) -> list[Match]:
+async def matches_of(
+    context: RequestContext, scope: HookScope, text: str, *, least: float, limit: int
+) -> list[Match]:
     """Return the memories that answer a text with at least this probability, best first.
 
     If meaning takes too long, on a busy machine or with a model that is still loading, words alone decide; nothing if
@@ -60,12 +62,20 @@ async def matches_of(context: RequestContext, scope: HookScope, text: str, *, le
     """
     if not scope.spaces or not text.strip():
         return []
-    tasks = [asyncio.ensure_future(recalled(context, scope, asked(text), limit, _BRANCHES))]
+    tasks = [
+        asyncio.ensure_future(recalled(context, scope, asked(text), limit, _BRANCHES))
+    ]
     try:
         done, _ = await asyncio.wait(tasks, timeout=_SLOW)
         if not done:
-            tasks.append(asyncio.ensure_future(recalled(context, scope, asked(text), limit, ("keyword",))))
-            done, _ = await asyncio.wait(tasks, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED)
+            tasks.append(
+                asyncio.ensure_future(
+                    recalled(context, scope, asked(text), limit, ("keyword",))
+                )
+            )
+            done, _ = await asyncio.wait(
+                tasks, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED
+            )
         matches = next(iter(done)).result()[1] if done else []
         return [match for match in matches if match.confidence >= least]
     finally:
@@ -74,28 +84,43 @@ async def matches_of(context: RequestContext, scope: HookScope, text: str, *, le
 
 
 async def recalled(
-    context: RequestContext, scope: HookScope, text: str, limit: int, branches: tuple[Branch, ...]
+    context: RequestContext,
+    scope: HookScope,
+    text: str,
+    limit: int,
+    branches: tuple[Branch, ...],
 ) -> tuple[Retrieval, list[Match]]:
     """Return what a search found in the namespaces of a session, and its results, best first."""
     ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
-    search = replace(search_of(context, question, Listed(scope.spaces)), expression=False)
+    search = replace(
+        search_of(context, question, Listed(scope.spaces)), expression=False
+    )
     order = await ranked(context.memory, search)
     places = {space.name: space.id for space in scope.spaces}
     results = (await page(context.memory, order)).memories
     room = _FULL * tokens.CHARACTERS_PER_TOKEN
     return order.retrieval, [
-        Match(one, places[memory.namespace], order.scores[memory.id], line(memory.content, search.words, room))
+        Match(
+            one,
+            places[memory.namespace],
+            order.scores[memory.id],
+            line(memory.content, search.words, room),
+        )
         for one in results
         for memory in [one.memory]
     ]
 
 
-async def inject(context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]) -> str:
+async def inject(
+    context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
+) -> str:
     """Return the text that gives matches to the session, those that it has not; record it before. Empty for silence."""
     assert scope.ledger is not None
-    selection = await _selection(scope, scope.ledger, matches, context.now) if matches else []
+    selection = (
+        await _selection(scope, scope.ledger, matches, context.now) if matches else []
+    )
     if not selection:
         return ""
     marked = await _marked(context, [match for match, _ in selection])
@@ -104,8 +129,19 @@ async def inject(context: RequestContext, scope: HookScope, event: str, matches:
     for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
         text = note_of(context, match) if form == "full" else headline_of(match)
         whole = form == "full" or not text.endswith(tokens.ELLIPSIS)
-        notes.append(Note(match.namespace, match.id, rank, text, tokens.estimate(text) + frame, whole))
-    fresh = await scope.ledger.claim(new_id(), scope.session, event, context.now, HEADING, notes)
+        notes.append(
+            Note(
+                match.namespace,
+                match.id,
+                rank,
+                text,
+                tokens.estimate(text) + frame,
+                whole,
+            )
+        )
+    fresh = await scope.ledger.claim(
+        new_id(), scope.session, event, context.now, HEADING, notes
+    )
     lines = [note.note for note in notes if note.memory in fresh]
     return block(HEADING, lines) if lines else ""
 
@@ -118,23 +154,42 @@ async def _selection(
     What it has the beginning of comes once more, if in full.
     """
     ids = [match.id for match in matches]
-    previous = await ledger.given(scope.ids, scope.session, ids, ignored=IGNORED, now=now)
+    previous = await ledger.given(
+        scope.ids, scope.session, ids, ignored=IGNORED, now=now
+    )
     if previous.tokens >= _SESSION_TOKENS:
         return []
     past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [one for one in matches if not (was := past[one.id]).given or (not was.whole and one.confidence >= FULL)]
-    shapes = forms([match.confidence for match in new], [past[match.id].ignored for match in new])
-    pairs = ((match, form) for match, form in zip(new, shapes, strict=True) if form is not None)
-    return [(match, form) for match, form in pairs if form == "full" or not past[match.id].given]
+    new = [
+        one
+        for one in matches
+        if not (was := past[one.id]).given or (not was.whole and one.confidence >= FULL)
+    ]
+    shapes = forms(
+        [match.confidence for match in new], [past[match.id].ignored for match in new]
+    )
+    pairs = (
+        (match, form)
+        for match, form in zip(new, shapes, strict=True)
+        if form is not None
+    )
+    return [
+        (match, form)
+        for match, form in pairs
+        if form == "full" or not past[match.id].given
+    ]
 
 
 async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:
     """Return the matches with the files that changed since, where the caller's working copy is known."""
     if context.copy is None:
         return list(matches)
-    marks = await context.copy.marks([Anchor.of(match.result.memory) for match in matches])
+    marks = await context.copy.marks(
+        [Anchor.of(match.result.memory) for match in matches]
+    )
     return [
-        replace(match, result=replace(match.result, stale=files)) for match, files in zip(matches, marks, strict=True)
+        replace(match, result=replace(match.result, stale=files))
+        for match, files in zip(matches, marks, strict=True)
     ]
 
 

@@ -44,14 +44,19 @@ class HookScope:
     @property
     def place(self) -> Place:
         """The place under which the session is recorded."""
-        return Place(NOWHERE if self.space is None else self.space.id, self.project or "")
+        return Place(
+            NOWHERE if self.space is None else self.space.id, self.project or ""
+        )
 
 
 async def place_of(context: RequestContext, project: str) -> Place:
     """Return the place of a project by its name, which need not have a namespace yet. Raises InvalidInput."""
     name = names.normalise(project, field="namespace")
     namespaces = await context.memory.find_namespaces(())
-    id_ = next((space.id for space in namespaces if names.key(space.name) == names.key(name)), NOWHERE)
+    id_ = next(
+        (space.id for space in namespaces if names.key(space.name) == names.key(name)),
+        NOWHERE,
+    )
     return Place(id_, name)
 
 
@@ -63,13 +68,24 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     project = await _project_of(context, request)
     key = None if project is None else names.key(names.normalise(project))
     namespaces = await context.memory.find_namespaces(())
-    name = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
-    session, ledger = AssistantSession(context.caller.author, name), Injections(context.memory.root.database)
+    name = (
+        request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
+    )
+    session, ledger = (
+        AssistantSession(context.caller.author, name),
+        Injections(context.memory.root.database),
+    )
     return HookScope(
         session=session,
         project=project,
-        space=next((space for space in namespaces if names.key(space.name) == key), None),
-        shared=[space for space in namespaces if space.shared and names.key(space.name) != key],
+        space=next(
+            (space for space in namespaces if names.key(space.name) == key), None
+        ),
+        shared=[
+            space
+            for space in namespaces
+            if space.shared and names.key(space.name) != key
+        ],
         ledger=ledger if context.caller.may_write else None,
         paused=await ledger.paused(**session.columns, now=context.now) is not None,
     )
@@ -77,6 +93,11 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
 
 async def _project_of(context: RequestContext, request: HookRequest) -> str | None:
     project_at = context.project_at if request.directory else None
-    project = context.project() if project_at is None else await project_at(request.directory)
-    allowed = project is not None and role_in(context.caller, names.normalise(project)) is not None
+    project = (
+        context.project() if project_at is None else await project_at(request.directory)
+    )
+    allowed = (
+        project is not None
+        and role_in(context.caller, names.normalise(project)) is not None
+    )
     return project if allowed else None

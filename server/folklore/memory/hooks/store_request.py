@@ -6,7 +6,14 @@ from folklore.db.stores.events.injections import OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.hooks.stated import MEANWHILE, SAME, alike, not_stored, record_quotations, record_statements
+from folklore.memory.hooks.stated import (
+    MEANWHILE,
+    SAME,
+    alike,
+    not_stored,
+    record_quotations,
+    record_statements,
+)
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
@@ -27,46 +34,77 @@ BEFORE_COMPACTION = (
 )
 
 
-async def ask_at_stop(context: RequestContext, scope: HookScope, request: HookRequest) -> HookAnswer:
+async def ask_at_stop(
+    context: RequestContext, scope: HookScope, request: HookRequest
+) -> HookAnswer:
     """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
         return HookAnswer()
-    ledger, place, caller, name = scope.ledger, scope.place, context.caller.author, scope.session.name
+    ledger, place, caller, name = (
+        scope.ledger,
+        scope.place,
+        context.caller.author,
+        scope.session.name,
+    )
     # An assistant that has just stored something says so, and is not asked for that.
-    writings = await ledger.written(namespaces=[place.namespace], caller=caller, since=context.now - MEANWHILE)
+    writings = await ledger.written(
+        namespaces=[place.namespace], caller=caller, since=context.now - MEANWHILE
+    )
     decided = () if writings else statements(request.message, of_person=False)
     await record_statements(context, scope, (*statements(request.prompt), *decided))
-    await record_quotations(ledger, scope.ids, scope.session, request.message, context.now)
+    await record_quotations(
+        ledger, scope.ids, scope.session, request.message, context.now
+    )
     stated = await ledger.stated(**place.columns, caller=caller)
     left = await not_stored(context, place, stated, name)
     own = [one for one in stated if one.session == name]
-    new, asks = _new(own, [one for one in own if one in left]), sum({one.namespace: one.asks for one in own}.values())
+    new, asks = (
+        _new(own, [one for one in own if one in left]),
+        sum({one.namespace: one.asks for one in own}.values()),
+    )
     if not new or asks >= _TIMES or not await ledger.ask(new, caller, context.now):
         return HookAnswer()
-    quoted = "\n".join(f'{number}. "{one.sentence}"' for number, one in enumerate(new, start=1))
+    quoted = "\n".join(
+        f'{number}. "{one.sentence}"' for number, one in enumerate(new, start=1)
+    )
     nearest = await _nearest(context, scope, new)
     notes = [block("Nearest notes:", nearest)] if nearest else []
     return HookAnswer("\n".join([_ASKS, quoted, _HOW, *notes]), asks=True)
 
 
-def _new(stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]) -> list[OpenStatement]:
+def _new(
+    stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]
+) -> list[OpenStatement]:
     """Return the statements that were not asked for, in these or nearly these words."""
     sentences = [one.sentence for one in stated if one.asked_at is not None]
     new: list[OpenStatement] = []
     for one in remaining:
-        if one.asked_at is None and all(alike(one.sentence, sentence) < SAME for sentence in sentences):
+        if one.asked_at is None and all(
+            alike(one.sentence, sentence) < SAME for sentence in sentences
+        ):
             new.append(one)
             sentences.append(one.sentence)
     return new
 
 
-async def _nearest(context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]) -> list[str]:
+async def _nearest(
+    context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]
+) -> list[str]:
     """Return the nearest memory of each statement as a note, if any is near."""
-    groups = [await matches_of(context, scope, one.sentence, least=LIKELY, limit=1) for one in stated[:_NEAREST]]
+    groups = [
+        await matches_of(context, scope, one.sentence, least=LIKELY, limit=1)
+        for one in stated[:_NEAREST]
+    ]
     notes = [note_of(context, match) for matches in groups for match in matches]
     return list(dict.fromkeys(notes))
 
 
-async def ask_before_compaction(context: RequestContext, _scope: HookScope, _request: HookRequest) -> HookAnswer:
+async def ask_before_compaction(
+    context: RequestContext, _scope: HookScope, _request: HookRequest
+) -> HookAnswer:
     """Ask to keep decisions in the summary: no tool can be called while a session is compacted."""
-    return HookAnswer(BEFORE_COMPACTION) if may_write_somewhere(context.caller) else HookAnswer()
+    return (
+        HookAnswer(BEFORE_COMPACTION)
+        if may_write_somewhere(context.caller)
+        else HookAnswer()
+    )

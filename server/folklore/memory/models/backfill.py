@@ -48,7 +48,11 @@ class Filled:
         return self.memories - self.embeddings - self.wordless
 
     def __add__(self, more: Filled) -> Filled:
-        return Filled(self.memories + more.memories, self.embeddings + more.embeddings, self.wordless + more.wordless)
+        return Filled(
+            self.memories + more.memories,
+            self.embeddings + more.embeddings,
+            self.wordless + more.wordless,
+        )
 
 
 @dataclass(slots=True)
@@ -84,11 +88,19 @@ class Backfill:
         most, texts = self.pace.batch, self.embeddings
         for namespace in namespaces:
             cursor = FIRST
-            while pending := await texts.pending(namespace=namespace, model=self.model, most=most, after=cursor):
+            while pending := await texts.pending(
+                namespace=namespace, model=self.model, most=most, after=cursor
+            ):
                 vectors = await self._embed([memory.content for memory in pending])
-                count = await self.embeddings.backfill(namespace, pending, vectors, self.now())
+                count = await self.embeddings.backfill(
+                    namespace, pending, vectors, self.now()
+                )
                 self._done += len(pending)
-                yield Filled(len(pending), count, sum(vector is None for vector in vectors.vectors))
+                yield Filled(
+                    len(pending),
+                    count,
+                    sum(vector is None for vector in vectors.vectors),
+                )
                 if len(pending) < most:
                     break
                 cursor = pending[-1].id

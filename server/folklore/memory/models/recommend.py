@@ -47,13 +47,17 @@ class _Trial:
         self.seconds += monotonic() - began
         for question, _ in items:
             words = question.split()
-            self.questions.append(await embedder.embed_question(words, [1.0] * len(words)))
+            self.questions.append(
+                await embedder.embed_question(words, [1.0] * len(words))
+            )
 
     def measure(self) -> ModelMeasure:
         cosines = np.array(self.questions) @ np.array(self.texts).T
         ranks = (cosines > np.diag(cosines)[:, None]).sum(axis=1)
         milliseconds = 1000 * self.seconds / len(self.texts)
-        return ModelMeasure(self.target.model.label, float(np.mean(ranks < _HITS)), milliseconds)
+        return ModelMeasure(
+            self.target.model.label, float(np.mean(ranks < _HITS)), milliseconds
+        )
 
 
 def known_item(text: str) -> tuple[str, str] | None:
@@ -73,7 +77,9 @@ def _fewest_words(item: tuple[str, str]) -> int:
     return min(len(part.split()) for part in item)
 
 
-async def recommend_model(context: RequestContext, request: RecommendModelRequest) -> Recommendation:
+async def recommend_model(
+    context: RequestContext, request: RecommendModelRequest
+) -> Recommendation:
     """Measure a switch to MiniLM, or from it to the bundled model, over as many memories as both embed in that time.
 
     Raises Refused, NotFound, EmbedderUnavailable.
@@ -83,18 +89,26 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
     await memory.active_model.refresh()
     active = await memory.active_model.known()
     if active is None or memory.embedder is None:
-        raise NotFound("There is no active model to compare with.", hint="Store something first.")
+        raise NotFound(
+            "There is no active model to compare with.", hint="Store something first."
+        )
     namespaces = await namespace_ids(memory)
     items = await _known_items(embeddings, namespaces, active.id, request.sample)
-    other = await chosen_target(context, {"provider": "bundled" if active.provider == "minilm" else "minilm"})
+    other = await chosen_target(
+        context, {"provider": "bundled" if active.provider == "minilm" else "minilm"}
+    )
     try:
         trials = _Trial(Target(active, memory.embedder)), _Trial(other)
-        done = await _embedded(trials, [item for _, item in items], request.seconds, context.report)
+        done = await _embedded(
+            trials, [item for _, item in items], request.seconds, context.report
+        )
     finally:
         await other.embedder.close()
     covered = (await embeddings.coverage(namespaces, other.model.id)).values()
     per_character = trials[1].seconds / sum(len(rest) for _, (_, rest) in items[:done])
-    characters, vectors = _averages([text for text, _ in items[:done]], other.model.name)
+    characters, vectors = _averages(
+        [text for text, _ in items[:done]], other.model.name
+    )
     pending = sum(item.pending for item in covered)
     return Recommendation(
         done,
@@ -102,7 +116,11 @@ async def recommend_model(context: RequestContext, request: RecommendModelReques
         trials[0].measure(),
         trials[1].measure(),
         pending * characters * per_character,
-        round(pending * vectors * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)),
+        round(
+            pending
+            * vectors
+            * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)
+        ),
     )
 
 
@@ -112,14 +130,28 @@ async def _known_items(
     """Return the texts of sampled memories, each with its known item. Raises NotFound without one."""
     each = -(-most // max(len(namespaces), 1))
     sample = partial(embeddings.sample, one=model, other=model, most=each)
-    rows = [row for namespace in namespaces for row in await sample(namespace=namespace)]
-    items = [(text, item) for _, text in rows[:most] if (item := known_item(text)) is not None]
+    rows = [
+        row for namespace in namespaces for row in await sample(namespace=namespace)
+    ]
+    items = [
+        (text, item)
+        for _, text in rows[:most]
+        if (item := known_item(text)) is not None
+    ]
     if not items:
-        raise NotFound("There is no memory of eight words or more to measure with.", hint="Store some first.")
+        raise NotFound(
+            "There is no memory of eight words or more to measure with.",
+            hint="Store some first.",
+        )
     return items
 
 
-async def _embedded(trials: Sequence[_Trial], items: Sequence[tuple[str, str]], seconds: float, report: Advance) -> int:
+async def _embedded(
+    trials: Sequence[_Trial],
+    items: Sequence[tuple[str, str]],
+    seconds: float,
+    report: Advance,
+) -> int:
     """Embed items in batches with each model, and return how many there was time for."""
     done, began = 0, monotonic()
     while not done or (done < len(items) and monotonic() - began <= seconds):
@@ -133,5 +165,7 @@ async def _embedded(trials: Sequence[_Trial], items: Sequence[tuple[str, str]], 
 def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:
     """Return the characters to embed and the vectors of a text: of a long one each passage is embedded too."""
     ranges = [passages(text, *passage_rule(model, len(text))) for text in texts]
-    characters = sum(map(len, texts)) + sum(end - begin for passages in ranges for begin, end in passages)
+    characters = sum(map(len, texts)) + sum(
+        end - begin for passages in ranges for begin, end in passages
+    )
     return characters / len(texts), 1 + sum(map(len, ranges)) / len(texts)

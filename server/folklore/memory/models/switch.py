@@ -23,10 +23,22 @@ from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.db.stores.recall import visits
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
-from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
+from folklore.errors import (
+    Conflict,
+    EmbedderUnavailable,
+    FolkloreError,
+    InvalidInput,
+    NotFound,
+)
 from folklore.log import get_logger
 from folklore.memory import requests, results
-from folklore.memory.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
+from folklore.memory.active_model import (
+    REFRESH_SECONDS,
+    Build,
+    choice_of,
+    fingerprint_cosine,
+    model_of,
+)
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill, Pace, Report
 from folklore.memory.permissions import require_owner
@@ -61,7 +73,11 @@ class ModelSwitch:
     """Switch, rollback and drop of embedding models in one database; each reports its progress to the request."""
 
     def __init__(self, request: RequestContext, pace: Pace = Pace()) -> None:
-        self._context, self._now, self._report = request.memory, request.clock, request.report
+        self._context, self._now, self._report = (
+            request.memory,
+            request.clock,
+            request.report,
+        )
         self._models = Models(self._context.database)
         self._pace = pace
 
@@ -79,9 +95,15 @@ class ModelSwitch:
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
             namespaces = await namespace_ids(self._context)
-            validation = await validate(self._context.embeddings, namespaces, target, Target(old, embedder))
+            validation = await validate(
+                self._context.embeddings, namespaces, target, Target(old, embedder)
+            )
             if not validation.passed and not force:
-                verdict = "cannot be reached" if validation.old is None else f"finds {validation.old}"
+                verdict = (
+                    "cannot be reached"
+                    if validation.old is None
+                    else f"finds {validation.old}"
+                )
                 raise FolkloreError(
                     f"The new model finds {validation.new} of {validation.sample} memories by their own first words; "
                     f"the active model {verdict}. The active model stays.",
@@ -89,14 +111,22 @@ class ModelSwitch:
                 )
         return await self._activate(old, target, count, validation)
 
-    async def back(self, build: Build, *, at_once: bool = False) -> results.SwitchResult:
+    async def back(
+        self, build: Build, *, at_once: bool = False
+    ) -> results.SwitchResult:
         """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
 
         Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
         """
-        old, previous = await self._with_role("active"), await self._with_role("previous")
+        old, previous = (
+            await self._with_role("active"),
+            await self._with_role("previous"),
+        )
         if previous is None:
-            raise NotFound("There is no previous model.", hint="`folklore embeddings status` lists the models.")
+            raise NotFound(
+                "There is no previous model.",
+                hint="`folklore embeddings status` lists the models.",
+            )
         target = Target(previous, build(choice_of(previous)))
         try:
             count = 0
@@ -114,33 +144,50 @@ class ModelSwitch:
 
     async def drop(self, model: KnownModel) -> int:
         """Delete a model and its embeddings and return their number. Raises Conflict for the active model."""
-        if model.since is not None and (self._now() - model.since).total_seconds() < 5 * REFRESH_SECONDS:
+        if (
+            model.since is not None
+            and (self._now() - model.since).total_seconds() < 5 * REFRESH_SECONDS
+        ):
             raise Conflict(
-                "This model was active seconds ago and may still be in use.", hint="Try again in ten seconds."
+                "This model was active seconds ago and may still be in use.",
+                hint="Try again in ten seconds.",
             )
         await self._models.retire(model.id, now=self._now())
         dropped = 0
         for namespace in await namespace_ids(self._context):
-            while deleted := await self._context.embeddings.delete(namespace, model.id, most=_DELETED_AT_ONCE):
+            while deleted := await self._context.embeddings.delete(
+                namespace, model.id, most=_DELETED_AT_ONCE
+            ):
                 dropped += deleted
                 self._report(dropped, 0)
         await self._models.delete(id=model.id)
         return dropped
 
     async def _activate(
-        self, old: KnownModel | None, target: Target, count: int, validation: results.Validation | None
+        self,
+        old: KnownModel | None,
+        target: Target,
+        count: int,
+        validation: results.Validation | None,
     ) -> results.SwitchResult:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
         label = None if old is None else old.label
-        return results.SwitchResult(label, target.model.label, count + await self._sweep(target), validation)
+        return results.SwitchResult(
+            label, target.model.label, count + await self._sweep(target), validation
+        )
 
     async def _with_role(self, role: str) -> KnownModel | None:
-        return next((model for model in await self._models.read() if model.role == role), None)
+        return next(
+            (model for model in await self._models.read() if model.role == role), None
+        )
 
     async def _fill(self, target: Target) -> int:
         pending = await pending_embeddings(self._context, target.model)
-        backfill, count = self._backfill(target, lambda done: self._report(done, pending)), 0
+        backfill, count = (
+            self._backfill(target, lambda done: self._report(done, pending)),
+            0,
+        )
         for _ in range(_ROUNDS):
             filled = await backfill.fill(await namespace_ids(self._context))
             count += filled.embeddings
@@ -154,27 +201,44 @@ class ModelSwitch:
         count, waited = 0, 0.0
         try:
             while True:
-                count += (await backfill.fill(await namespace_ids(self._context))).embeddings
+                count += (
+                    await backfill.fill(await namespace_ids(self._context))
+                ).embeddings
                 if waited >= _SWEEP_SECONDS:
                     break
                 await asyncio.sleep(1.0)
                 waited += 1.0
-        except EmbedderUnavailable as error:  # the switch is done; the rest is left to the job `embeddings`
+        except (
+            EmbedderUnavailable
+        ) as error:  # the switch is done; the rest is left to the job `embeddings`
             log.warning("sweep_stopped", reason=error.message)
         return count
 
     def _backfill(self, target: Target, report: Report) -> Backfill:
         embeddings, model = self._context.embeddings, target.model.id
-        return Backfill(embeddings, target.embedder, model, now=self._now, pace=self._pace, report=report)
+        return Backfill(
+            embeddings,
+            target.embedder,
+            model,
+            now=self._now,
+            pace=self._pace,
+            report=report,
+        )
 
 
-async def backfill(context: RequestContext, request: requests.BackfillRequest) -> results.BackfillResult:
+async def backfill(
+    context: RequestContext, request: requests.BackfillRequest
+) -> results.BackfillResult:
     """Make the pending embeddings in the active model. Raises Refused, InvalidInput, EmbedderUnavailable."""
     require_owner(context.caller)
     memory, pace = context.memory, Pace(per_second=request.rate)
     await memory.active_model.refresh()
     if (embedder := memory.embedder) is None:
-        raise InvalidInput("embedding.provider", "must not be none to make embeddings.", hint="Set it in the settings.")
+        raise InvalidInput(
+            "embedding.provider",
+            "must not be none to make embeddings.",
+            hint="Set it in the settings.",
+        )
     model = await model_of(embedder)
     pending = await pending_embeddings(memory, model)
     work = Backfill(memory.embeddings, embedder, model.id, now=context.clock, pace=pace)
@@ -183,36 +247,56 @@ async def backfill(context: RequestContext, request: requests.BackfillRequest) -
     return results.BackfillResult(model.label, filled.embeddings, filled.wordless)
 
 
-async def switch_model(context: RequestContext, request: requests.SwitchModelRequest) -> results.SwitchResult:
+async def switch_model(
+    context: RequestContext, request: requests.SwitchModelRequest
+) -> results.SwitchResult:
     """Switch to the model of the settings with these properties. Raises Refused, InvalidInput, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
-    target = await chosen_target(context, {name: getattr(request, name) for name in ("provider", "model", "url")})
+    target = await chosen_target(
+        context, {name: getattr(request, name) for name in ("provider", "model", "url")}
+    )
     try:
-        return await ModelSwitch(context, Pace(per_second=request.rate)).to(target, force=request.force)
+        return await ModelSwitch(context, Pace(per_second=request.rate)).to(
+            target, force=request.force
+        )
     finally:
         await target.embedder.close()
 
 
-async def restore_model(context: RequestContext, request: requests.RestoreModelRequest) -> results.SwitchResult:
+async def restore_model(
+    context: RequestContext, request: requests.RestoreModelRequest
+) -> results.SwitchResult:
     """Switch back to the previous model. Raises Refused, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
     _, build = context.model_of({})
-    return await ModelSwitch(context, Pace(per_second=request.rate)).back(build, at_once=request.at_once)
+    return await ModelSwitch(context, Pace(per_second=request.rate)).back(
+        build, at_once=request.at_once
+    )
 
 
-async def drop_model(context: RequestContext, request: requests.DropModelRequest) -> results.DropResult:
+async def drop_model(
+    context: RequestContext, request: requests.DropModelRequest
+) -> results.DropResult:
     """Delete the embeddings of a model, given by its name, its id or its role. Raises Refused, NotFound, Conflict."""
     require_owner(context.caller)
     models, role = await Models(context.memory.database).read(), request.role
-    matches = [item for item in models if (item.role == role if role else request.model in (item.label, str(item.id)))]
+    matches = [
+        item
+        for item in models
+        if (item.role == role if role else request.model in (item.label, str(item.id)))
+    ]
     if len(matches) != 1:
         raise NotFound(
-            "Several models have this name; give the id." if matches else "There is no such model.",
+            "Several models have this name; give the id."
+            if matches
+            else "There is no such model.",
             hint="`folklore embeddings status --json` lists them.",
         )
-    return results.DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))
+    return results.DropResult(
+        matches[0].label, await ModelSwitch(context).drop(matches[0])
+    )
 
 
 async def namespace_ids(context: MemoryContext) -> list[UUID]:
@@ -226,13 +310,20 @@ async def pending_embeddings(context: MemoryContext, model: KnownModel) -> int:
     return sum(item.pending for item in coverage.values())
 
 
-async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target) -> results.Validation:
+async def validate(
+    embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target
+) -> results.Validation:
     """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
     each = max(results.SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
-        rows = await embeddings.sample(namespace=namespace, one=new.model.id, other=old.model.id, most=each)
-        sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in rows]
+        rows = await embeddings.sample(
+            namespace=namespace, one=new.model.id, other=old.model.id, most=each
+        )
+        sample += [
+            (namespace, id_, " ".join(text.split()[:_QUERY_WORDS]))
+            for id_, text in rows
+        ]
     del sample[_MOST_SAMPLED:]
     found_new = await _nearest(embeddings, sample, new)
     number_new = _hits(sample, found_new)
@@ -240,22 +331,38 @@ async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Targ
         found_old = await _nearest(embeddings, sample, old)
     except EmbedderUnavailable:
         return results.Validation(len(sample), number_new, None, None)
-    shared = [len(one & other) / max(len(other), 1) for one, other in zip(found_new, found_old, strict=True)]
-    return results.Validation(len(sample), number_new, _hits(sample, found_old), sum(shared) / max(len(shared), 1))
+    shared = [
+        len(one & other) / max(len(other), 1)
+        for one, other in zip(found_new, found_old, strict=True)
+    ]
+    return results.Validation(
+        len(sample),
+        number_new,
+        _hits(sample, found_old),
+        sum(shared) / max(len(shared), 1),
+    )
 
 
-async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Target) -> list[frozenset[UUID]]:
+async def _nearest(
+    embeddings: Embeddings, sample: Sequence[Sampled], target: Target
+) -> list[frozenset[UUID]]:
     neighbours = []
     for namespace, _, query in sample:
         words = query.split()
         vector = await target.embedder.embed_question(words, [1.0] * len(words))
-        near = await embeddings.nearest(namespace, target.model.id, vector, _NEAREST) if vector.any() else ()
+        near = (
+            await embeddings.nearest(namespace, target.model.id, vector, _NEAREST)
+            if vector.any()
+            else ()
+        )
         neighbours.append(frozenset(near))
     return neighbours
 
 
 def _hits(sample: Sequence[Sampled], neighbours: Sequence[frozenset[UUID]]) -> int:
-    return sum(id_ in near for (_, id_, _), near in zip(sample, neighbours, strict=True))
+    return sum(
+        id_ in near for (_, id_, _), near in zip(sample, neighbours, strict=True)
+    )
 
 
 async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target:
@@ -266,7 +373,9 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
     """
     by_id = {model.id: model for model in await models.read()}
     for number in range(1, 100):
-        embedder = build(choice if number == 1 else replace(choice, revision=str(number)))
+        embedder = build(
+            choice if number == 1 else replace(choice, revision=str(number))
+        )
         try:
             model = await model_of(embedder)
         except BaseException:
@@ -276,40 +385,72 @@ async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target
         if registered is None or _same(registered, model):
             return Target(registered or model, embedder)
         await embedder.close()
-    raise Conflict("99 models have this name already.", hint="Drop some with `folklore embeddings drop`.")
+    raise Conflict(
+        "99 models have this name already.",
+        hint="Drop some with `folklore embeddings drop`.",
+    )
 
 
-async def chosen_target(context: RequestContext, properties: Mapping[str, str | None]) -> Target:
+async def chosen_target(
+    context: RequestContext, properties: Mapping[str, str | None]
+) -> Target:
     """Reach the model of the settings with these properties. Raises as target_of, and InvalidInput for none."""
-    choice, build = context.model_of({name: value for name, value in properties.items() if value is not None})
+    choice, build = context.model_of(
+        {name: value for name, value in properties.items() if value is not None}
+    )
     if choice is None:
-        raise InvalidInput("provider", "must not be none.", hint="Set embedding.provider: none in the settings.")
+        raise InvalidInput(
+            "provider",
+            "must not be none.",
+            hint="Set embedding.provider: none in the settings.",
+        )
     return await target_of(choice, Models(context.memory.database), build)
 
 
 def _same(one: KnownModel, other: KnownModel) -> bool:
-    return one.probe is None or other.probe is None or fingerprint_cosine(one.probe, other.probe) >= SAME_MODEL
+    return (
+        one.probe is None
+        or other.probe is None
+        or fingerprint_cosine(one.probe, other.probe) >= SAME_MODEL
+    )
 
 
-async def model_coverage(context: MemoryContext) -> tuple[list[results.ModelCoverage], list[results.NamespaceCoverage]]:
+async def model_coverage(
+    context: MemoryContext,
+) -> tuple[list[results.ModelCoverage], list[results.NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
     models, spaces = [], []
     for model in await Models(context.database).read():
         properties = model.label, model.role, model.dimensions
         indexed = await context.statements.indexed(model.id)
-        coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
+        coverage = await context.embeddings.coverage(
+            [namespace.id for namespace in namespaces], model.id
+        )
         embedded = pending = 0
         for namespace in namespaces:
             covered = coverage.get(namespace.id, Coverage(0, 0))
             if model.role is None and not covered.embedded:
                 continue
-            path = "hnsw" if visits(indexed, covered.embedded, LEAST_FETCHED) else "exact"
+            path = (
+                "hnsw" if visits(indexed, covered.embedded, LEAST_FETCHED) else "exact"
+            )
             counts = covered.memories, covered.embedded, covered.pending
-            spaces.append(results.NamespaceCoverage(namespace.name, *properties, *counts, path))
+            spaces.append(
+                results.NamespaceCoverage(namespace.name, *properties, *counts, path)
+            )
             embedded, pending = embedded + covered.embedded, pending + covered.pending
         role, size = model.role, model.dimensions
         models.append(
-            results.ModelCoverage(model.label, model.id, role, size, embedded, pending, model.url, model.since)
+            results.ModelCoverage(
+                model.label,
+                model.id,
+                role,
+                size,
+                embedded,
+                pending,
+                model.url,
+                model.since,
+            )
         )
     return models, spaces

@@ -19,39 +19,60 @@ from folklore.text.languages import language as language_of
 MAX_DESCRIPTION = 2_000
 
 
-async def list_namespaces(context: RequestContext, request: requests.ListNamespacesRequest) -> tuple[Namespace, ...]:
+async def list_namespaces(
+    context: RequestContext, request: requests.ListNamespacesRequest
+) -> tuple[Namespace, ...]:
     """List readable namespaces with counts, or the deleted ones. One statement."""
     return tuple(await context.memory.namespaces.all(deleted=request.deleted))
 
 
-async def create_namespace(context: RequestContext, request: requests.CreateNamespaceRequest) -> str:
+async def create_namespace(
+    context: RequestContext, request: requests.CreateNamespaceRequest
+) -> str:
     """Create an empty namespace and return its normalised name. Raises InvalidInput, Conflict if it exists."""
     require_owner(context.caller)
     memory = context.memory
-    guard_fields({"namespace": request.name, "description": request.description}, memory.secrets)
+    guard_fields(
+        {"namespace": request.name, "description": request.description}, memory.secrets
+    )
     name = names.normalise(request.name)
-    language = DEFAULT_LANGUAGE if request.language is None else language_of(request.language, field="language")
+    language = (
+        DEFAULT_LANGUAGE
+        if request.language is None
+        else language_of(request.language, field="language")
+    )
     description = short_text(request.description, "description", MAX_DESCRIPTION)
     if not await memory.namespaces.create(
-        new_id(), name, language=language, description=description, caller=context.caller, now=context.now
+        new_id(),
+        name,
+        language=language,
+        description=description,
+        caller=context.caller,
+        now=context.now,
     ):
         raise Conflict(f"There is a namespace {name!r} already.")
     return name
 
 
-async def rename_namespace(context: RequestContext, request: requests.RenameNamespaceRequest) -> str:
+async def rename_namespace(
+    context: RequestContext, request: requests.RenameNamespaceRequest
+) -> str:
     """Rename a namespace; its memories stay. Raises NotFound, InvalidInput, Conflict if the name is taken."""
     memory = context.memory
     guard_fields({"to": request.to}, memory.secrets)
     namespace = await administered(context, request.name)
     name = names.normalise(request.to, field="to")
     if not await _changed(context, "namespace_rename", namespace.id, name=name):
-        raise Conflict(f"There is a namespace {name!r} already.", hint="Choose another name.")
+        raise Conflict(
+            f"There is a namespace {name!r} already.", hint="Choose another name."
+        )
     memory.changed()
     return name
 
 
-async def describe_namespace(context: RequestContext, request: requests.DescribeNamespaceRequest) -> None:
+async def describe_namespace(
+    context: RequestContext, request: requests.DescribeNamespaceRequest
+) -> None:
     """Set or remove the description of a namespace. Raises NotFound, InvalidInput."""
     guard_fields({"description": request.description}, context.memory.secrets)
     namespace = await administered(context, request.name)
@@ -59,18 +80,31 @@ async def describe_namespace(context: RequestContext, request: requests.Describe
     await _changed(context, "namespace_describe", namespace.id, description=description)
 
 
-async def share_namespace(context: RequestContext, request: requests.ShareNamespaceRequest) -> None:
+async def share_namespace(
+    context: RequestContext, request: requests.ShareNamespaceRequest
+) -> None:
     """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
     namespace = await administered(context, request.name)
-    await _changed(context, "namespace_share", namespace.id, shared="never" if request.off else "always")
+    await _changed(
+        context,
+        "namespace_share",
+        namespace.id,
+        shared="never" if request.off else "always",
+    )
     context.memory.changed()
 
 
-async def _changed(context: RequestContext, action: Change, namespace: UUID, **new: object) -> bool:
-    return await context.memory.root.namespaces.change(action, namespace, caller=context.caller, now=context.now, **new)
+async def _changed(
+    context: RequestContext, action: Change, namespace: UUID, **new: object
+) -> bool:
+    return await context.memory.root.namespaces.change(
+        action, namespace, caller=context.caller, now=context.now, **new
+    )
 
 
-async def delete_namespace(context: RequestContext, request: requests.DeleteNamespaceRequest) -> DeletedNamespace:
+async def delete_namespace(
+    context: RequestContext, request: requests.DeleteNamespaceRequest
+) -> DeletedNamespace:
     """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
     namespace = await administered(context, request.name)
     await _changed(context, "namespace_delete", namespace.id)
@@ -78,7 +112,9 @@ async def delete_namespace(context: RequestContext, request: requests.DeleteName
     return DeletedNamespace(namespace.name, context.retention)
 
 
-async def erase_namespace(context: RequestContext, request: requests.EraseNamespaceRequest) -> ErasedNamespaces:
+async def erase_namespace(
+    context: RequestContext, request: requests.EraseNamespaceRequest
+) -> ErasedNamespaces:
     """Delete a namespace with all its memories permanently; if none of the name is in use, the deleted ones.
 
     Never both: deleted ones can be restored. Raises NotFound, Conflict if `only` is given and would not match.
@@ -94,7 +130,10 @@ async def erase_namespace(context: RequestContext, request: requests.EraseNamesp
     ids = tuple(item.id for item in targets)
     if request.only is not None and set(request.only) != set(ids):
         hint = "Run the command again to see it."
-        raise Conflict(f"Another namespace has the name {name!r} since you confirmed; nothing was erased.", hint=hint)
+        raise Conflict(
+            f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
+            hint=hint,
+        )
     statistics = await store.stats(namespaces=ids, model=None)
     if not request.dry_run:
         for id_ in ids:
@@ -102,15 +141,22 @@ async def erase_namespace(context: RequestContext, request: requests.EraseNamesp
         context.memory.changed()
         await refresh_planner_samples(context.memory)
     memories = sum(item.memories + item.forgotten for item in statistics)
-    return ErasedNamespaces(targets[0].name, memories, len(deleted) if in_use else 0, ids)
+    return ErasedNamespaces(
+        targets[0].name, memories, len(deleted) if in_use else 0, ids
+    )
 
 
-async def restore_namespace(context: RequestContext, request: requests.RestoreNamespaceRequest) -> str:
+async def restore_namespace(
+    context: RequestContext, request: requests.RestoreNamespaceRequest
+) -> str:
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)
     last = await restorable(context, request.name)
     if not await _changed(context, "namespace_restore", last.id):
-        raise Conflict(f"Another namespace has the name {last.name!r} now.", hint="Rename that one first.")
+        raise Conflict(
+            f"Another namespace has the name {last.name!r} now.",
+            hint="Rename that one first.",
+        )
     context.memory.changed()
     return last.name
 
@@ -122,12 +168,19 @@ async def restorable(context: RequestContext, name: str) -> Namespace:
         hint = "`folklore namespaces list --deleted` shows deleted ones."
         raise NotFound(f"No namespace {name!r} was deleted.", hint=hint)
     last = deleted[0]
-    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
-        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
+    if (
+        last.deleted_at is not None
+        and last.deleted_at < context.now - context.retention
+    ):
+        raise Conflict(
+            f"The namespace {last.name} was deleted more than {context.retention.days} days ago."
+        )
     return last
 
 
-async def administered(context: RequestContext, name: str, *, dry_run: bool = False) -> NamespaceInfo:
+async def administered(
+    context: RequestContext, name: str, *, dry_run: bool = False
+) -> NamespaceInfo:
     """Return the namespace of a name in which the caller is an admin. Raises NotFound, Refused."""
     if not dry_run:
         require_writable(context.caller)

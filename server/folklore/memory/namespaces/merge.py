@@ -14,7 +14,9 @@ from folklore.phases import phase
 _MOST_IDS = 5
 
 
-async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequest) -> MergedNamespaces:
+async def merge_namespaces(
+    context: RequestContext, request: MergeNamespacesRequest
+) -> MergedNamespaces:
     """Move all memories of a namespace into another with their histories, relations and usage; delete the empty one.
 
     Ids stay. A memory whose text the other namespace has is superseded by that one. A memory that both have under one
@@ -28,7 +30,9 @@ async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequ
     if source.id == target.id:
         raise InvalidInput("into", "is the namespace itself.", hint="Name another one.")
     memory = context.memory.root
-    async with Merging(memory.database).of(source, target, caller=context.caller, now=context.now) as merging:
+    async with Merging(memory.database).of(
+        source, target, caller=context.caller, now=context.now
+    ) as merging:
         plan = await merging.plan()
         _check(plan, source.name, target.name)
         if not request.dry_run:
@@ -38,10 +42,14 @@ async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequ
     if not request.dry_run:
         context.memory.changed()
         memory.changes.statistics.stored(len(plan.moved))
-    return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
+    return MergedNamespaces(
+        source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known)
+    )
 
 
-async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -> MergedNamespaces:
+async def _take_back(
+    context: RequestContext, request: MergeNamespacesRequest
+) -> MergedNamespaces:
     """Restore a namespace that was merged, and move its memories back, as they are now.
 
     Relations to memories that stay, and successors among them, are lost.
@@ -53,7 +61,10 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
     deleted = await restorable(context, request.name)
     assert deleted.deleted_at is not None
     if await context.memory.namespaces.find([deleted.name]):
-        raise Conflict(f"Another namespace has the name {deleted.name!r} now.", hint="Rename that one first.")
+        raise Conflict(
+            f"Another namespace has the name {deleted.name!r} now.",
+            hint="Rename that one first.",
+        )
     target = NamespaceInfo(deleted.id, deleted.name, (), empty=False)
     async with Merging(context.memory.database).of(
         source, target, caller=context.caller, now=context.now, restore=True
@@ -61,19 +72,32 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
         ids = await merging.moved(reason=reason_of(target.name), at=deleted.deleted_at)
         if not ids:
             hint = f"`folklore namespaces restore {target.name}` restores what was deleted otherwise."
-            raise NotFound(f"{target.name} was not merged into {source.name}.", hint=hint)
+            raise NotFound(
+                f"{target.name} was not merged into {source.name}.", hint=hint
+            )
         plan = await merging.plan(ids)
         with phase(f"Moving {len(plan.moved):,} memories back") as advance:
             await merging.move(plan, advance)
-        superseded = await merging.superseded(namespace=deleted.id, at=deleted.deleted_at)
+        superseded = await merging.superseded(
+            namespace=deleted.id, at=deleted.deleted_at
+        )
         await restore_merged(merging.target, superseded)
     context.memory.changed()
-    return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
+    return MergedNamespaces(
+        source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known)
+    )
 
 
 def _check(plan: Plan, source: str, target: str) -> None:
     if plan.differing:
         ids = ", ".join(map(str, plan.differing[:_MOST_IDS]))
-        more = f" and {len(plan.differing) - _MOST_IDS:,} more" if len(plan.differing) > _MOST_IDS else ""
+        more = (
+            f" and {len(plan.differing) - _MOST_IDS:,} more"
+            if len(plan.differing) > _MOST_IDS
+            else ""
+        )
         hint = f"Erase them in one of the two (`folklore forget --erase -n {source} ID`), and run it again."
-        raise Conflict(f"{source} and {target} have different memories under the same id: {ids}{more}.", hint=hint)
+        raise Conflict(
+            f"{source} and {target} have different memories under the same id: {ids}{more}.",
+            hint=hint,
+        )

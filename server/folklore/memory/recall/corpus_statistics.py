@@ -37,7 +37,11 @@ async def read_pieces(
 ) -> tuple[dict[str, Sequence[Analysed]], ScopeWords]:
     """Return the lexemes of pieces of a question, and them and other `terms` in scope. One statement."""
     cache, read_as = memory.statistics.pieces, tuple(languages)
-    analysed = {piece: found for piece in pieces if (found := cache.get((read_as, piece))) is not None}
+    analysed = {
+        piece: found
+        for piece in pieces
+        if (found := cache.get((read_as, piece))) is not None
+    }
     unknown = [piece for piece in dict.fromkeys(pieces) if piece not in analysed]
     known = {item.lexeme for found in analysed.values() for item in found}
     words = await statements.words(scope, unknown, [*known, *terms], languages, budget)
@@ -46,7 +50,9 @@ async def read_pieces(
     return analysed, words
 
 
-async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Bm25, ScopeWords]:
+async def read_words(
+    memory: MemoryContext, statements: RecallStatements, search: Search
+) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
     terms, typed, ranking = date_terms(search.query.bag), search.pieces, search.ranking
     pieces = [without_contractions(piece) for piece in typed]
@@ -55,18 +61,31 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
     languages = sorted(filter(None, {*search.languages, detect(" ".join(typed))}))
     with stage("recall.words"):
         analysed, words = await read_pieces(
-            memory, statements, search.scope, pieces, languages, terms=list(terms), budget=ranking.postings_budget
+            memory,
+            statements,
+            search.scope,
+            pieces,
+            languages,
+            terms=list(terms),
+            budget=ranking.postings_budget,
         )
     memory.statistics.totals[search.scope.key] = words.corpus.total
     if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))
     functions = _function_words(pieces, analysed, languages)
-    others = {place: analysed[piece] for place, piece in enumerate(pieces) if piece not in functions}
+    others = {
+        place: analysed[piece]
+        for place, piece in enumerate(pieces)
+        if piece not in functions
+    }
     former = search.scope.filters.as_of is not None
     query = lexemes_of(others, words, terms, several=len(languages) > 1, former=former)
     if not query.documents:
-        query = replace(query, functions=tuple(dict.fromkeys(chain.from_iterable(functions.values()))))
+        query = replace(
+            query,
+            functions=tuple(dict.fromkeys(chain.from_iterable(functions.values()))),
+        )
     return weighted_words(query, ranking, terms), words
 
 
@@ -78,7 +97,12 @@ async def _pack(postings: PostingStore) -> None:
 
 
 def lexemes_of(
-    pieces: Mapping[int, Sequence[Analysed]], words: ScopeWords, terms: Iterable[str], *, several: bool, former: bool
+    pieces: Mapping[int, Sequence[Analysed]],
+    words: ScopeWords,
+    terms: Iterable[str],
+    *,
+    several: bool,
+    former: bool,
 ) -> QueryStatistics:
     """Return the lexemes of pieces by their places, and other terms, with their document frequencies.
 
@@ -88,15 +112,28 @@ def lexemes_of(
     places: dict[str, dict[int, None]] = {}
     represented: dict[str, str] = {}
     for place, analysed in pieces.items():
-        ordered = sorted(analysed, key=lambda item: (-words.documents(item.lexeme) if several else 0, item.lexeme))
-        stems = {item.position: item.lexeme for item in reversed(ordered) if item.kind == "word"}
+        ordered = sorted(
+            analysed,
+            key=lambda item: (
+                -words.documents(item.lexeme) if several else 0,
+                item.lexeme,
+            ),
+        )
+        stems = {
+            item.position: item.lexeme
+            for item in reversed(ordered)
+            if item.kind == "word"
+        }
         for item in ordered:
             if item.kind == "compound" or stems.get(item.position) == item.lexeme:
                 places.setdefault(item.lexeme, {})[place] = None
         for item in analysed:
             if (stem := stems.get(item.position)) is not None:
                 represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
-    return replace(statistics_of([*places, *terms], represented, words, former=former), places=places)
+    return replace(
+        statistics_of([*places, *terms], represented, words, former=former),
+        places=places,
+    )
 
 
 def statistics_of(
@@ -107,35 +144,49 @@ def statistics_of(
     With `former`, words that no text holds now count one document: a former text may hold them.
     """
     documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
-    further = [word for word in stems if word not in documents and (former or words.documents(word))]
+    further = [
+        word
+        for word in stems
+        if word not in documents and (former or words.documents(word))
+    ]
     for word in further:
         documents[stems[word]] += words.documents_without(word, stems[word])
     if former:
         documents = {lexeme: max(count, 1) for lexeme, count in documents.items()}
-    return QueryStatistics(documents, words.corpus, stems={word: stems[word] for word in further})
+    return QueryStatistics(
+        documents, words.corpus, stems={word: stems[word] for word in further}
+    )
 
 
 def rarities(query: QueryStatistics, pieces: int) -> list[float]:
     """Return the rarity among the memories of each piece of a question: that of its rarest lexeme."""
     rarest = [0.0] * pieces
     for lexeme, places in query.places.items():
-        rarity = inverse_document_frequency(query.documents.get(lexeme, 0), query.corpus.total)
+        rarity = inverse_document_frequency(
+            query.documents.get(lexeme, 0), query.corpus.total
+        )
         for place in places:
             rarest[place] = max(rarest[place], rarity)
     return rarest
 
 
 def _function_words(
-    pieces: Sequence[str], analysed: Mapping[str, Sequence[Analysed]], languages: Sequence[str]
+    pieces: Sequence[str],
+    analysed: Mapping[str, Sequence[Analysed]],
+    languages: Sequence[str],
 ) -> dict[str, Sequence[str]]:
     """Return the pieces that are function words in the language of the question, each with its words after '='.
 
     It is the language in which most pieces are. Elsewhere they may be words that few memories hold: English `war` is a
     function word in German, and `the` is rare in German memories.
     """
-    spoken = {piece: _languages_of(items, languages) for piece, items in analysed.items()}
+    spoken = {
+        piece: _languages_of(items, languages) for piece, items in analysed.items()
+    }
     counts = Counter(chain.from_iterable(spoken[piece] for piece in pieces))
-    main = {language for language, count in counts.items() if count == max(counts.values())}
+    main = {
+        language for language, count in counts.items() if count == max(counts.values())
+    }
     return {
         piece: [f"={item.lexeme}" for item in items if item.kind == "spelled"]
         for piece, items in analysed.items()
@@ -151,23 +202,34 @@ def _languages_of(analysed: Sequence[Analysed], languages: Sequence[str]) -> set
     return set(languages) - {item.language for item in analysed if item.kind == "word"}
 
 
-def weighted_words(query: QueryStatistics, ranking: Ranking, terms: Mapping[str, float] = {}) -> Bm25:
+def weighted_words(
+    query: QueryStatistics, ranking: Ranking, terms: Mapping[str, float] = {}
+) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
     corpus = query.corpus
-    if query.functions:  # their frequencies are unknown; they are all that the question asks for
+    if (
+        query.functions
+    ):  # their frequencies are unknown; they are all that the question asks for
         rarest = inverse_document_frequency(0, corpus.total)
         weights = dict.fromkeys(query.functions, rarest)
         return Bm25(weights, rarest * len(weights), query, K1, B)
-    weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget)
-    weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
+    weights = lexeme_weights(
+        query.documents, total=corpus.total, budget=ranking.postings_budget
+    )
+    weights |= {
+        term: weights[term] * share for term, share in terms.items() if term in weights
+    }
     # A word counts as often as the question has it.
     for lexeme, places in query.places.items():
         if lexeme in weights:
             weights[lexeme] *= len(places)
-    weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
+    weights |= {
+        word: weights[stem] for word, stem in query.stems.items() if stem in weights
+    }
     # All words count, held by a memory or not, without the date terms.
     total_weight = sum(
-        inverse_document_frequency(count, corpus.total) * len(query.places.get(lexeme, " "))
+        inverse_document_frequency(count, corpus.total)
+        * len(query.places.get(lexeme, " "))
         for lexeme, count in query.documents.items()
         if not lexeme.startswith("@")
     )

@@ -31,20 +31,32 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
         model = await embedder.model()
         vector = await _vector(search, embedder, model)
         # A model may give unrelated texts a cosine far above 0.
-        unrelated = 0.0 if embedder.weighs_words else max(float(vector @ await embedder.probe()), 0.0)
-        cache, statements, fetched = memory.statistics, memory.statements, search.ranking.fetch(search.wanted)
+        unrelated = (
+            0.0
+            if embedder.weighs_words
+            else max(float(vector @ await embedder.probe()), 0.0)
+        )
+        cache, statements, fetched = (
+            memory.statistics,
+            memory.statements,
+            search.ranking.fetch(search.wanted),
+        )
         if (sizes := cache.vectors.get((scope.key, model.id))) is None:
             indexed = await statements.indexed(model.id)
             sizes = indexed, await statements.extent(scope, model.id) if indexed else 0
             cache.vectors[scope.key, model.id] = sizes
-        query = DenseQuery(model.id, vector, visits(*sizes, fetched), cache.totals.get(scope.key))
+        query = DenseQuery(
+            model.id, vector, visits(*sizes, fetched), cache.totals.get(scope.key)
+        )
         if not vector.any():
             return BranchResult(model=model, vector=query)
         hits = await statements.dense(scope, query, fetched)
     return BranchResult(hits, (perf_counter() - started) * 1e3, model, query, unrelated)
 
 
-async def _vector(search: Search, embedder: Embedder, model: Model) -> NDArray[np.float32]:
+async def _vector(
+    search: Search, embedder: Embedder, model: Model
+) -> NDArray[np.float32]:
     """Return the vector (dimensions,) of the question, or the caller's own, scaled to length 1.
 
     Raises InvalidInput for one of another model or number of dimensions.
@@ -54,12 +66,18 @@ async def _vector(search: Search, embedder: Embedder, model: Model) -> NDArray[n
         return await embedder.embed_question(search.pieces, [1.0] * len(search.pieces))
     hint = "Embed the question with that model, or leave embedding out."
     if named not in (None, model.name):
-        raise InvalidInput("ranking.embedding_model", f"must be {model.name}, got {named[:60]}.", hint=hint)
+        raise InvalidInput(
+            "ranking.embedding_model",
+            f"must be {model.name}, got {named[:60]}.",
+            hint=hint,
+        )
     if len(embedding) != model.dimensions:
         reason = f"has {len(embedding)} dimensions; the vectors here ({model.name}) have {model.dimensions}."
         raise InvalidInput("ranking.embedding", reason, hint=hint)
     vector = np.asarray(embedding, dtype=np.float32)
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length == 0:
-        raise InvalidInput("ranking.embedding", "must have finite numbers, not all of them 0.")
+        raise InvalidInput(
+            "ranking.embedding", "must have finite numbers, not all of them 0."
+        )
     return vector / length

@@ -28,7 +28,9 @@ _AT_MOST, _FETCHED, _POSTINGS = 3, 15, 2_000
 _MARGIN = 0.3
 
 
-def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
+def project_of(
+    question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller
+) -> str | None:
     """Return the name of the project of a question, None for a question to all of `namespaces`.
 
     A project that the caller may not read does not count, nor does `default` while it holds nothing: it is the
@@ -38,7 +40,9 @@ def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: 
         return None
     project = names.normalise(question.project)
     key = names.key(project)
-    if key == names.DEFAULT and all(space.empty for space in namespaces if names.key(space.name) == key):
+    if key == names.DEFAULT and all(
+        space.empty for space in namespaces if names.key(space.name) == key
+    ):
         return None
     return None if role_in(caller, project) is None else project
 
@@ -64,12 +68,23 @@ def asked_elsewhere(question: Question) -> Question:
     """Return a question of a project as the other namespaces are asked it: for its few best results."""
     ranking = replace(question.ranking, expand=(), least_fetched=_FETCHED)
     if not question.literal:  # which is compared by the share of its words
-        ranking = replace(ranking, postings_budget=min(ranking.postings_budget, _POSTINGS))
-    return replace(question, limit=_AT_MOST, max_tokens=None, ranking=ranking, sort="score", cursor=None)
+        ranking = replace(
+            ranking, postings_budget=min(ranking.postings_budget, _POSTINGS)
+        )
+    return replace(
+        question,
+        limit=_AT_MOST,
+        max_tokens=None,
+        ranking=ranking,
+        sort="score",
+        cursor=None,
+    )
 
 
 async def with_elsewhere(
-    memory: MemoryContext, home: RankedList | BaseException, elsewhere: RankedList | BaseException
+    memory: MemoryContext,
+    home: RankedList | BaseException,
+    elsewhere: RankedList | BaseException,
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
@@ -80,18 +95,33 @@ async def with_elsewhere(
     if isinstance(elsewhere, Unavailable) and memory.answering is None:
         log.warning("elsewhere_degraded", reason=elsewhere.message)
         answer = await page(memory, home)
-        return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", elsewhere.message)))
+        return replace(
+            answer,
+            degraded=(*answer.degraded, Degraded("elsewhere", elsewhere.message)),
+        )
     if isinstance(elsewhere, BaseException):
         raise elsewhere
     fits, needed, question = _fits(elsewhere), _needed(home), home.search.question
     best = max(fits.values(), default=0.0)
     others = (await page(memory, elsewhere)).memories if best >= needed else ()
-    better = [replace(result, elsewhere=True) for result in others if fits[result.memory.id] >= needed]
-    additions, limit, max_tokens = within_room(question, better, len(home.scores), home.search.query.bag)
+    better = [
+        replace(result, elsewhere=True)
+        for result in others
+        if fits[result.memory.id] >= needed
+    ]
+    additions, limit, max_tokens = within_room(
+        question, better, len(home.scores), home.search.query.bag
+    )
     question = replace(question, limit=limit, max_tokens=max_tokens)
-    answer = await page(memory, replace(home, search=replace(home.search, question=question)))
+    answer = await page(
+        memory, replace(home, search=replace(home.search, question=question))
+    )
     spaces = elsewhere.search.namespaces
-    figures = {"namespaces": len(spaces), "best": round(best, 3), "needed": round(needed, 3)}
+    figures = {
+        "namespaces": len(spaces),
+        "best": round(best, 3),
+        "needed": round(needed, 3),
+    }
     return replace(
         answer,
         memories=(*answer.memories, *additions),
@@ -104,7 +134,9 @@ async def with_elsewhere(
     )
 
 
-def _note(answer: Answer, additions: Sequence[Recalled], question: Question, spaces: int) -> str | None:
+def _note(
+    answer: Answer, additions: Sequence[Recalled], question: Question, spaces: int
+) -> str | None:
     """Return the note of a page of the project with results from other namespaces, of which there are `spaces`."""
     if additions and all(result.match == "weak" for result in answer.memories):
         return f"Nothing in {question.project} fits the question well; see the results from elsewhere."
@@ -118,7 +150,11 @@ def _fits(ranked: RankedList) -> Mapping[UUID, float]:
 
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
-    fits = ranked.retrieval.coverage() if ranked.search.question.literal else ranked.confidence
+    fits = (
+        ranked.retrieval.coverage()
+        if ranked.search.question.literal
+        else ranked.confidence
+    )
     return {id_: fits.get(id_, 1.0) for id_ in ranked.scores}
 
 
@@ -127,7 +163,9 @@ def _needed(home: RankedList) -> float:
     best = max(_fits(home).values(), default=0.0)
     if home.search.question.literal:
         return best + _MARGIN
-    return max(CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR)  # the odds are p / (1 - p)
+    return max(
+        CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR
+    )  # the odds are p / (1 - p)
 
 
 def within_room(
@@ -139,7 +177,9 @@ def within_room(
     """
     limit, tokens = question.limit, question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - count))
-    results_within, _ = within_budget(results[:places], None if tokens is None else tokens // 2, query)
+    results_within, _ = within_budget(
+        results[:places], None if tokens is None else tokens // 2, query
+    )
     if tokens is not None and results_within:
         tokens = max(tokens - sum(map(result_tokens, results_within)), 1)
     return results_within, max(limit - len(results_within), 1), tokens

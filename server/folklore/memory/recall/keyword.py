@@ -6,15 +6,30 @@ from itertools import islice
 from time import perf_counter
 
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import NOTHING, Bm25, Hits, QueryStatistics, TermForm
+from folklore.db.stores.recall_rows import (
+    NOTHING,
+    Bm25,
+    Hits,
+    QueryStatistics,
+    TermForm,
+)
 from folklore.db.stores.recall_words import ScopeWords
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.corpus_statistics import read_words, statistics_of, weighted_words
+from folklore.memory.recall.corpus_statistics import (
+    read_words,
+    statistics_of,
+    weighted_words,
+)
 from folklore.memory.recall.values import BranchResult, Search
 from folklore.telemetry import stage
 from folklore.text.query.parser import Term
-from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, without_last_characters
+from folklore.text.query.tsquery import (
+    SPELLED,
+    to_negations,
+    to_tsquery_text,
+    without_last_characters,
+)
 
 # Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
 _MAX_WORDS = 62
@@ -53,14 +68,19 @@ async def read_terms(memory: MemoryContext, search: Search) -> Search:
             raise
         return search
     lexemes = [
-        _alternatives(term, [form for form in forms if form.term == place]) for place, term in enumerate(query.terms)
+        _alternatives(term, [form for form in forms if form.term == place])
+        for place, term in enumerate(query.terms)
     ]
     filters = replace(search.scope.filters, negations=to_negations(query, lexemes))
     scope = replace(search.scope, filters=filters)
-    return replace(search, forms=forms, tsquery=to_tsquery_text(query, lexemes), scope=scope)
+    return replace(
+        search, forms=forms, tsquery=to_tsquery_text(query, lexemes), scope=scope
+    )
 
 
-async def _expression(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Hits, Bm25 | None]:
+async def _expression(
+    memory: MemoryContext, statements: RecallStatements, search: Search
+) -> tuple[Hits, Bm25 | None]:
     """Find memories that satisfy the query's expression. One statement; none if the branch has no weight."""
     if "keyword" not in search.branches:
         return NOTHING, None
@@ -70,40 +90,68 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
         return NOTHING, None
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     terms, ranking = search.query.terms, search.ranking
-    forms = [form for form in search.forms if not terms[form.term].negated and terms[form.term].column != "source"]
-    lexemes = {lexeme for form in forms for lexeme in (*form.lexemes, *form.stems) if lexeme}
-    words_in_scope = await statements.words(search.scope, (), list(lexemes), (), ranking.postings_budget)
+    forms = [
+        form
+        for form in search.forms
+        if not terms[form.term].negated and terms[form.term].column != "source"
+    ]
+    lexemes = {
+        lexeme for form in forms for lexeme in (*form.lexemes, *form.stems) if lexeme
+    }
+    words_in_scope = await statements.words(
+        search.scope, (), list(lexemes), (), ranking.postings_budget
+    )
     former = search.scope.filters.as_of is not None
     words = weighted_words(_frequencies(forms, words_in_scope, former=former), ranking)
     fetched = ranking.fetch(search.wanted)
-    return await statements.expression(search.scope, search.tsquery, words, fetched, _NEWEST), words
+    return await statements.expression(
+        search.scope, search.tsquery, words, fetched, _NEWEST
+    ), words
 
 
-async def _words(memory: MemoryContext, statements: RecallStatements, search: Search) -> tuple[Hits, Bm25]:
+async def _words(
+    memory: MemoryContext, statements: RecallStatements, search: Search
+) -> tuple[Hits, Bm25]:
     """Find memories by the rarest words of the question, or by its function words if it is nothing else."""
     words, in_scope = await read_words(memory, statements, search)
     fetched, functions = search.ranking.fetch(search.wanted), words.query.functions
     alone = search.question.literal or len(search.pieces) == 1
-    if "keyword" not in search.branches or not words.weights or (functions and not alone):
+    if (
+        "keyword" not in search.branches
+        or not words.weights
+        or (functions and not alone)
+    ):
         return NOTHING, words
     if not functions:
         return await statements.keyword(search.scope, words, in_scope, fetched), words
     typed = (piece.strip(_PUNCTUATION) for piece in search.pieces)
     capitals = [word for word in typed if word != word.lower()]
-    hits = await statements.function_words(search.scope, words, capitals, fetched, _NEWEST)
+    hits = await statements.function_words(
+        search.scope, words, capitals, fetched, _NEWEST
+    )
     return hits, _counted(words, hits)
 
 
 def _counted(words: Bm25, hits: Hits) -> Bm25:
     """Return function words with the number of the hits that hold each."""
     numbered = enumerate(islice(words.weights, _MAX_WORDS))
-    documents = {word: sum(bits >> place & 1 for bits in hits.words) for place, word in numbered}
+    documents = {
+        word: sum(bits >> place & 1 for bits in hits.words) for place, word in numbered
+    }
     return replace(words, query=replace(words.query, documents=documents))
 
 
-def _frequencies(forms: Sequence[TermForm], words: ScopeWords, *, former: bool) -> QueryStatistics:
+def _frequencies(
+    forms: Sequence[TermForm], words: ScopeWords, *, former: bool
+) -> QueryStatistics:
     """Return the document frequency of each lexeme, those of its spellings included, and the stems of spellings."""
-    lexemes = [word for form in forms if not form.spelled for word in form.lexemes if not word.startswith(SPELLED)]
+    lexemes = [
+        word
+        for form in forms
+        if not form.spelled
+        for word in form.lexemes
+        if not word.startswith(SPELLED)
+    ]
     stems = {
         word: stem
         for form in forms
@@ -129,7 +177,9 @@ def _alternatives(term: Term, forms: Sequence[TermForm]) -> list[list[str]]:
     if spelled is not None and term.prefix:
         last = spelled.lexemes[-1].removeprefix(SPELLED)
         all_forms = (*alternatives, _in_order(spelled))
-        return [[*form[:-1], word] for form in all_forms for word in (SPELLED + last, last)]
+        return [
+            [*form[:-1], word] for form in all_forms for word in (SPELLED + last, last)
+        ]
     if spelled is not None and term.column is None and any(spelled.stems):
         alternatives.append(_in_order(spelled))
     return list(map(without_last_characters, alternatives))

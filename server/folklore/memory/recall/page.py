@@ -29,13 +29,19 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     search, question = ranked.search, ranked.search.question
     fresh = [id_ for id_ in _in_rank(ranked) if not is_given(id_, search.before)]
-    results = in_order([_result(id_, ranked) for id_ in fresh[: question.limit]], question.sort)
+    results = in_order(
+        [_result(id_, ranked) for id_ in fresh[: question.limit]], question.sort
+    )
     results = _weak_in_a_line(results, ranked)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
     results, left_out = within_budget(results, question.max_tokens, search.query.bag)
     more = left_out or len(fresh) > question.limit
-    cursor, note = continued(results, search.before, search.key) if more else (None, _note(ranked, results))
+    cursor, note = (
+        continued(results, search.before, search.key)
+        if more
+        else (None, _note(ranked, results))
+    )
     return Answer(
         memories=tuple(results),
         searched=search.namespaces.names,
@@ -48,25 +54,36 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     )
 
 
-def continued(results: Sequence[Recalled], before: frozenset[bytes], key: object) -> tuple[str | None, str | None]:
+def continued(
+    results: Sequence[Recalled], before: frozenset[bytes], key: object
+) -> tuple[str | None, str | None]:
     """Return the cursor of the page after these results; at the end of paging a note."""
     cursor = given_cursor(_ids(results), before, key)
     return cursor, None if cursor else NO_FURTHER_PAGES
 
 
 def _ids(results: Sequence[Recalled]) -> list[UUID]:
-    return [id_ for result in results for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
+    return [
+        id_
+        for result in results
+        for id_ in (result.memory.id, *(variant.id for variant in result.variants))
+    ]
 
 
 def _result(id_: UUID, ranked: RankedList) -> Recalled:
     candidate, score = ranked.candidates.all[id_], ranked.scores[id_]
-    memory, scored = memory_of(candidate.row, candidate.namespace), ranked.search.sorted_by_score
+    memory, scored = (
+        memory_of(candidate.row, candidate.namespace),
+        ranked.search.sorted_by_score,
+    )
     return Recalled(
         memory,
         score if scored else None,
         ranked.weights.match_of(score) if scored else None,
         _explain_result(id_, ranked) if ranked.search.question.explain else None,
-        variants=tuple(_variant(other, memory, ranked) for other in ranked.variants.get(id_, ())),
+        variants=tuple(
+            _variant(other, memory, ranked) for other in ranked.variants.get(id_, ())
+        ),
         contradicts=tuple(candidate.row["contradicts"] or ()),
         passage=ranked.candidates.matches[id_].passage,
     )
@@ -75,7 +92,13 @@ def _result(id_: UUID, ranked: RankedList) -> Recalled:
 def _variant(id_: UUID, newest: Memory, ranked: RankedList) -> Variant:
     candidate = ranked.candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
-    return Variant(id_, memory.namespace, memory.when, memory.author, differing_words(memory.content, newest.content))
+    return Variant(
+        id_,
+        memory.namespace,
+        memory.when,
+        memory.author,
+        differing_words(memory.content, newest.content),
+    )
 
 
 def _in_rank(ranked: RankedList) -> Sequence[UUID]:
@@ -83,19 +106,28 @@ def _in_rank(ranked: RankedList) -> Sequence[UUID]:
     ids = list(ranked.scores)
     if not ranked.search.question.boost_reflections:
         return ids
-    shares = [0.5 if ranked.candidates.all[id_].kind == "reflection" else 1.0 for id_ in ids]
-    return [ids[place] for place in sorted(range(len(ids)), key=lambda place: shares[place] * place)]
+    shares = [
+        0.5 if ranked.candidates.all[id_].kind == "reflection" else 1.0 for id_ in ids
+    ]
+    return [
+        ids[place]
+        for place in sorted(range(len(ids)), key=lambda place: shares[place] * place)
+    ]
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
     """Return the best results in the requested order."""
     if sort == "score":
         return results
-    time = attrgetter("memory.updated_at" if sort.startswith("updated") else "memory.when")
+    time = attrgetter(
+        "memory.updated_at" if sort.startswith("updated") else "memory.when"
+    )
     return sorted(results, key=time, reverse=sort.endswith("desc"))
 
 
-async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Recalled]) -> list[Recalled]:
+async def _expanded(
+    memory: MemoryContext, search: Search, results: Sequence[Recalled]
+) -> list[Recalled]:
     """Return at most 25 memories beyond the results, best first, each marked with the expansion that found it.
 
     `relations`: memories related to two results or more, by the sum of strengths; with several `hops` also those at the
@@ -105,8 +137,12 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
     by, tags = search.ranking.expand, dict[str, None]()
     if "entities" in by:
         for result in results:
-            tags |= dict.fromkeys(tag for tag in result.memory.tags if tag.startswith(_ENTITY))
-            tags |= dict.fromkeys(entity.tag for entity in find_entities(result.memory.content))
+            tags |= dict.fromkeys(
+                tag for tag in result.memory.tags if tag.startswith(_ENTITY)
+            )
+            tags |= dict.fromkeys(
+                entity.tag for entity in find_entities(result.memory.content)
+            )
     ids = [result.memory.id for result in results]
     additions = await memory.statements.expand(
         search.scope,
@@ -117,7 +153,9 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
         least_strength=search.question.least_strength,
         most=_MAX_EXPANDED,
     )
-    return [result for result in additions if not is_given(result.memory.id, search.before)]
+    return [
+        result for result in additions if not is_given(result.memory.id, search.before)
+    ]
 
 
 def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
@@ -135,20 +173,32 @@ def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalle
 
     Where nothing fits, all have one line.
     """
-    if ranked.search.ranking.min_score is not None or all(result.match != "weak" for result in results):
+    if ranked.search.ranking.min_score is not None or all(
+        result.match != "weak" for result in results
+    ):
         return results
     words, whole = ranked.search.words, _WHOLE if ranked.fits else 0
-    weak = [result.match == "weak" and place >= whole for place, result in enumerate(results)]
-    return [_in_a_line(result, words) if short else result for result, short in zip(results, weak, strict=True)]
+    weak = [
+        result.match == "weak" and place >= whole
+        for place, result in enumerate(results)
+    ]
+    return [
+        _in_a_line(result, words) if short else result
+        for result, short in zip(results, weak, strict=True)
+    ]
 
 
 def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
     search = ranked.search
     if ranked.scores:
-        return _NOTHING_FITS if not search.before and results and not ranked.fits else None
+        return (
+            _NOTHING_FITS if not search.before and results and not ranked.fits else None
+        )
     if all(namespace.empty for namespace in search.namespaces):
-        empty = [namespace.name for namespace in search.namespaces[:5]] or [search.question.project or ""]
+        empty = [namespace.name for namespace in search.namespaces[:5]] or [
+            search.question.project or ""
+        ]
         return f"Empty so far: {', '.join(empty)}."
     return _why_empty(search, ranked.retrieval)
 
@@ -189,9 +239,16 @@ def _explain_result(id_: UUID, ranked: RankedList) -> JsonObject:
 def _explain_answer(retrieval: Retrieval) -> JsonObject:
     """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
     value: dict[str, object] = {
-        of.branch: {"path": of.path, "hits": len(of.hits), "milliseconds": round(of.milliseconds, 2)}
+        of.branch: {
+            "path": of.path,
+            "hits": len(of.hits),
+            "milliseconds": round(of.milliseconds, 2),
+        }
         for of in retrieval.lists()
     }
     if words := retrieval.words():
-        value["lexemes"] = {of.word: {"documents": of.documents, "weight": round(of.weight, 3)} for of in words}
+        value["lexemes"] = {
+            of.word: {"documents": of.documents, "weight": round(of.weight, 3)}
+            for of in words
+        }
     return value

@@ -21,7 +21,12 @@ from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.dense import dense_branch
-from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
+from folklore.memory.recall.elsewhere import (
+    asked_elsewhere,
+    divided,
+    project_of,
+    with_elsewhere,
+)
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.presets import presets_with
@@ -29,7 +34,12 @@ from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import BranchResult, Question, Retrieval, Search
 from folklore.memory.records.listing import ListPage, list_page
-from folklore.memory.requests import ExplainRequest, RecallRequest, Reflections, SearchRequest
+from folklore.memory.requests import (
+    ExplainRequest,
+    RecallRequest,
+    Reflections,
+    SearchRequest,
+)
 from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.text.clean import clean
@@ -45,7 +55,12 @@ _PIECES = 512
 _SMALL = 2_000
 # Scopes whose names and languages are kept.
 _SCOPES = 32
-_REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True, "boost": None}
+_REFLECTIONS: Mapping[Reflections, bool | None] = {
+    "include": None,
+    "exclude": False,
+    "only": True,
+    "boost": None,
+}
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
@@ -67,10 +82,14 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     if not request.queries:
         return await answer(context, question)
     questions = [replace(question, query=query) for query in queries]
-    return joined(questions, await all_of(*(answer(context, one) for one in each_of(questions))))
+    return joined(
+        questions, await all_of(*(answer(context, one) for one in each_of(questions)))
+    )
 
 
-async def question_of(context: RequestContext, request: RecallRequest | ExplainRequest, query: str) -> Question:
+async def question_of(
+    context: RequestContext, request: RecallRequest | ExplainRequest, query: str
+) -> Question:
     """Return the question of a request, with its filters and its ranking. Raises InvalidInput.
 
     One statement for a preset that is neither built in nor of the settings.
@@ -122,34 +141,60 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
-    question = replace(question, project=project_of(question, namespaces, context.caller))
+    question = replace(
+        question, project=project_of(question, namespaces, context.caller)
+    )
     home, others = divided(namespaces, question.project)
     every = memory.whole is None and not (question.project or question.namespaces)
     search = search_of(context, question, home, () if every else None)
     if search.text in ("", "*"):
-        requested = (question.project,) if question.project else tuple(question.namespaces)
-        listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
+        requested = (
+            (question.project,) if question.project else tuple(question.namespaces)
+        )
+        listed = (
+            requested,
+            question.limit,
+            question.sort,
+            question.cursor,
+            question.max_tokens,
+        )
         return await list_page(context, home, question.filters, ListPage(*listed))
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, await ranked(memory, search))
     return await _answer_everywhere(context, search, home, others)
 
 
-async def _answer_on_standby(context: RequestContext, question: Question, standby: Standby) -> Answer:
+async def _answer_on_standby(
+    context: RequestContext, question: Question, standby: Standby
+) -> Answer:
     """Answer a question on the standby, or as without one if that lags or fails, in a branch too."""
     if (memory := await context.memory.on_standby()) is not None:
         try:
             return await answer(replace(context, memory=memory), question)
-        except (Unavailable, ConcurrentChange) as error:  # the latter: replay has removed what the question reads
+        except (
+            Unavailable,
+            ConcurrentChange,
+        ) as error:  # the latter: replay has removed what the question reads
             standby.leave_out(error)
-    return await answer(replace(context, memory=replace(context.memory, standby=None)), question)
+    return await answer(
+        replace(context, memory=replace(context.memory, standby=None)), question
+    )
 
 
-async def _answer_everywhere(context: RequestContext, search: Search, home: Listed, others: Listed) -> Answer:
+async def _answer_everywhere(
+    context: RequestContext, search: Search, home: Listed, others: Listed
+) -> Answer:
     """Answer a question in its project and in other namespaces at the same time."""
     memory, question = context.memory, asked_elsewhere(search.question)
-    elsewhere = search_of(context, question, others, [space.id for space in home] if memory.whole is None else None)
-    outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
+    elsewhere = search_of(
+        context,
+        question,
+        others,
+        [space.id for space in home] if memory.whole is None else None,
+    )
+    outcomes = await asyncio.gather(
+        ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True
+    )
     return await with_elsewhere(memory, *outcomes)
 
 
@@ -158,27 +203,40 @@ async def ranked(memory: MemoryContext, search: Search) -> RankedList:
     if search.expression:
         search = await read_terms(memory, search)
     total = memory.statistics.totals.get(search.scope.key, _SMALL)
-    if total >= _SMALL and ("dense" in search.branches or not search.expression):  # an expression has an index
+    if total >= _SMALL and (
+        "dense" in search.branches or not search.expression
+    ):  # an expression has an index
         search = replace(search, scope=await memory.statements.narrowed(search.scope))
     return await rank(memory, await run_branches(memory, search))
 
 
 def search_of(
-    context: RequestContext, question: Question, namespaces: Listed, few: Sequence[UUID] | None = None
+    context: RequestContext,
+    question: Question,
+    namespaces: Listed,
+    few: Sequence[UUID] | None = None,
 ) -> Search:
     """Return a question in its scope, without empty namespaces; `few` if they are all others (see Scope)."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
-    requested, filters = question.project or question.namespaces, without_clock(question.filters)
+    requested, filters = (
+        question.project or question.namespaces,
+        without_clock(question.filters),
+    )
     key = (text, requested, filters, ranking, question.branches, question.embedding)
-    before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
+    before = (
+        question.before
+        if text in ("", "*")
+        else question.before | given_before(question.cursor, key)
+    )
     names, languages = _filled(namespaces)
     return Search(
         question=question,
         text=text,
         query=query,
         pieces=query.bag.split()[:_PIECES],
-        expression=query.is_expression and (not query.only_alternatives or (question.literal and bool(query.phrases))),
+        expression=query.is_expression
+        and (not query.only_alternatives or (question.literal and bool(query.phrases))),
         namespaces=namespaces,
         scope=Scope(names, question.filters, context.now, few),
         languages=languages,
@@ -192,8 +250,12 @@ def search_of(
 @lru_cache(_SCOPES)
 def _filled(namespaces: Listed) -> tuple[Mapping[UUID, str], Sequence[str]]:
     """Return the names of those namespaces that hold any, else of all, by id, and their languages."""
-    filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
-    return names_by_id(filled), sorted({language for namespace in filled for language in namespace.languages})
+    filled = [
+        namespace for namespace in namespaces if not namespace.empty
+    ] or namespaces
+    return names_by_id(filled), sorted(
+        {language for namespace in filled for language in namespace.languages}
+    )
 
 
 async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
@@ -201,16 +263,28 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
     keyword, dense = await asyncio.gather(
-        keyword_branch(memory, search), dense_branch(memory, search), return_exceptions=True
+        keyword_branch(memory, search),
+        dense_branch(memory, search),
+        return_exceptions=True,
     )
-    outcomes: Mapping[Branch, BranchResult | BaseException] = {"dense": dense, "keyword": keyword}
+    outcomes: Mapping[Branch, BranchResult | BaseException] = {
+        "dense": dense,
+        "keyword": keyword,
+    }
     failures = _failures(memory, search, outcomes)
     results = {
-        branch: outcome if isinstance(outcome, BranchResult) else BranchResult() for branch, outcome in outcomes.items()
+        branch: outcome if isinstance(outcome, BranchResult) else BranchResult()
+        for branch, outcome in outcomes.items()
     }
-    hits = {branch: results[branch].hits for branch in search.branches if branch not in failures}
+    hits = {
+        branch: results[branch].hits
+        for branch in search.branches
+        if branch not in failures
+    }
     if not hits:
-        raise Unavailable(f"Every branch of the search failed: {'; '.join(map(': '.join, failures.items()))}")
+        raise Unavailable(
+            f"Every branch of the search failed: {'; '.join(map(': '.join, failures.items()))}"
+        )
     if "dense" in hits and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
     if search.embedder is None and "keyword" not in hits:
@@ -219,7 +293,9 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     return Retrieval(search, hits, degraded, results["dense"], results["keyword"])
 
 
-def _failures(memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
+def _failures(
+    memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]
+) -> dict[Branch, str]:
     """Return the reasons of the branches that were unavailable. Raises every other error, and those of a standby."""
     for outcome in outcomes.values():
         if isinstance(outcome, DatabaseUnavailable) and memory.answering is not None:

@@ -56,14 +56,25 @@ class Candidates:
     def rarity(self) -> NDArray[np.float64]:
         """The rarity (words,) of the question's words among the memories."""
         search, read = self.retrieval.search, self.retrieval.keyword.words
-        rarest = [0.0] * len(search.pieces) if read is None else rarities(read.query, len(search.pieces))
+        rarest = (
+            [0.0] * len(search.pieces)
+            if read is None
+            else rarities(read.query, len(search.pieces))
+        )
         return np.array([rarest[word.place] for word in search.words.words])
 
     @cached_property
     def matches(self) -> Mapping[UUID, WordMatch]:
         """The match of each candidate with the question."""
-        words, rarity, previous = self.retrieval.search.words, self.rarity, self.previous
-        return {id_: previous.get(id_) or _match(words, rarity, candidate) for id_, candidate in self.all.items()}
+        words, rarity, previous = (
+            self.retrieval.search.words,
+            self.rarity,
+            self.previous,
+        )
+        return {
+            id_: previous.get(id_) or _match(words, rarity, candidate)
+            for id_, candidate in self.all.items()
+        }
 
     @cached_property
     def rows(self) -> Mapping[UUID, int]:
@@ -75,9 +86,17 @@ class Candidates:
         """The unit vectors (n, dimensions), from big-endian half floats; zero where one is pending."""
         vectors = [candidate.vector for candidate in self.all.values()]
         size = next((len(vector) for vector in vectors if vector is not None), 2)
-        content = b"".join(bytes(size) if vector is None else vector for vector in vectors)
-        matrix = np.frombuffer(content, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
-        matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), np.float32(1e-9))[:, None]
+        content = b"".join(
+            bytes(size) if vector is None else vector for vector in vectors
+        )
+        matrix = (
+            np.frombuffer(content, dtype=">f2")
+            .reshape(len(vectors), size // 2)
+            .astype(np.float32)
+        )
+        matrix /= np.maximum(
+            np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), np.float32(1e-9)
+        )[:, None]
         return matrix
 
     @cached_property
@@ -94,7 +113,10 @@ class Candidates:
         places = [candidate.place for candidate in self.all.values()]
         row_at = {place: row for row, place in enumerate(places) if place is not None}
         neighbours = [
-            [-1 if place is None else row_at.get((place[0], place[1] + step), -1) for step in (-1, 1, -2, 2)]
+            [
+                -1 if place is None else row_at.get((place[0], place[1] + step), -1)
+                for step in (-1, 1, -2, 2)
+            ]
             for place in places
         ]
         return np.array(neighbours, dtype=np.int64).reshape(len(places), 4)
@@ -116,10 +138,17 @@ class Candidates:
 
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
-        words, members, matches = self.retrieval.search.words, self.all.values(), self.matches.values()
+        words, members, matches = (
+            self.retrieval.search.words,
+            self.all.values(),
+            self.matches.values(),
+        )
         hits = self.retrieval.hits.get("keyword", NOTHING)
         scores = dict(zip(hits.ids, hits.scores, strict=True))
-        lengths = [item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1 for item in members]
+        lengths = [
+            item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1
+            for item in members
+        ]
         return Pool(
             keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
             fetched=self.retrieval.search.ranking.fetch(self.retrieval.search.wanted),
@@ -134,7 +163,9 @@ class Candidates:
             names=np.array([word.name for word in words.words], dtype=bool),
             sequence=np.array([match.sequence for match in matches]),
             pairs=words.pair_weight,
-            dates=np.array([*map(words.nearness, map(self.time_of, self.all))]) if words.dates else None,
+            dates=np.array([*map(words.nearness, map(self.time_of, self.all))])
+            if words.dates
+            else None,
             lengths=np.array(lengths, float),
             asks=np.array([is_question(item.content) for item in members], dtype=bool),
             beside=self.beside,
@@ -145,18 +176,28 @@ class Candidates:
     def question(self) -> NDArray[np.float32] | None:
         """The vector of the question, None if vectors cannot be compared with it."""
         query = self.retrieval.dense.vector
-        return None if query is None or self.vectors.shape[1] != len(query.vector) else query.vector
+        return (
+            None
+            if query is None or self.vectors.shape[1] != len(query.vector)
+            else query.vector
+        )
 
     def _cosines(self) -> NDArray[np.float64]:
         """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
-        question, vectors, unrelated = self.question, self.vectors, self.retrieval.dense.unrelated
+        question, vectors, unrelated = (
+            self.question,
+            self.vectors,
+            self.retrieval.dense.unrelated,
+        )
         if question is None:
             return np.zeros(len(vectors))
         cosines: NDArray[np.float64] = (vectors @ question).astype(float)
         for row, candidate in enumerate(self.all.values()):
             if candidate.passages is not None:
                 cosines[row] = max(cosines[row], *candidate.passages.cosines)
-        return np.where(vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0)
+        return np.where(
+            vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0
+        )
 
     def _related(self) -> Iterator[tuple[int, int, float]]:
         for row, candidate in enumerate(self.all.values()):
@@ -165,28 +206,49 @@ class Candidates:
                     yield row, self.rows[other], strength
 
 
-def _match(words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate) -> WordMatch:
+def _match(
+    words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
+) -> WordMatch:
     """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
     Summary, tags, paths and author count as text.
     """
     row, content = candidate.row, candidate.content
-    others = " ".join((_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"]))
+    others = " ".join(
+        (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
+    )
     if candidate.passages is None:
-        form = _plain_and_opening if len(content) <= _KEPT_CHARACTERS else _plain_and_opening.__wrapped__
+        form = (
+            _plain_and_opening
+            if len(content) <= _KEPT_CHARACTERS
+            else _plain_and_opening.__wrapped__
+        )
         text, opening = form(content, others)
         held, sequence = _held(words, text)
         return WordMatch(held, sequence, held, None, opening)
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
-    passages = [_held(words, plain(with_parts(content[slice(*range_)]) + others)) for range_ in ranges]
+    passages = [
+        _held(words, plain(with_parts(content[slice(*range_)]) + others))
+        for range_ in ranges
+    ]
     matrix = np.array([held for held, _ in passages], dtype=bool)
-    anywhere = [any(column) for column in zip(*(held for held, _ in passages), strict=True)]
+    anywhere = [
+        any(column) for column in zip(*(held for held, _ in passages), strict=True)
+    ]
     best = int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())
     opening = diversity.opening(plain(content[: ranges[0][1]]))
-    return WordMatch(passages[best][0], max(share for _, share in passages), anywhere, ranges[best], opening)
+    return WordMatch(
+        passages[best][0],
+        max(share for _, share in passages),
+        anywhere,
+        ranges[best],
+        opening,
+    )
 
 
-@lru_cache(2_000)  # a tenth of a recall in a small project, whose questions meet the same memories
+@lru_cache(
+    2_000
+)  # a tenth of a recall in a small project, whose questions meet the same memories
 def _plain_and_opening(content: str, others: str) -> tuple[str, str]:
     text = plain(with_parts(content) + others)
     return text, diversity.opening(text.partition(_END)[0])

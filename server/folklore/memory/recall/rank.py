@@ -64,7 +64,9 @@ class RankedList:
     @property
     def fits(self) -> bool:
         """True if any result may be an answer, and where confidence does not count."""
-        return not self.confidence or max(self.confidence.values()) >= self.weights.floor
+        return (
+            not self.confidence or max(self.confidence.values()) >= self.weights.floor
+        )
 
     def parts_of(self, id_: UUID) -> dict[str, float]:
         """Return the parts of the relevance of a candidate."""
@@ -72,13 +74,17 @@ class RankedList:
         return {name: float(values[row]) for name, values in self.parts.items()}
 
 
-async def rank(memory: MemoryContext, retrieval: Retrieval, weights: Weights | None = None) -> RankedList:
+async def rank(
+    memory: MemoryContext, retrieval: Retrieval, weights: Weights | None = None
+) -> RankedList:
     """Return the results of the branches, ranked by the weights of their model if no others are given.
 
     One statement; one more where neighbours of a result were not read.
     """
     search, model = retrieval.search, retrieval.dense.model
-    weights = weights or weights_for("none" if model is None else "contextual" if model.contextual else "bundled")
+    weights = weights or weights_for(
+        "none" if model is None else "contextual" if model.contextual else "bundled"
+    )
     with stage("recall.rank"):
         candidates, degraded = await read_pool(memory, retrieval)
         parts, trained = _parts(candidates, weights)
@@ -89,13 +95,29 @@ async def rank(memory: MemoryContext, retrieval: Retrieval, weights: Weights | N
         redundancy = _diverse(candidates, shortlist)
         results = list(redundancy)
         if search.question.literal:
-            scores, confidence = dict.fromkeys(results[: search.wanted + 1], 0.0), dict[UUID, float]()
+            scores, confidence = (
+                dict.fromkeys(results[: search.wanted + 1], 0.0),
+                dict[UUID, float](),
+            )
         else:
-            results = results if search.ranking.min_score else results[: search.wanted + 1]
+            results = (
+                results if search.ranking.min_score else results[: search.wanted + 1]
+            )
             confidence = await _confidences(memory, candidates, results, weights)
             scores = _scores(candidates, trained, confidence, weights)
     degraded = retrieval.degraded + degraded
-    return RankedList(search, candidates, parts, shortlist, variants, redundancy, scores, confidence, weights, degraded)
+    return RankedList(
+        search,
+        candidates,
+        parts,
+        shortlist,
+        variants,
+        redundancy,
+        scores,
+        confidence,
+        weights,
+        degraded,
+    )
 
 
 async def read_candidates(
@@ -105,16 +127,24 @@ async def read_candidates(
     try:
         return await memory.statements.candidates(search.scope, query), ()
     except Unavailable as error:
-        if query.near is None or memory.answering is not None:  # the primary has the vectors
+        if (
+            query.near is None or memory.answering is not None
+        ):  # the primary has the vectors
             raise
-        rows = await memory.statements.candidates(search.scope, replace(query, near=None))
+        rows = await memory.statements.candidates(
+            search.scope, replace(query, near=None)
+        )
         return rows, (Degraded("dense", error.message),)
 
 
-async def read_pool(memory: MemoryContext, retrieval: Retrieval) -> tuple[Candidates, tuple[Degraded, ...]]:
+async def read_pool(
+    memory: MemoryContext, retrieval: Retrieval
+) -> tuple[Candidates, tuple[Degraded, ...]]:
     """Read the candidates, and the neighbours of the best ones unless ranks alone count. One statement."""
     search, ranking = retrieval.search, retrieval.search.ranking
-    lists = [(ranking.scale(branch), hits.ids) for branch, hits in retrieval.hits.items()]
+    lists = [
+        (ranking.scale(branch), hits.ids) for branch, hits in retrieval.hits.items()
+    ]
     rrf = reciprocal_rank_fusion(lists, ranking.rrf_k)
     ids = best_first(rrf, rrf)
     plain = ranking.fusion == "rrf" or search.question.literal
@@ -127,38 +157,69 @@ async def read_pool(memory: MemoryContext, retrieval: Retrieval) -> tuple[Candid
         near=retrieval.dense.vector,  # None where the branch failed: the table of vectors may be locked
     )
     with stage("recall.pool", candidates=len(ids)):
-        rows, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
+        rows, degraded = (
+            await read_candidates(memory, search, query) if ids else ({}, ())
+        )
     return Candidates(retrieval, rows, rrf, frozenset(query.spreading)), degraded
 
 
-def _parts(candidates: Candidates, weights: Weights) -> tuple[Parts, NDArray[np.float64]]:
+def _parts(
+    candidates: Candidates, weights: Weights
+) -> tuple[Parts, NDArray[np.float64]]:
     """Return the parts of the relevance (n,), and the sum by the trained weights alone, of which scores are made."""
-    search, ranking, rrf = candidates.retrieval.search, candidates.retrieval.search.ranking, candidates.rrf
+    search, ranking, rrf = (
+        candidates.retrieval.search,
+        candidates.retrieval.search.ranking,
+        candidates.rrf,
+    )
     if ranking.fusion == "rrf":
         best = max(rrf.values(), default=1.0) or 1.0
-        return {"reciprocal ranks": np.array([rrf[id_] / best for id_ in candidates.all])}, np.zeros(len(rrf))
-    pool, rows = candidates.pool(), [candidate.row for candidate in candidates.all.values()]
+        return {
+            "reciprocal ranks": np.array([rrf[id_] / best for id_ in candidates.all])
+        }, np.zeros(len(rrf))
+    pool, rows = (
+        candidates.pool(),
+        [candidate.row for candidate in candidates.all.values()],
+    )
     products = weights.relevance_of(pool)
-    parts = {name: values * ranking.scale(group_of(name)) for name, values in products.items()}
+    parts = {
+        name: values * ranking.scale(group_of(name))
+        for name, values in products.items()
+    }
     parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
     return parts, np.sum(list(products.values()), axis=0)
 
 
-def _shortlist(candidates: Candidates, parts: Parts) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
+def _shortlist(
+    candidates: Candidates, parts: Parts
+) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
     """Return the best candidates by relevance, with few reflections, and the near-duplicates that they represent."""
     ranking = candidates.retrieval.search.ranking
-    relevance = dict(zip(candidates.all, np.sum(list(parts.values()), axis=0).tolist(), strict=True))
+    relevance = dict(
+        zip(candidates.all, np.sum(list(parts.values()), axis=0).tolist(), strict=True)
+    )
     order = _with_few_reflections(best_first(relevance, candidates.rrf), candidates)
     if ranking.fusion == "rrf" or ranking.mmr_lambda >= 1.0:
         return {id_: relevance[id_] for id_ in order}, {}
-    opening = {id_: match.opening for id_, match in candidates.matches.items()}.__getitem__
-    content = {id_: candidate.content for id_, candidate in candidates.all.items()}.__getitem__
-    groups = diversity.group_near_duplicates(order, opening, content, candidates.time_of)
-    best_of = {id_: max(relevance[one] for one in (id_, *others)) for id_, others in groups.items()}
+    opening = {
+        id_: match.opening for id_, match in candidates.matches.items()
+    }.__getitem__
+    content = {
+        id_: candidate.content for id_, candidate in candidates.all.items()
+    }.__getitem__
+    groups = diversity.group_near_duplicates(
+        order, opening, content, candidates.time_of
+    )
+    best_of = {
+        id_: max(relevance[one] for one in (id_, *others))
+        for id_, others in groups.items()
+    }
     return best_of, {id_: others for id_, others in groups.items() if others}
 
 
-def _with_few_reflections(order: Sequence[UUID], candidates: Candidates) -> Sequence[UUID]:
+def _with_few_reflections(
+    order: Sequence[UUID], candidates: Candidates
+) -> Sequence[UUID]:
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = [id_ for id_ in order if candidates.all[id_].kind == _REFLECTION]
     most = max(int(candidates.retrieval.search.wanted * numbers.REFLECTIONS), 1)
@@ -173,29 +234,49 @@ async def _rerank(
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
-    question, ids = clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip(), list(shortlist)
+    question, ids = (
+        clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip(),
+        list(shortlist),
+    )
     try:
-        scores = await reranker.scores(question, [candidates.text(id_) for id_ in ids[: reranker.pool]])
+        scores = await reranker.scores(
+            question, [candidates.text(id_) for id_ in ids[: reranker.pool]]
+        )
     except RerankerUnavailable as error:
         log.warning("not_reranked", reason=error.message)
         return shortlist, (Degraded("rerank", error.message),)
     places, relevance = reranked(np.array(list(shortlist.values())), scores)
-    return dict(zip((ids[place] for place in places), relevance.tolist(), strict=True)), ()
+    return dict(
+        zip((ids[place] for place in places), relevance.tolist(), strict=True)
+    ), ()
 
 
-def _diverse(candidates: Candidates, shortlist: Mapping[UUID, float]) -> dict[UUID, float]:
+def _diverse(
+    candidates: Candidates, shortlist: Mapping[UUID, float]
+) -> dict[UUID, float]:
     """Return the results, best first but the newer one first on one subject, with their redundancy."""
     search, ids = candidates.retrieval.search, list(shortlist)
     ranking, vectors = search.ranking, candidates.vectors[candidates.rows_of(ids)]
     # A result below min_score leaves its place to the next one.
     limit = len(ids) if ranking.min_score else search.wanted + 1
-    pick = diversity.maximal_marginal_relevance if ranking.fusion == "rrf" else diversity.discounted_relevance
-    picked = pick(np.array(list(shortlist.values())), vectors @ vectors.T, limit, ranking.mmr_lambda)
+    pick = (
+        diversity.maximal_marginal_relevance
+        if ranking.fusion == "rrf"
+        else diversity.discounted_relevance
+    )
+    picked = pick(
+        np.array(list(shortlist.values())),
+        vectors @ vectors.T,
+        limit,
+        ranking.mmr_lambda,
+    )
     redundancy = {ids[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy
     newer: dict[UUID, list[UUID]] = {}
-    for older, other in _newer_on_subject(candidates, ids[: len(redundancy) + numbers.SURROUNDED], redundancy):
+    for older, other in _newer_on_subject(
+        candidates, ids[: len(redundancy) + numbers.SURROUNDED], redundancy
+    ):
         newer.setdefault(older, []).append(other)
     for others in newer.values():
         others.sort(key=candidates.time_of, reverse=True)
@@ -223,7 +304,9 @@ def _newer_on_subject(
             yield one.id, other.id
 
 
-def _replaced(candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _replaced(
+    candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Return which pairs (older, newer) are on one subject, the newer with a lead of some seconds above 0.
 
     It holds half of the question's words and all of its identifiers that the older holds. Of two within a day, such as
@@ -232,21 +315,34 @@ def _replaced(candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.floa
     rows = candidates.rows_of(ids)
     vectors, held = candidates.vectors[rows], candidates.words[rows]
     shared = (held * candidates.rarity) @ held.T.astype(float)
-    possible: NDArray[np.bool_] = (lead > 0.0) & (shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9)
-    alike = vectors @ vectors.T >= np.where(lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR)
+    possible: NDArray[np.bool_] = (lead > 0.0) & (
+        shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9
+    )
+    alike = vectors @ vectors.T >= np.where(
+        lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR
+    )
     texts = [candidates.all[id_].content for id_ in ids]
     for identifier in candidates.retrieval.search.words.identifiers:
-        named = np.array([identifier.search(text.casefold()) is not None for text in texts])
+        named = np.array(
+            [identifier.search(text.casefold()) is not None for text in texts]
+        )
         possible &= named[None] | ~named[:, None]
     words: Callable[[int], set[str]] = cache(lambda place: set(separated(texts[place])))
     short = np.array([len(text) <= _FEW_WORDS for text in texts])
-    for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
-        alike[older, place] = diversity.share_words(words(older), words(place), numbers.SAME_WORDS)
+    for older, place in np.argwhere(
+        possible & ~alike & short[:, None] & short[None, :]
+    ).tolist():
+        alike[older, place] = diversity.share_words(
+            words(older), words(place), numbers.SAME_WORDS
+        )
     return possible & alike
 
 
 async def _confidences(
-    memory: MemoryContext, candidates: Candidates, results: Sequence[UUID], weights: Weights
+    memory: MemoryContext,
+    candidates: Candidates,
+    results: Sequence[UUID],
+    weights: Weights,
 ) -> dict[UUID, float]:
     """Return the confidence that each result answers the question; at most one statement, for their neighbours.
 
@@ -257,23 +353,32 @@ async def _confidences(
     lacking = [
         id_
         for id_, rows in zip(results, beside, strict=True)
-        if id_ not in candidates.surrounded and every[id_].place is not None and (rows < 0).any()
+        if id_ not in candidates.surrounded
+        and every[id_].place is not None
+        and (rows < 0).any()
     ]
     read: Mapping[UUID, Candidate] = {}
     if lacking:
         spaces = {every[id_].row["namespace_id"] for id_ in lacking}
         near = retrieval.dense.vector
-        query = CandidateQuery(spaces, lacking, spreading=lacking, reach=1, related=False, near=near)
+        query = CandidateQuery(
+            spaces, lacking, spreading=lacking, reach=1, related=False, near=near
+        )
         read, _ = await read_candidates(memory, retrieval.search, query)
     all_ids = list(every)
-    ids = dict.fromkeys([*results, *(all_ids[row] for row in beside[beside >= 0]), *read])
+    ids = dict.fromkeys(
+        [*results, *(all_ids[row] for row in beside[beside >= 0]), *read]
+    )
     members = {id_: every.get(id_) or read[id_] for id_ in ids}
     pool = Candidates(retrieval, members, previous=candidates.matches).pool()
     return dict(zip(results, weights.confidence_of(pool).tolist(), strict=False))
 
 
 def _scores(
-    candidates: Candidates, trained: NDArray[np.float64], confidence: Mapping[UUID, float], weights: Weights
+    candidates: Candidates,
+    trained: NDArray[np.float64],
+    confidence: Mapping[UUID, float],
+    weights: Weights,
 ) -> dict[UUID, float]:
     """Return the results with their scores: those wanted, and one more if there is one.
 
@@ -283,8 +388,12 @@ def _scores(
     least, most = search.ranking.min_score, search.wanted + 1
     if search.sorted_by_score:
         rows = candidates.rows_of(confidence)
-        values = weights.scores_of(trained[rows], leads(trained)[rows], np.array(list(confidence.values())))
-        values *= bool(search.words.words or search.words.dates)  # of what answers signs alone, nothing can be said
+        values = weights.scores_of(
+            trained[rows], leads(trained)[rows], np.array(list(confidence.values()))
+        )
+        values *= bool(
+            search.words.words or search.words.dates
+        )  # of what answers signs alone, nothing can be said
         scores = dict(zip(confidence, values.round(3).tolist(), strict=True))
         if least is None and max(confidence.values(), default=0.0) < weights.floor:
             most = min(most, numbers.MOST_WEAK)

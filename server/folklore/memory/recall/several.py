@@ -21,16 +21,24 @@ def queries_of(request: RecallRequest) -> tuple[str, ...]:
     """Return the questions of a request, one or several. Raises InvalidInput."""
     if request.query is not None:
         if request.queries:
-            raise InvalidInput("queries", "excludes query.", hint="Give exactly one of the two.")
+            raise InvalidInput(
+                "queries", "excludes query.", hint="Give exactly one of the two."
+            )
         return (request.query,)
     if not request.queries:
-        raise InvalidInput("query", "is missing.", hint="Give query, or up to 8 questions as queries.")
+        raise InvalidInput(
+            "query", "is missing.", hint="Give query, or up to 8 questions as queries."
+        )
     for place, query in enumerate(request.queries):
         if query.strip() in ("", "*"):
             hint = "Ask a question; the query * by itself lists what is trending."
             raise InvalidInput(f"queries[{place}]", "is no question.", hint=hint)
     if request.ranking.embedding is not None:
-        raise InvalidInput("ranking.embedding", "belongs to one query.", hint="Leave it out, or ask one question.")
+        raise InvalidInput(
+            "ranking.embedding",
+            "belongs to one query.",
+            hint="Leave it out, or ask one question.",
+        )
     return request.queries
 
 
@@ -38,19 +46,31 @@ def key_of(questions: Sequence[Question]) -> object:
     """Return what identifies these questions in a cursor."""
     first = questions[0]
     texts = tuple(question.query for question in questions)
-    return texts, first.project or first.namespaces, without_clock(first.filters), first.ranking
+    return (
+        texts,
+        first.project or first.namespaces,
+        without_clock(first.filters),
+        first.ranking,
+    )
 
 
 def each_of(questions: Sequence[Question]) -> list[Question]:
     """Return the questions as they are asked: order, length and pages are those of the whole answer."""
     before = given_before(questions[0].cursor, key_of(questions))
-    return [replace(item, sort="score", max_tokens=None, cursor=None, before=before) for item in questions]
+    return [
+        replace(item, sort="score", max_tokens=None, cursor=None, before=before)
+        for item in questions
+    ]
 
 
 def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     """Join the answers to questions: the best result of each, then the second of each, and so on."""
     results, more = _results(questions, answers)
-    notes = [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
+    notes = [
+        f"queries[{place}]: {item.note}"
+        for place, item in enumerate(answers)
+        if item.note
+    ]
     cursor = None
     if more:
         key = key_of(questions)
@@ -59,22 +79,30 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     return Answer(
         memories=tuple(results),
         searched=answers[0].searched,
-        degraded=tuple(dict.fromkeys(item for answer in answers for item in answer.degraded)),
+        degraded=tuple(
+            dict.fromkeys(item for answer in answers for item in answer.degraded)
+        ),
         truncated=more,
         cursor=cursor,
         note=" ".join(notes) or None,
-        explain=_by_question({place: item.explain for place, item in enumerate(answers)}),
+        explain=_by_question(
+            {place: item.explain for place, item in enumerate(answers)}
+        ),
         found_by=sum((Counter(answer.found_by) for answer in answers), Counter()),
     )
 
 
-def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
+def _results(
+    questions: Sequence[Question], answers: Sequence[Answer]
+) -> tuple[list[Recalled], bool]:
     """Return the results that fit the whole answer, those by expansion, then those from elsewhere.
 
     Also True if there are more.
     """
     question, words = questions[0], " ".join(item.query for item in questions)
-    numbered = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
+    numbered = _numbered(
+        answers, lambda item: item.expanded is None and not item.elsewhere
+    )
     expanded = _numbered(answers, lambda item: item.expanded is not None)
     others = list(_numbered(answers, lambda item: item.elsewhere).values())
     elsewhere, limit, max_tokens = within_room(question, others, len(numbered), words)
@@ -85,17 +113,25 @@ def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[
     return [*results, *elsewhere], more
 
 
-def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:
+def _numbered(
+    answers: Sequence[Answer], belongs: Callable[[Recalled], bool]
+) -> dict[_Key, Recalled]:
     """Return the results by rank, each with the numbers of the questions that found it or a variant of it."""
     lists = [list(filter(belongs, answer.memories)) for answer in answers]
     everything = [item for results in lists for item in results]
-    shown = {(other.namespace, other.id): _key(item) for item in everything for other in item.variants}
+    shown = {
+        (other.namespace, other.id): _key(item)
+        for item in everything
+        for other in item.variants
+    }
     found: dict[_Key, dict[int, Recalled]] = {}
     for rank in range(max(map(len, lists))):
         for number, results in enumerate(lists):
             if rank < len(results):
                 key = _key(results[rank])
-                found.setdefault(shown.get(key, key), {}).setdefault(number, results[rank])
+                found.setdefault(shown.get(key, key), {}).setdefault(
+                    number, results[rank]
+                )
     return {key: _one(key, by_question) for key, by_question in found.items()}
 
 
@@ -105,17 +141,29 @@ def _key(result: Recalled) -> _Key:
 
 def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
     """Return one result for a memory: its greatest score, and what belongs to any of the questions."""
-    same = [item for item in by_question.values() if _key(item) == key] or list(by_question.values())
+    same = [item for item in by_question.values() if _key(item) == key] or list(
+        by_question.values()
+    )
     best = max(same, key=lambda item: item.score or 0.0)
     return replace(
         best,
         queries=tuple(sorted(by_question)),
-        variants=tuple({item.id: item for result in same for item in result.variants}.values()),
-        contradicts=tuple(dict.fromkeys(id_ for result in same for id_ in result.contradicts)),
-        explain=_by_question({number: item.explain for number, item in by_question.items()}),
+        variants=tuple(
+            {item.id: item for result in same for item in result.variants}.values()
+        ),
+        contradicts=tuple(
+            dict.fromkeys(id_ for result in same for id_ in result.contradicts)
+        ),
+        explain=_by_question(
+            {number: item.explain for number, item in by_question.items()}
+        ),
     )
 
 
 def _by_question(explained: Mapping[int, JsonObject | None]) -> JsonObject | None:
     """Return explanations by the number of their question, None without any."""
-    return {str(number): item for number, item in sorted(explained.items()) if item is not None} or None
+    return {
+        str(number): item
+        for number, item in sorted(explained.items())
+        if item is not None
+    } or None

@@ -21,9 +21,13 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
     """
     memory = context.memory
     namespaces = await memory.find_namespaces(request.namespaces)
-    search = search_of(context, await question_of(context, request, request.query), namespaces)
+    search = search_of(
+        context, await question_of(context, request, request.query), namespaces
+    )
     if search.text in ("", "*"):
-        raise InvalidInput("query", "is empty.", hint="Ask a question, or give some words.")
+        raise InvalidInput(
+            "query", "is empty.", hint="Ask a question, or give some words."
+        )
     outcome = await ranked(memory, search)
     return Explanation(
         query=search.text,
@@ -38,23 +42,44 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
 
 async def _texts(memory: MemoryContext, outcome: RankedList) -> Mapping[UUID, Memory]:
     """Return all candidates as memories, those too that the ranking did not read."""
-    read = {id_: memory_of(candidate.row, candidate.namespace) for id_, candidate in outcome.candidates.all.items()}
-    lacking = [id_ for hits in outcome.retrieval.hits.values() for id_ in hits.ids if id_ not in read]
+    read = {
+        id_: memory_of(candidate.row, candidate.namespace)
+        for id_, candidate in outcome.candidates.all.items()
+    }
+    lacking = [
+        id_
+        for hits in outcome.retrieval.hits.values()
+        for id_ in hits.ids
+        if id_ not in read
+    ]
     if not lacking:
         return read
     namespaces = [namespace.id for namespace in outcome.search.namespaces]
-    return read | {item.id: item for _, item in await memory.memories.get(namespaces, list(dict.fromkeys(lacking)))}
+    return read | {
+        item.id: item
+        for _, item in await memory.memories.get(
+            namespaces, list(dict.fromkeys(lacking))
+        )
+    }
 
 
-def _candidates(outcome: RankedList, texts: Mapping[UUID, Memory]) -> Iterator[ExplainedCandidate]:
+def _candidates(
+    outcome: RankedList, texts: Mapping[UUID, Memory]
+) -> Iterator[ExplainedCandidate]:
     """Yield the candidates: results in their order, then by relevance."""
     parts = {id_: outcome.parts_of(id_) for id_ in outcome.candidates.all}
     relevance = {id_: sum(of.values()) for id_, of in parts.items()}
     by_relevance = sorted(relevance, key=lambda id_: -relevance[id_])
     hits = [id_ for branch in outcome.retrieval.hits.values() for id_ in branch.ids]
-    representatives = {id_: newest for newest, others in outcome.variants.items() for id_ in others}
-    ranks = dict(zip(outcome.scores, range(1, outcome.search.question.limit + 1), strict=False))
-    for id_ in dict.fromkeys([*outcome.scores, *outcome.shortlist, *by_relevance, *hits]):
+    representatives = {
+        id_: newest for newest, others in outcome.variants.items() for id_ in others
+    }
+    ranks = dict(
+        zip(outcome.scores, range(1, outcome.search.question.limit + 1), strict=False)
+    )
+    for id_ in dict.fromkeys(
+        [*outcome.scores, *outcome.shortlist, *by_relevance, *hits]
+    ):
         if id_ in texts:
             yield ExplainedCandidate(
                 memory=texts[id_],
@@ -65,11 +90,18 @@ def _candidates(outcome: RankedList, texts: Mapping[UUID, Memory]) -> Iterator[E
                 shares=parts.get(id_, {}),
                 redundancy=outcome.redundancy.get(id_),
                 confidence=outcome.confidence.get(id_),
-                score=outcome.scores.get(id_) if outcome.search.sorted_by_score else None,
+                score=outcome.scores.get(id_)
+                if outcome.search.sorted_by_score
+                else None,
             )
 
 
-def _stage(outcome: RankedList, id_: UUID, ranks: Mapping[UUID, int], representatives: Mapping[UUID, UUID]) -> Stage:
+def _stage(
+    outcome: RankedList,
+    id_: UUID,
+    ranks: Mapping[UUID, int],
+    representatives: Mapping[UUID, UUID],
+) -> Stage:
     if id_ in representatives:
         return "grouped"
     if id_ in outcome.scores:

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from folklore.db.stores.namespaces import Listed
-from folklore.db.stores.recall_rows import NOTHING, Bm25, DenseQuery, Hits, Scope, TermForm
+from folklore.db.stores.recall_rows import (
+    NOTHING,
+    Bm25,
+    DenseQuery,
+    Hits,
+    Scope,
+    TermForm,
+)
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.memory.results import BranchHit, BranchList, ExplainedWord
@@ -50,7 +57,10 @@ class Question:
     def __post_init__(self) -> None:
         """Raise InvalidInput for a query that is too long."""
         if len(self.query) > MAX_QUERY:
-            raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
+            raise InvalidInput(
+                "query",
+                f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +140,17 @@ class Retrieval:
         lists = []
         for branch, hits in self.hits.items():
             listed = zip(hits.ids, hits.scores, hits.raw, strict=True)
-            rows = tuple(BranchHit(id_, rank, score, raw) for rank, (id_, score, raw) in enumerate(listed, start=1))
-            path = hits.path if branch == "dense" else "tsvector" if self.search.expression else "postings"
+            rows = tuple(
+                BranchHit(id_, rank, score, raw)
+                for rank, (id_, score, raw) in enumerate(listed, start=1)
+            )
+            path = (
+                hits.path
+                if branch == "dense"
+                else "tsvector"
+                if self.search.expression
+                else "postings"
+            )
             result = self.dense if branch == "dense" else self.keyword
             lists.append(BranchList(branch, path, result.milliseconds, rows))
         return tuple(lists)
@@ -141,7 +160,9 @@ class Retrieval:
         if (words := self.keyword.words) is None:
             return ()
         counts, weights = words.query.documents.items(), words.weights
-        explained = [ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts]
+        explained = [
+            ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts
+        ]
         return tuple(sorted(explained, key=lambda item: -item.weight))
 
     def coverage(self) -> dict[UUID, float]:
@@ -149,10 +170,20 @@ class Retrieval:
         words, hits = self.keyword.words, self.hits.get("keyword", NOTHING)
         if words is None or words.total_weight <= 0:
             return {}
-        return {id_: min(raw / words.total_weight, 1.0) for id_, raw in zip(hits.ids, hits.raw, strict=True)}
+        return {
+            id_: min(raw / words.total_weight, 1.0)
+            for id_, raw in zip(hits.ids, hits.raw, strict=True)
+        }
 
     def counts(self, ids: Iterable[UUID]) -> dict[str, int]:
         """Return how many of these memories each branch found: dense, keyword, both, neither."""
-        dense, keyword = (set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword"))
-        names = {(True, True): "both", (True, False): "dense", (False, True): "keyword", (False, False): "neither"}
+        dense, keyword = (
+            set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword")
+        )
+        names = {
+            (True, True): "both",
+            (True, False): "dense",
+            (False, True): "keyword",
+            (False, False): "neither",
+        }
         return dict(Counter(names[id_ in dense, id_ in keyword] for id_ in ids))

@@ -11,11 +11,28 @@ from folklore.db.rows import made
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
+from folklore.memory.context import (
+    MemoryContext,
+    RequestContext,
+    names_by_id,
+    namespace_of,
+    unknown_memories,
+)
 from folklore.memory.filters import resolve_filters
-from folklore.memory.pagination import Feed, feed_cursor, feed_of, place_cursor, place_of
+from folklore.memory.pagination import (
+    Feed,
+    feed_cursor,
+    feed_of,
+    place_cursor,
+    place_of,
+)
 from folklore.memory.records.get import visible_memories
-from folklore.memory.requests import ActivityRequest, FiltersRequest, LogRequest, UsesRequest
+from folklore.memory.requests import (
+    ActivityRequest,
+    FiltersRequest,
+    LogRequest,
+    UsesRequest,
+)
 from folklore.memory.results import Action, Activity, Event, Use
 from folklore.model import Filters, Memory
 
@@ -44,7 +61,9 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     A feed gives each event once, whenever it was committed. Raises InvalidInput, NotFound.
     """
     if request.after is not None and request.before is not None:
-        raise InvalidInput("before", "cannot be given with after.", hint="Give one of them.")
+        raise InvalidInput(
+            "before", "cannot be given with after.", hint="Give one of them."
+        )
     author = resolve_filters(FiltersRequest(author=request.author), context).author
     names = _with_memories(await context.memory.find_namespaces(request.namespaces))
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
@@ -52,7 +71,9 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     log = _Log(statements, list(names), request.actions or get_args(Action), author)
     question = (request.namespaces, author, request.actions)
     if request.after is not None:
-        read, feed, more = await log.later(feed_of(request.after, question), request.limit, context.now)
+        read, feed, more = await log.later(
+            feed_of(request.after, question), request.limit, context.now
+        )
     else:
         end = None if request.before is None else place_of(request.before, question)
         read, feed, more = await log.earlier(end, request.limit, context.now)
@@ -71,7 +92,13 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event,
     With `kinds` or `tags`, among the latest 1,000 writes. Raises InvalidInput, NotFound.
     """
     filters = resolve_filters(
-        FiltersRequest(kinds=request.kinds, tags=request.tags, author=request.author, time=request.time), context
+        FiltersRequest(
+            kinds=request.kinds,
+            tags=request.tags,
+            author=request.author,
+            time=request.time,
+        ),
+        context,
     )
     memory = context.memory
     names = names_by_id(await memory.find_namespaces(request.namespaces))
@@ -84,14 +111,24 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[Event,
         since=filters.since,
         until=filters.until,
     )
-    logged = await _visible_events(context, names, events, partial(_matches, filters), mine=request.mine)
-    return tuple(event for event in logged if event.memories or not filtered)[: request.limit]
+    logged = await _visible_events(
+        context, names, events, partial(_matches, filters), mine=request.mine
+    )
+    return tuple(event for event in logged if event.memories or not filtered)[
+        : request.limit
+    ]
 
 
 def _matches(filters: Filters, memory: Memory) -> bool:
     """Return True for a memory of one of the kinds, and with one of the tags or one below it."""
-    tagged = any(tag == of or tag.startswith(f"{of}/") for tag in memory.tags for of in filters.tags)
-    return (not filters.kinds or memory.kind in filters.kinds) and (not filters.tags or tagged)
+    tagged = any(
+        tag == of or tag.startswith(f"{of}/")
+        for tag in memory.tags
+        for of in filters.tags
+    )
+    return (not filters.kinds or memory.kind in filters.kinds) and (
+        not filters.tags or tagged
+    )
 
 
 async def _visible_events(
@@ -110,22 +147,39 @@ async def _visible_events(
     visible = await visible_memories(context, list(names), ids)
     items = []
     for event in events:
-        memories = (visible.get((event.namespace, id_)) for id_ in event.memories[:_READ])
+        memories = (
+            visible.get((event.namespace, id_)) for id_ in event.memories[:_READ]
+        )
         matching = tuple(filter(matches, filter(None, memories)))
         if matching or event.action == "import":
-            values = event.id, event.at, event.author, event.action, event.amount, names[event.namespace]
-            items.append(Event(*values, matching, event.agent, event.memories if mine else ()))
+            values = (
+                event.id,
+                event.at,
+                event.author,
+                event.action,
+                event.amount,
+                names[event.namespace],
+            )
+            items.append(
+                Event(*values, matching, event.agent, event.memories if mine else ())
+            )
     return items
 
 
-async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:
+async def new_events(
+    memory: MemoryContext, feed: Feed | None, now: datetime
+) -> tuple[frozenset[str], Feed]:
     """Return the namespaces with events that a feed has not given, and the feed after them. Two statements.
 
     For the server itself: it checks no permission, and reads no memory. Raises Unavailable.
     """
     names = _with_memories(await memory.root.find_namespaces(()))
-    log = _Log(ActivityStatements(memory.root.database), list(names), get_args(Action), None)
-    events, later, _ = await log.later(feed or Feed(now - _LATE, frozenset()), _WATCHED, now)
+    log = _Log(
+        ActivityStatements(memory.root.database), list(names), get_args(Action), None
+    )
+    events, later, _ = await log.later(
+        feed or Feed(now - _LATE, frozenset()), _WATCHED, now
+    )
     assert later is not None
     return frozenset(names[event.namespace] for event in events), later
 
@@ -136,8 +190,20 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])
     caller = None if context.caller.access is None else context.caller.author
-    values = {"namespace": namespace.id, "memory": request.id, "caller": caller, "fetch": request.limit}
-    return tuple([made(Use, row) for row in await context.memory.root.database.rows("activity/uses", **values)])
+    values = {
+        "namespace": namespace.id,
+        "memory": request.id,
+        "caller": caller,
+        "fetch": request.limit,
+    }
+    return tuple(
+        [
+            made(Use, row)
+            for row in await context.memory.root.database.rows(
+                "activity/uses", **values
+            )
+        ]
+    )
 
 
 def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
@@ -159,14 +225,21 @@ class _Log:
     author: str | None
 
     def _question(self, fetch: int) -> dict[str, object]:
-        return {"namespaces": self.namespaces, "actions": self.actions, "author": self.author, "fetch": fetch}
+        return {
+            "namespaces": self.namespaces,
+            "actions": self.actions,
+            "author": self.author,
+            "fetch": fetch,
+        }
 
     async def earlier(self, end: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
         at, id_, namespace = end or _END
         recalled = _BEGINNING if self.author is None else now - _RECALLED
         place = {"before_at": at, "before_id": id_, "before_namespace": namespace}
-        rows = await self.statements.events(**self._question(limit + 1), **place, recalled_since=recalled)
+        rows = await self.statements.events(
+            **self._question(limit + 1), **place, recalled_since=recalled
+        )
         events, more = rows[:limit], len(rows) > limit
         if end is not None:
             return events, None, more
@@ -175,7 +248,9 @@ class _Log:
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
         """Return the events that a feed has not given, oldest first."""
-        rows = await self.statements.events_since(**self._question(len(feed.marks) + limit + 1), since=feed.since)
+        rows = await self.statements.events_since(
+            **self._question(len(feed.marks) + limit + 1), since=feed.since
+        )
         new = [event for event in rows if not feed.holds(event.place)]
         events, rest = new[:limit], new[limit:]
         places = [event.place for event in rows if feed.holds(event.place)]

@@ -9,7 +9,16 @@ from folklore.memory import requests
 from folklore.memory.results import ReviewItem
 from folklore.model import Memory
 
-Decision = Literal["keep", "pin", "merge", "supersede", "contradicts", "forget", "forget_older", "forget_newer"]
+Decision = Literal[
+    "keep",
+    "pin",
+    "merge",
+    "supersede",
+    "contradicts",
+    "forget",
+    "forget_older",
+    "forget_newer",
+]
 _PAIR: Mapping[Decision, str] = {
     "keep": "Keep both; the review shows them no more",
     "merge": "Merge the older into the newer",
@@ -54,9 +63,18 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
     older = item.memories[0]
     if decision in ("keep", "contradicts"):
         type_ = requests.DISTINCT if decision == "keep" else "contradicts"
-        return Decided(_relation(newer, type_, older), newer, _relation(newer, type_, older, remove=True))
+        return Decided(
+            _relation(newer, type_, older),
+            newer,
+            _relation(newer, type_, older, remove=True),
+        )
     if decision == "merge":
-        return _changed(newer, requests.UpdateRequest(id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)))
+        return _changed(
+            newer,
+            requests.UpdateRequest(
+                id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)
+            ),
+        )
     if decision == "supersede":
         return _changed(older, _relation(newer, "supersedes", older))
     return _forgotten(older if decision == "forget_older" else newer)
@@ -66,19 +84,33 @@ def _on_one(memory: Memory, decision: Decision, today: date) -> Decided:
     if decision == "forget":
         return _forgotten(memory)
     metadata = {**(memory.metadata or {}), requests.REVIEWED: today.isoformat()}
-    changes = requests.Changes.model_validate({"pinned": True} if decision == "pin" else {"metadata": metadata})
+    changes = requests.Changes.model_validate(
+        {"pinned": True} if decision == "pin" else {"metadata": metadata}
+    )
     where = {"namespaces": (memory.namespace,), "if_revision": memory.revision}
-    return _changed(memory, requests.UpdateRequest(id=memory.id, changes=changes, **where))
+    return _changed(
+        memory, requests.UpdateRequest(id=memory.id, changes=changes, **where)
+    )
 
 
 def _forgotten(memory: Memory) -> Decided:
-    return _changed(memory, requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
+    return _changed(
+        memory, requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,))
+    )
 
 
 def _changed(memory: Memory, request: requests.Request) -> Decided:
-    return Decided(request, memory, requests.UndoRequest(id=memory.id, namespaces=(memory.namespace,)))
+    return Decided(
+        request,
+        memory,
+        requests.UndoRequest(id=memory.id, namespaces=(memory.namespace,)),
+    )
 
 
-def _relation(one: Memory, type_: str, other: Memory, *, remove: bool = False) -> requests.RelateRequest:
-    change = requests.RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
+def _relation(
+    one: Memory, type_: str, other: Memory, *, remove: bool = False
+) -> requests.RelateRequest:
+    change = requests.RelationChange(
+        from_id=one.id, to_id=other.id, type=type_, remove=remove
+    )
     return requests.RelateRequest(relations=(change,), namespaces=(one.namespace,))

@@ -15,32 +15,48 @@ _INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
 
 
 async def write_fields(
-    change: NamespaceTransaction, state: State, fields: Mapping[str, Any], vectors: Vectors | None
+    change: NamespaceTransaction,
+    state: State,
+    fields: Mapping[str, Any],
+    vectors: Vectors | None,
 ) -> None:
     """Write columns of a memory, and its postings and vectors if they changed. Raises Conflict for a text in use."""
     values = {**state.held, **fields}
     alive = values["forgotten_at"] is None and values["superseded_at"] is None
     text = digest(str(values["content"]))
-    if alive and (holder := await change.in_force(digests=[text])) not in (None, state.id):
+    if alive and (holder := await change.in_force(digests=[text])) not in (
+        None,
+        state.id,
+    ):
         raise text_in_use(holder)
     if "language" in fields:
         await change.add_language(language=str(fields["language"]))
     indexed = not _INDEXED.isdisjoint(fields)
     if indexed:
         await change.unindex([state.id])
-    await change.update(changes=[Patch(state.id, fields, text if "content" in fields else None)])
+    await change.update(
+        changes=[Patch(state.id, fields, text if "content" in fields else None)]
+    )
     if indexed:
-        await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
+        await change.reindex(
+            state.id, content_changed="content" in fields, vectors=vectors
+        )
 
 
 def text_in_use(holder: object) -> Conflict:
     """Make the error for a text that the memory `holder` has."""
-    return Conflict(f"The memory {holder} has this text.", hint="Change or forget that one instead.")
+    return Conflict(
+        f"The memory {holder} has this text.", hint="Change or forget that one instead."
+    )
 
 
 def differing(values: Mapping[str, Any], state: State) -> dict[str, Any]:
     """Return the values that differ from those of a memory."""
-    return {name: value for name, value in values.items() if _differs(name, value, state.held[name])}
+    return {
+        name: value
+        for name, value in values.items()
+        if _differs(name, value, state.held[name])
+    }
 
 
 def revised(changed: Mapping[str, Any]) -> list[str]:
@@ -65,13 +81,20 @@ def require_revision(
 ) -> None:
     """Check that a memory is at the revision that its reader saw, if any is expected. Raises Conflict."""
     if expected not in (None, revision):
-        raise Conflict(f"The memory {id_} is at revision {revision}, not {expected}.", hint=hint)
+        raise Conflict(
+            f"The memory {id_} is at revision {revision}, not {expected}.", hint=hint
+        )
 
 
 def require_in_force(state: State) -> None:
     """Check that a memory is neither forgotten nor superseded. Raises NotFound, Conflict."""
     if state.forgotten_at is not None:
-        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` restores it.")
+        raise NotFound(
+            f"The memory {state.id} was forgotten.",
+            hint=f"`folklore undo {state.id}` restores it.",
+        )
     if state.superseded_at is not None:
         by = "another" if state.superseded_by is None else str(state.superseded_by)
-        raise Conflict(f"The memory {state.id} was superseded by {by}.", hint="Change that one.")
+        raise Conflict(
+            f"The memory {state.id} was superseded by {by}.", hint="Change that one."
+        )

@@ -39,7 +39,9 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     more = False
     for namespace, ids in namespaces.items():
         room = MAX_AT_ONCE - len(memories)
-        async with context.memory.changes.of(namespace, caller=context.caller, now=context.now) as change:
+        async with context.memory.changes.of(
+            namespace, caller=context.caller, now=context.now
+        ) as change:
             if ids is None:
                 assert filters is not None
                 ids = await change.matching(filters, room + 1, request.only)
@@ -59,7 +61,10 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
 
 
 async def _forget(
-    change: NamespaceTransaction, ids: Sequence[UUID], filters: Filters | None, request: ForgetRequest
+    change: NamespaceTransaction,
+    ids: Sequence[UUID],
+    filters: Filters | None,
+    request: ForgetRequest,
 ) -> list[Memory]:
     """Forget memories, unless the run is dry, and return those that are in force again."""
     hidden = await _hidden(change, ids, filters)
@@ -69,9 +74,13 @@ async def _forget(
     return await change.read(list(hidden))
 
 
-async def forget_again(change: NamespaceTransaction, id_: UUID, undone: Revision) -> None:
+async def forget_again(
+    change: NamespaceTransaction, id_: UUID, undone: Revision
+) -> None:
     """Forget a memory that an undo had restored."""
-    await _write(change, [id_], await _hidden(change, [id_], None), undoes={id_: undone.revision})
+    await _write(
+        change, [id_], await _hidden(change, [id_], None), undoes={id_: undone.revision}
+    )
 
 
 async def _write(
@@ -86,17 +95,27 @@ async def _write(
         await change.erase(ids)
     else:
         await change.record(ids, "forget", ["forgotten_at"], undoes=undoes)
-        await change.close(closings=[Closing(id_, forgotten_at=change.now) for id_ in ids])
-    await restore(change, hidden, f"{'erased' if erase else 'forgot'} what superseded it")
+        await change.close(
+            closings=[Closing(id_, forgotten_at=change.now) for id_ in ids]
+        )
+    await restore(
+        change, hidden, f"{'erased' if erase else 'forgot'} what superseded it"
+    )
 
 
-async def _hidden(change: NamespaceTransaction, ids: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
+async def _hidden(
+    change: NamespaceTransaction, ids: Sequence[UUID], filters: Filters | None
+) -> dict[UUID, UUID]:
     """Return the memories that only these ones hide, each with the memory that superseded it.
 
     One that matches the filters itself stays superseded: forgetting a topic must not bring its older memories back.
     """
     states = await change.states(ids)
-    successors = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
+    successors = [
+        id_
+        for id_, state in states.items()
+        if state.forgotten_at is None and state.superseded_at is None
+    ]
     hidden = dict(await change.superseded_by(leading=successors, leaving=ids))
     if hidden and filters is not None:
         matching = replace(filters, include_superseded=True)
@@ -119,17 +138,25 @@ async def _select(
     The caller's role in each is checked before anything is read.
     """
     if request.filters is None:
-        located = await locate(context.memory, request.ids, namespaces=request.namespaces)
+        located = await locate(
+            context.memory, request.ids, namespaces=request.namespaces
+        )
         names = {namespace.name for namespace in located.values()}
         in_order = sorted(located, key=lambda id_: (located[id_].id, id_))
         groups = groupby(in_order, key=lambda id_: located[id_].id)
-        selected: dict[UUID, list[UUID] | None] = {place: list(ids) for place, ids in groups}
+        selected: dict[UUID, list[UUID] | None] = {
+            place: list(ids) for place, ids in groups
+        }
         filters = None
     else:
         filters = resolve_filters(request.filters, context)
         if not filters.selective:
             hint = "Add a filter such as tags, session or time."
-            raise InvalidInput("filters", "exclude nothing: every memory would be forgotten.", hint=hint)
+            raise InvalidInput(
+                "filters",
+                "exclude nothing: every memory would be forgotten.",
+                hint=hint,
+            )
         memory = context.memory
         if request.namespaces:
             namespaces = await memory.find_namespaces(request.namespaces)
@@ -138,11 +165,18 @@ async def _select(
         names = {namespace.name for namespace in namespaces}
         selected = dict.fromkeys(sorted(namespace.id for namespace in namespaces))
     for name in sorted(names):
-        require(context.caller, name, "admin" if request.erase else "writer", dry_run=request.dry_run)
+        require(
+            context.caller,
+            name,
+            "admin" if request.erase else "writer",
+            dry_run=request.dry_run,
+        )
     return selected, filters
 
 
-async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:
+async def _due(
+    change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool
+) -> tuple[list[UUID], list[UUID]]:
     """Return the memories to forget, and those that are forgotten already."""
     states = await change.states(ids)
     existing = [id_ for id_ in ids if id_ in states]

@@ -27,20 +27,35 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     requested = list(dict.fromkeys(request.ids))
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
-    visible = await visible_memories(context, readable, requested, forgotten=request.forgotten)
+    visible = await visible_memories(
+        context, readable, requested, forgotten=request.forgotten
+    )
     if not visible:
         raise unknown_memories(requested)
     ids = list(dict.fromkeys(id_ for _, id_ in visible))
-    relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
+    relations = await memory.changes.relations(
+        readable, ids, limit=_RELATIONS * len(ids)
+    )
     counts = await memory.changes.count_revisions(readable, ids)
     details = []
-    for (place, id_), item in visible.items():  # an id in several namespaces has other relations in each
-        own = [one for where, one in relations if where == place and id_ in (one.from_id, one.to_id)]
-        details.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, id_), 0)))
+    for (
+        (place, id_),
+        item,
+    ) in visible.items():  # an id in several namespaces has other relations in each
+        own = [
+            one
+            for where, one in relations
+            if where == place and id_ in (one.from_id, one.to_id)
+        ]
+        details.append(
+            MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, id_), 0))
+        )
     return GetResult(tuple(details), tuple(id_ for id_ in requested if id_ not in ids))
 
 
-async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple[ResolvedId, ...]:
+async def resolve_ids(
+    context: RequestContext, request: ResolveRequest
+) -> tuple[ResolvedId, ...]:
     """Find the memories whose ids end in these characters, as far as the caller could read them. Three statements.
 
     The index on the last four characters bounds the work to one of 65,536 memories for each ending.
@@ -48,22 +63,33 @@ async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple
     Raises InvalidInput.
     """
     if not all(_ENDING.fullmatch(ending) for ending in request.endings):
-        raise InvalidInput("endings", "must be 4 to 32 hexadecimal digits in lower case, without dashes.")
+        raise InvalidInput(
+            "endings",
+            "must be 4 to 32 hexadecimal digits in lower case, without dashes.",
+        )
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
     # As the owner within readable namespaces: row-level security would keep an expression out of the index conditions.
     limit = _READ * len(request.endings)
     matches = await memory.root.memories.ending(readable, request.endings, limit=limit)
-    read = await visible_memories(context, readable, (id_ for ids in matches.values() for id_ in ids))
+    read = await visible_memories(
+        context, readable, (id_ for ids in matches.values() for id_ in ids)
+    )
     visible = {id_: item for (_, id_), item in read.items()}
     return tuple(
-        ResolvedId(ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES])
+        ResolvedId(
+            ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES]
+        )
         for ending, ids in matches.items()
     )
 
 
 async def visible_memories(
-    context: RequestContext, namespaces: Sequence[UUID], ids: Iterable[UUID], *, forgotten: bool = True
+    context: RequestContext,
+    namespaces: Sequence[UUID],
+    ids: Iterable[UUID],
+    *,
+    forgotten: bool = True,
 ) -> dict[tuple[UUID, UUID], Memory]:
     """Read the memories that the caller may see, by the id of their namespace and their own. One statement.
 
@@ -80,12 +106,21 @@ async def visible_memories(
 def is_visible(context: RequestContext, memory: Memory) -> bool:
     """Return True for a memory that is not forgotten, or that the caller could restore."""
     caller = context.caller
-    return memory.forgotten_at is None or caller.access is None or role_in(caller, memory.namespace) != "reader"
+    return (
+        memory.forgotten_at is None
+        or caller.access is None
+        or role_in(caller, memory.namespace) != "reader"
+    )
 
 
-async def read_memories(context: RequestContext, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+async def read_memories(
+    context: RequestContext, namespace: UUID, ids: Sequence[UUID]
+) -> dict[UUID, Memory]:
     """Read memories of one namespace by id, forgotten ones too. Raises NotFound."""
-    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace], ids)}
+    read = {
+        memory.id: memory
+        for _, memory in await context.memory.memories.get([namespace], ids)
+    }
     if missing := [id_ for id_ in ids if id_ not in read]:
         raise unknown_memories(missing)
     return read

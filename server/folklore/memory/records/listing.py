@@ -17,7 +17,13 @@ async def list_memories(context: RequestContext, request: ListRequest) -> Answer
     """List memories, newest first unless `sort` says otherwise. Raises InvalidInput, NotFound."""
     filters = resolve_filters(request.filters, context)
     namespaces = await context.memory.find_namespaces(request.namespaces)
-    page = ListPage(request.namespaces, request.limit, request.sort, request.cursor, request.max_tokens)
+    page = ListPage(
+        request.namespaces,
+        request.limit,
+        request.sort,
+        request.cursor,
+        request.max_tokens,
+    )
     return await list_page(context, namespaces, filters, page)
 
 
@@ -33,7 +39,10 @@ class ListPage:
 
 
 async def list_page(
-    context: RequestContext, namespaces: Sequence[NamespaceInfo], filters: Filters, page: ListPage
+    context: RequestContext,
+    namespaces: Sequence[NamespaceInfo],
+    filters: Filters,
+    page: ListPage,
 ) -> Answer:
     """List one page of these namespaces; `score` sorts by importance and recency. One statement.
 
@@ -45,12 +54,16 @@ async def list_page(
     listing = await context.memory.memories.list(
         names, filters, limit=page.limit, now=context.now, order=order, cursor=cursor
     )
-    results, left_out = budget.within_budget(list(map(Recalled, listing.memories)), page.max_tokens)
+    results, left_out = budget.within_budget(
+        list(map(Recalled, listing.memories)), page.max_tokens
+    )
     more = listing.more or left_out
     return Answer(
         memories=tuple(results),
         searched=tuple(names.values()),
         truncated=more,
-        cursor=page_cursor(listing.places[len(results) - 1], question) if more else None,
+        cursor=page_cursor(listing.places[len(results) - 1], question)
+        if more
+        else None,
         note=None if listing.memories or page.cursor else "Nothing matches.",
     )

@@ -25,7 +25,12 @@ from folklore.memory.records.fields import (
 )
 from folklore.memory.records.get import read_memories
 from folklore.memory.records.store import embed
-from folklore.memory.records.supersede import Replacement, is_done, refusal, write_replacements
+from folklore.memory.records.supersede import (
+    Replacement,
+    is_done,
+    refusal,
+    write_replacements,
+)
 from folklore.memory.requests import UpdateRequest
 from folklore.model import Draft, Memory, Revision
 from folklore.text import tags as tag_rules
@@ -37,7 +42,9 @@ _OF_TEXT = ("content", "summary", "language", "occurred_at", "expires_at")
 _TRIES = 5
 
 
-async def merge(context: RequestContext, request: UpdateRequest, values: Mapping[str, Any]) -> NamespaceInfo:
+async def merge(
+    context: RequestContext, request: UpdateRequest, values: Mapping[str, Any]
+) -> NamespaceInfo:
     """Merge memories into the memory `request.id`, in one transaction, and return its namespace.
 
     The target gets the text of the newest and the tags of all, unless `values` has others, and copies of their
@@ -46,32 +53,64 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
     """
     others = list(dict.fromkeys(request.merge))
     if request.id in others:
-        raise InvalidInput("merge", "names the memory itself.", hint="Leave it out: id is the one that remains.")
+        raise InvalidInput(
+            "merge",
+            "names the memory itself.",
+            hint="Leave it out: id is the one that remains.",
+        )
     namespace = await _namespace(context, request, others)
-    for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same states
+    for _ in range(
+        _TRIES
+    ):  # the text is embedded before the transaction, which must find the same states
         read = await read_memories(context, namespace.id, [request.id, *others])
         sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
         fields = _united(read[request.id], sources, values)
         content = fields.get("content", read[request.id].content)
-        vectors = None if content == read[request.id].content else await embed(context.memory, [content])
-        async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+        vectors = (
+            None
+            if content == read[request.id].content
+            else await embed(context.memory, [content])
+        )
+        async with context.memory.changes.of(
+            namespace.id, caller=context.caller, now=context.now
+        ) as change:
             states = await change.states([request.id, *others], whole=True)
-            if any(id_ not in states or states[id_].revision != item.revision for id_, item in read.items()):
+            if any(
+                id_ not in states or states[id_].revision != item.revision
+                for id_, item in read.items()
+            ):
                 continue
-            await _write(change, request, states, [item.id for item in sources], fields, vectors)
+            await _write(
+                change, request, states, [item.id for item in sources], fields, vectors
+            )
         context.memory.changed()
         return namespace
-    raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
+    raise ConcurrentChange(
+        f"The memory {request.id} is being changed by another caller.",
+        hint="Try again.",
+    )
 
 
 async def merge_again(
-    change: NamespaceTransaction, state: State, undone: Revision, merged_at: datetime, vectors: Vectors | None
+    change: NamespaceTransaction,
+    state: State,
+    undone: Revision,
+    merged_at: datetime,
+    vectors: Vectors | None,
 ) -> None:
     """Merge again what the undo of a merge had restored. Raises Conflict if one of these memories changed since."""
     others = await change.merged_at(at=merged_at)
     states = {state.id: state, **await change.states(others)}
     undoes = {state.id: undone.revision}
-    await _write(change, UpdateRequest(id=state.id), states, others, undone.before, vectors, undoes)
+    await _write(
+        change,
+        UpdateRequest(id=state.id),
+        states,
+        others,
+        undone.before,
+        vectors,
+        undoes,
+    )
 
 
 async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) -> None:
@@ -79,32 +118,53 @@ async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) ->
 
     Raises Conflict if another memory has the text of one.
     """
-    await restore_merged(change, await change.superseded_at(by=target, at=last.changed_at, reason=MERGED))
+    await restore_merged(
+        change, await change.superseded_at(by=target, at=last.changed_at, reason=MERGED)
+    )
     await change.unrelate_since(target, last)
 
 
-async def restore_merged(change: NamespaceTransaction, merged: Sequence[Superseded]) -> None:
+async def restore_merged(
+    change: NamespaceTransaction, merged: Sequence[Superseded]
+) -> None:
     """Put superseded memories in force again. Raises Conflict if another memory has the text of one."""
-    if merged and (holder := await change.in_force(digests=[item.digest for item in merged])) is not None:
+    if (
+        merged
+        and (holder := await change.in_force(digests=[item.digest for item in merged]))
+        is not None
+    ):
         raise text_in_use(holder)
     ids = [item.id for item in merged]
     undoes = {item.id: item.revision for item in merged}
     await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
-    await change.update(changes=[Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
+    await change.update(
+        changes=[
+            Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids
+        ]
+    )
 
 
-async def _namespace(context: RequestContext, request: UpdateRequest, others: Sequence[UUID]) -> NamespaceInfo:
-    located = await locate(context.memory, [request.id, *others], namespaces=request.namespaces)
+async def _namespace(
+    context: RequestContext, request: UpdateRequest, others: Sequence[UUID]
+) -> NamespaceInfo:
+    located = await locate(
+        context.memory, [request.id, *others], namespaces=request.namespaces
+    )
     target = located[request.id]
     require(context.caller, target.name, "writer")
     for id_, namespace in located.items():
         if namespace.id != target.id:
             hint = "Memories are merged within one namespace; `folklore namespaces merge` joins two namespaces."
-            raise Conflict(f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.", hint=hint)
+            raise Conflict(
+                f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.",
+                hint=hint,
+            )
     return target
 
 
-def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _united(
+    target: Memory, others: Sequence[Memory], values: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
     if not others:
         return values
@@ -113,14 +173,23 @@ def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any])
     united = Draft(
         newest.content,
         newest.summary,
-        tags=tag_rules.normalise((tag for memory in everyone for tag in memory.tags), field="tags"),
+        tags=tag_rules.normalise(
+            (tag for memory in everyone for tag in memory.tags), field="tags"
+        ),
         language=newest.language,
         occurred_at=newest.when,
         expires_at=newest.expires_at,
         pinned=any(memory.pinned for memory in everyone),
     )
-    names = ("tags", "pinned") if newest is target or "content" in values else ("tags", "pinned", *_OF_TEXT)
-    return {**{name: value for name, value in columns_of(united).items() if name in names}, **values}
+    names = (
+        ("tags", "pinned")
+        if newest is target or "content" in values
+        else ("tags", "pinned", *_OF_TEXT)
+    )
+    return {
+        **{name: value for name, value in columns_of(united).items() if name in names},
+        **values,
+    }
 
 
 async def _write(
@@ -135,14 +204,24 @@ async def _write(
     target = states[request.id]
     require_in_force(target)
     require_revision(target.id, target.revision, request.if_revision)
-    replacements = [Replacement(id_, target.id, f"merge[{place}]", MERGED) for place, id_ in enumerate(sources)]
+    replacements = [
+        Replacement(id_, target.id, f"merge[{place}]", MERGED)
+        for place, id_ in enumerate(sources)
+    ]
     for replacement in replacements:
-        if (error := refusal(replacement, states)) is not None and not is_done(replacement, states):
+        if (error := refusal(replacement, states)) is not None and not is_done(
+            replacement, states
+        ):
             raise error
     changed = differing(fields, target)
     if not replacements and not changed:
         return
-    await change.record([target.id], MERGE if replacements else "update", revised(changed), undoes=undoes)
+    await change.record(
+        [target.id],
+        MERGE if replacements else "update",
+        revised(changed),
+        undoes=undoes,
+    )
     await write_replacements(change, replacements)
     await change.copy_relations(sources, target.id)
     await write_fields(change, target, changed, vectors)

@@ -7,7 +7,11 @@ from datetime import datetime, time, timedelta
 from operator import attrgetter
 from uuid import UUID
 
-from folklore.db.stores.events.activity import ActivityStatements, AttentionRules, DayWrites
+from folklore.db.stores.events.activity import (
+    ActivityStatements,
+    AttentionRules,
+    DayWrites,
+)
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.memory.context import RequestContext
 from folklore.memory.records.activity import WRITES
@@ -22,7 +26,9 @@ _WEEK = 7
 _STORING = ("store", "import")
 # A hundred and more look alike. The newest memories are compared with so many before each: 100,000 distances.
 _MOST, _NEWEST, _COMPARED = 100, 100, 1_000
-_COUNTS = attrgetter("contradictions", "unused", "similar", "tied", "pending_embeddings")
+_COUNTS = attrgetter(
+    "contradictions", "unused", "similar", "tied", "pending_embeddings"
+)
 _UNUSED = timedelta(days=ReviewRequest.model_fields["unused_days"].default)
 
 
@@ -36,7 +42,9 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     namespaces = [namespace.id for namespace in listed if not namespace.empty]
     today, zone = context.now.astimezone(context.zone).date(), context.zone
     past = reversed(range(max(request.days, _WEEK)))
-    starts = [datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past]
+    starts = [
+        datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past
+    ]
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
     activity = await logs.written(namespaces=namespaces, actions=WRITES, starts=starts)
@@ -44,7 +52,10 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     counts: Counter[int] = Counter()
     for item in activity:
         counts[item.day] += item.memories if item.action in _STORING else 0
-    days = (DayCounts(start.date(), counts[day], recalled.get(day, 0)) for day, start in enumerate(starts))
+    days = (
+        DayCounts(start.date(), counts[day], recalled.get(day, 0))
+        for day, start in enumerate(starts)
+    )
     return Overview(
         days=tuple(days)[-request.days :],
         changes=_changes(item for item in activity if item.day >= len(starts) - _WEEK),
@@ -58,20 +69,34 @@ def _changes(activity: Iterable[DayWrites]) -> tuple[AuthorChanges, ...]:
     counts: Counter[tuple[str, str]] = Counter()
     for item in activity:
         counts[item.author, item.action] += item.memories
-    return tuple(AuthorChanges(author, action, memories) for (author, action), memories in counts.most_common())
+    return tuple(
+        AuthorChanges(author, action, memories)
+        for (author, action), memories in counts.most_common()
+    )
 
 
-async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tuple[Attention, ...]:
+async def _attention(
+    context: RequestContext, namespaces: Sequence[UUID]
+) -> tuple[Attention, ...]:
     """Return what wants attention in the namespaces that have any. Two statements."""
     statements = ActivityStatements(context.memory.database)
     model = await comparing_model(context)
     limit = context.now - _UNUSED
-    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, limit, limit.date().isoformat(), _MOST)
-    counts = await statements.attention(Attention, namespaces, None if model is None else model.id, rules, context.now)
+    rules = AttentionRules(
+        CONTRADICTS, DISTINCT, REVIEWED, limit, limit.date().isoformat(), _MOST
+    )
+    counts = await statements.attention(
+        Attention, namespaces, None if model is None else model.id, rules, context.now
+    )
     similar: dict[str, int] = {}
     if model is not None:
         numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
-        values = {"namespaces": namespaces, "model": model.id, "settled": SETTLED, "now": context.now}
+        values = {
+            "namespaces": namespaces,
+            "model": model.id,
+            "settled": SETTLED,
+            "now": context.now,
+        }
         similar = dict(await statements.newest_similar(**values, **numbers))
     items = (replace(item, similar=similar.get(item.namespace, 0)) for item in counts)
     return tuple(item for item in items if any(_COUNTS(item)))

@@ -8,7 +8,13 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require, require_writable
-from folklore.memory.records.supersede import SUPERSEDES, Replacement, is_done, refusal, write_replacements
+from folklore.memory.records.supersede import (
+    SUPERSEDES,
+    Replacement,
+    is_done,
+    refusal,
+    write_replacements,
+)
 from folklore.memory.requests import RelateRequest, RelationChange
 from folklore.memory.results import FailedRelation, RelateResult
 from folklore.memory.secret_guard import guard_fields
@@ -28,13 +34,24 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     require_writable(context.caller)
     memory, result = context.memory, RelateResult()
     changes = _checked(request.relations, result)
-    ends = [id_ for relation, _ in changes for id_ in (relation.from_id, relation.to_id)]
-    guard_fields({"relation": [change.type for change in request.relations]}, memory.secrets)
-    located = await locate(memory, list(dict.fromkeys(ends)), namespaces=request.namespaces, unforgotten=True)
+    ends = [
+        id_ for relation, _ in changes for id_ in (relation.from_id, relation.to_id)
+    ]
+    guard_fields(
+        {"relation": [change.type for change in request.relations]}, memory.secrets
+    )
+    located = await locate(
+        memory,
+        list(dict.fromkeys(ends)),
+        namespaces=request.namespaces,
+        unforgotten=True,
+    )
     for name in sorted({namespace.name for namespace in located.values()}):
         require(context.caller, name, "writer")
     for namespace, group in sorted(_by_namespace(changes, located, result).items()):
-        async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
+        async with memory.changes.of(
+            namespace, caller=context.caller, now=context.now
+        ) as transaction:
             await _write(transaction, group, result)
     return result
 
@@ -47,16 +64,28 @@ def _key(relation: Relation) -> tuple[UUID, str, UUID]:
     return relation.from_id, relation.type, relation.to_id
 
 
-def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[_Change]:
+def _checked(
+    requested: Sequence[RelationChange], result: RelateResult
+) -> list[_Change]:
     checked: dict[tuple[UUID, str, UUID], _Change] = {}
     for item in requested:
         try:
             change = _check(item)
         except InvalidInput as error:
-            _fail(result, Relation(item.from_id, item.type, item.to_id, item.strength), error)
+            _fail(
+                result,
+                Relation(item.from_id, item.type, item.to_id, item.strength),
+                error,
+            )
             continue
         if checked.setdefault(_key(change[0]), change) is not change:
-            _fail(result, change[0], InvalidInput("relations", "hold this relation twice; the first one applies."))
+            _fail(
+                result,
+                change[0],
+                InvalidInput(
+                    "relations", "hold this relation twice; the first one applies."
+                ),
+            )
     return list(checked.values())
 
 
@@ -65,12 +94,16 @@ def _check(item: RelationChange) -> _Change:
     if item.from_id == item.to_id:
         raise InvalidInput("to", "is the memory itself.")
     if item.remove and type_ == SUPERSEDES:
-        raise InvalidInput("remove", f"`folklore undo {item.to_id}` restores a superseded memory.")
+        raise InvalidInput(
+            "remove", f"`folklore undo {item.to_id}` restores a superseded memory."
+        )
     return Relation(item.from_id, type_, item.to_id, strength), item.remove
 
 
 def _by_namespace(
-    changes: Sequence[_Change], located: Mapping[UUID, NamespaceInfo], result: RelateResult
+    changes: Sequence[_Change],
+    located: Mapping[UUID, NamespaceInfo],
+    result: RelateResult,
 ) -> dict[UUID, list[_Change]]:
     grouped: dict[UUID, list[_Change]] = {}
     for relation, remove in changes:
@@ -80,21 +113,39 @@ def _by_namespace(
             continue
         one, other = (located[id_] for id_ in ends)
         if one.id != other.id:
-            error = Conflict(f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one.")
+            error = Conflict(
+                f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one."
+            )
             _fail(result, relation, error)
         else:
             grouped.setdefault(one.id, []).append((relation, remove))
     return grouped
 
 
-async def _write(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
-    await _remove(transaction, [relation for relation, remove in changes if remove], result)
+async def _write(
+    transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult
+) -> None:
+    await _remove(
+        transaction, [relation for relation, remove in changes if remove], result
+    )
     relations = [relation for relation, remove in changes if not remove]
-    await _supersede(transaction, [relation for relation in relations if relation.type == SUPERSEDES], result)
-    await _add(transaction, [relation for relation in relations if relation.type != SUPERSEDES], result)
+    await _supersede(
+        transaction,
+        [relation for relation in relations if relation.type == SUPERSEDES],
+        result,
+    )
+    await _add(
+        transaction,
+        [relation for relation in relations if relation.type != SUPERSEDES],
+        result,
+    )
 
 
-async def _remove(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
+async def _remove(
+    transaction: NamespaceTransaction,
+    relations: Sequence[Relation],
+    result: RelateResult,
+) -> None:
     if not relations:
         return
     existed = await transaction.unrelate(relations)
@@ -105,7 +156,11 @@ async def _remove(transaction: NamespaceTransaction, relations: Sequence[Relatio
             _fail(result, relation, NotFound("This relation did not exist."))
 
 
-async def _add(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
+async def _add(
+    transaction: NamespaceTransaction,
+    relations: Sequence[Relation],
+    result: RelateResult,
+) -> None:
     if not relations:
         return
     new = await transaction.relate(relations)
@@ -116,20 +171,34 @@ async def _add(transaction: NamespaceTransaction, relations: Sequence[Relation],
             (result.created if new[_key(relation)] else result.updated).append(relation)
 
 
-async def _supersede(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
+async def _supersede(
+    transaction: NamespaceTransaction,
+    relations: Sequence[Relation],
+    result: RelateResult,
+) -> None:
     if not relations:
         return
-    states = await transaction.states([id_ for relation in relations for id_ in (relation.from_id, relation.to_id)])
+    states = await transaction.states(
+        [id_ for relation in relations for id_ in (relation.from_id, relation.to_id)]
+    )
     replacements: dict[UUID, Replacement] = {}
     new = {relation.from_id for relation in relations}
     for relation in relations:
-        item = Replacement(old=relation.to_id, new=relation.from_id, field="to", new_field="from")
+        item = Replacement(
+            old=relation.to_id, new=relation.from_id, field="to", new_field="from"
+        )
         if error := refusal(item, states):
             _fail(result, relation, error)
         elif is_done(item, states):
             result.updated.append(relation)
         elif item.old in replacements or item.old in new:
-            _fail(result, relation, InvalidInput("to", "takes part in two replacements.", hint="Use two calls."))
+            _fail(
+                result,
+                relation,
+                InvalidInput(
+                    "to", "takes part in two replacements.", hint="Use two calls."
+                ),
+            )
         else:
             replacements[item.old] = item
             result.created.append(relation)

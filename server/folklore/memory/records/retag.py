@@ -25,14 +25,19 @@ async def rename_tag(context: RequestContext, request: RenameTagRequest) -> Rena
     if not request.dry_run:
         require_writable(context.caller)
     guard_fields({"to": request.to}, context.memory.secrets)
-    [old], [new] = tag_rules.normalise([request.tag], field="tag"), tag_rules.normalise([request.to], field="to")
+    [old], [new] = (
+        tag_rules.normalise([request.tag], field="tag"),
+        tag_rules.normalise([request.to], field="to"),
+    )
     if old == new:
         raise InvalidInput("to", "is the tag itself.", hint="Give another name.")
     name = context.namespace() if request.namespace is None else request.namespace
     namespace = await context.memory.find_namespace(name)
     require(context.caller, namespace.name, "writer", dry_run=request.dry_run)
     work = _take_back if request.undo else _rename
-    async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+    async with context.memory.changes.of(
+        namespace.id, caller=context.caller, now=context.now
+    ) as change:
         result = await work(change, namespace.name, old, new, dry_run=request.dry_run)
     context.memory.changed()
     return result
@@ -43,28 +48,45 @@ def _reason(old: str, new: str) -> str:
     return f"{old} → {new}"
 
 
-async def _rename(change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool) -> RenamedTag:
+async def _rename(
+    change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool
+) -> RenamedTag:
     ids, below = await change.tagged(old)
     if not ids:
-        raise NotFound(f"No memory of {namespace} has the tag {old}.", hint="`folklore list` shows tags.")
-    renamed = {tag: tag_rules.normalise([new + tag.removeprefix(old)], field="to")[0] for tag in below}
+        raise NotFound(
+            f"No memory of {namespace} has the tag {old}.",
+            hint="`folklore list` shows tags.",
+        )
+    renamed = {
+        tag: tag_rules.normalise([new + tag.removeprefix(old)], field="to")[0]
+        for tag in below
+    }
     for batch in () if dry_run else _batches(ids):
-        await change.record(batch, "retag", ["tags"], reasons=dict.fromkeys(batch, _reason(old, new)))
+        await change.record(
+            batch, "retag", ["tags"], reasons=dict.fromkeys(batch, _reason(old, new))
+        )
         await change.retag(batch, renamed)
     return RenamedTag(namespace, renamed, len(ids))
 
 
-async def _take_back(change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool) -> RenamedTag:
+async def _take_back(
+    change: NamespaceTransaction, namespace: str, old: str, new: str, *, dry_run: bool
+) -> RenamedTag:
     changes = await change.retagged(reason=_reason(old, new))
     if not changes:
         hint = "`folklore audit --action retag` shows when tags were renamed."
-        raise NotFound(f"In {namespace}, {old} was not renamed to {new}, or that was undone.", hint=hint)
+        raise NotFound(
+            f"In {namespace}, {old} was not renamed to {new}, or that was undone.",
+            hint=hint,
+        )
     revisions = {item.id: item.revision for item in changes if item.unchanged}
     for batch in () if dry_run else _batches(revisions):
         undoes = {id_: revisions[id_] for id_ in batch}
         await change.record(batch, "undo", ["tags"], undoes=undoes)
         await change.restore_tags(undoes)
-    return RenamedTag(namespace, {new: old}, len(revisions), kept=len(changes) - len(revisions))
+    return RenamedTag(
+        namespace, {new: old}, len(revisions), kept=len(changes) - len(revisions)
+    )
 
 
 def _batches(ids: Iterable[UUID]) -> Iterator[Sequence[UUID]]:

@@ -32,38 +32,57 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
     Near-duplicates come in pages of 500 memories, from the newest on: the work grows with the number of memories, not
     with its square. Raises InvalidInput, NotFound.
     """
-    namespace = await context.memory.find_namespace(request.namespace or context.namespace())
+    namespace = await context.memory.find_namespace(
+        request.namespace or context.namespace()
+    )
     groups, cursor = await _FINDERS[request.reason](context, namespace.id, request)
     ids = dict.fromkeys(id_ for group in groups for id_ in group)
-    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(ids))}
+    read = {
+        memory.id: memory
+        for _, memory in await context.memory.memories.get([namespace.id], list(ids))
+    }
     items = [
-        ReviewItem(request.reason, tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))), similarity)
+        ReviewItem(
+            request.reason,
+            tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))),
+            similarity,
+        )
         for group, similarity in groups.items()
         if read.keys() >= group
     ]
     return Review(namespace.name, tuple(items), cursor)
 
 
-async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
+async def _near_duplicates(
+    context: RequestContext, namespace: UUID, request: ReviewRequest
+) -> _Groups:
     statements = ReviewStatements(context.memory.database)
-    ids = await statements.page(namespace=namespace, after=request.after, most=_PAGE, now=context.now)
+    ids = await statements.page(
+        namespace=namespace, after=request.after, most=_PAGE, now=context.now
+    )
     pairs = await _similar(context, namespace, ids)
     if pairs:
         both = list({id_ for pair in pairs for id_ in pair})
-        for pair in await statements.settled(namespace=namespace, ids=both, types=SETTLED):
+        for pair in await statements.settled(
+            namespace=namespace, ids=both, types=SETTLED
+        ):
             pairs.pop(frozenset(pair), None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
     return {pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None
 
 
-async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
+async def _contradictions(
+    context: RequestContext, namespace: UUID, request: ReviewRequest
+) -> _Groups:
     pairs = await ReviewStatements(context.memory.database).contradictions(
         namespace=namespace, contradicts=CONTRADICTS, kept=DISTINCT, most=request.limit
     )
     return dict.fromkeys(map(frozenset, pairs)), None
 
 
-async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Groups:
+async def _unused(
+    context: RequestContext, namespace: UUID, request: ReviewRequest
+) -> _Groups:
     limit = context.now - timedelta(days=request.unused_days)
     ids = await ReviewStatements(context.memory.database).unused(
         namespace=namespace,
@@ -81,7 +100,9 @@ _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], 
 }  # fmt: skip
 
 
-async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) -> dict[frozenset[UUID], float]:
+async def _similar(
+    context: RequestContext, namespace: UUID, ids: list[UUID]
+) -> dict[frozenset[UUID], float]:
     """Return the pairs of near-duplicates of these memories; none without a model."""
     model = await comparing_model(context)
     if model is None or not ids:
@@ -89,7 +110,11 @@ async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) ->
     neighbours = await context.memory.embeddings.similar(
         namespace, ids, model.id, nearest=NEAREST, newest=NEWEST, now=context.now
     )
-    return {frozenset((id_, near.id)): near.similarity for id_, others in neighbours.items() for near in others}
+    return {
+        frozenset((id_, near.id)): near.similarity
+        for id_, others in neighbours.items()
+        for near in others
+    }
 
 
 async def comparing_model(context: RequestContext) -> KnownModel | Model | None:

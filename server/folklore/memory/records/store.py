@@ -16,7 +16,13 @@ from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.db.stores.transfer import TransferredMemory
-from folklore.errors import ConcurrentChange, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
+from folklore.errors import (
+    ConcurrentChange,
+    EmbedderUnavailable,
+    FolkloreError,
+    InvalidInput,
+    NotFound,
+)
 from folklore.log import get_logger
 from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext, RequestContext
@@ -26,8 +32,20 @@ from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
 from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import ValidBatch, check_batch, detected_language, prefix_of
-from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, StoreItem, StoreStatus
+from folklore.memory.validation import (
+    ValidBatch,
+    check_batch,
+    detected_language,
+    prefix_of,
+)
+from folklore.model import (
+    DEFAULT_LANGUAGE,
+    Draft,
+    Relation,
+    Similar,
+    StoreItem,
+    StoreStatus,
+)
 from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest
@@ -71,10 +89,14 @@ class _Batch:
         for place, draft in valid.drafts.items():
             text = digest(draft.content)
             request = _request_digest(draft, text)
-            item = PreparedMemory(draft.id or new_id(), draft, text, request, detected_language(draft))
+            item = PreparedMemory(
+                draft.id or new_id(), draft, text, request, detected_language(draft)
+            )
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
-                batch.errors[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
+                batch.errors[place] = batch.used_key(
+                    place, "occurs earlier in this batch with another request."
+                )
             else:
                 batch.memories[place] = item
         return batch
@@ -89,11 +111,18 @@ class _Batch:
     @property
     def changes_others(self) -> bool:
         """True if a memory supersedes or relates to a stored one."""
-        return any(item.draft.supersedes is not None or item.draft.related for item in self.memories.values())
+        return any(
+            item.draft.supersedes is not None or item.draft.related
+            for item in self.memories.values()
+        )
 
-    def without(self, places: Collection[int]) -> tuple[dict[int, PreparedMemory], Vectors | None]:
+    def without(
+        self, places: Collection[int]
+    ) -> tuple[dict[int, PreparedMemory], Vectors | None]:
         """Return the memories at other places, and their vectors."""
-        rows = {place: row for row, place in enumerate(self.memories) if place not in places}
+        rows = {
+            place: row for row, place in enumerate(self.memories) if place not in places
+        }
         vectors = self.vectors and self.vectors.select(rows.values())
         return {place: self.memories[place] for place in rows}, vectors
 
@@ -104,7 +133,11 @@ class _Batch:
     def used_key(self, place: int, problem: str) -> InvalidInput:
         """Return the error of another request under a used key."""
         hint = "Repeat the same content, supersedes and related under a key; give a new request another key, or none."
-        return InvalidInput(self.field(place, "idempotency_key"), f"{problem} The memory was not stored.", hint=hint)
+        return InvalidInput(
+            self.field(place, "idempotency_key"),
+            f"{problem} The memory was not stored.",
+            hint=hint,
+        )
 
 
 async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
@@ -120,10 +153,14 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     """
     memory = context.memory
     guard_fields({"namespace": request.namespace}, memory.secrets)
-    name = names.normalise(context.namespace() if request.namespace is None else request.namespace)
+    name = names.normalise(
+        context.namespace() if request.namespace is None else request.namespace
+    )
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
-        await require_new_namespace(memory.root.namespaces, context.caller.author, context.now)
+        await require_new_namespace(
+            memory.root.namespaces, context.caller.author, context.now
+        )
     valid = await _checked(context, name, request)
     batch = _Batch.of(valid, single=request.single)
     items = list(batch.memories.values())
@@ -136,31 +173,54 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     if making is not None:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
-    similar, notes = await find_similar(context, namespace, new, model, later=making is not None)
-    outcomes = (_store_item(item, batch.memories[place].draft, similar) for place, item in outcome.items())
-    refusals = tuple(RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors))
-    return StoreResult(name, tuple(outcomes), _note(valid.notes, notes, len(refusals), len(request.memories)), refusals)
+    similar, notes = await find_similar(
+        context, namespace, new, model, later=making is not None
+    )
+    outcomes = (
+        _store_item(item, batch.memories[place].draft, similar)
+        for place, item in outcome.items()
+    )
+    refusals = tuple(
+        RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors)
+    )
+    return StoreResult(
+        name,
+        tuple(outcomes),
+        _note(valid.notes, notes, len(refusals), len(request.memories)),
+        refusals,
+    )
 
 
-async def _checked(context: RequestContext, name: str, request: StoreRequest) -> ValidBatch:
+async def _checked(
+    context: RequestContext, name: str, request: StoreRequest
+) -> ValidBatch:
     """Check a batch, a large one in a thread, while other calls go on."""
     memory = context.memory
     drafts = memory.recalled.unquoted(name, request.memories)
     check = partial(
-        check_batch, drafts, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
+        check_batch,
+        drafts,
+        now=context.now,
+        zone=context.zone,
+        secrets=memory.secrets,
+        single=request.single,
     )
     size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
     return check() if size < _LARGE else await asyncio.to_thread(check)
 
 
-def _store_item(item: Inserted, draft: Draft, similar: Mapping[UUID, tuple[Similar, ...]]) -> StoreItem:
+def _store_item(
+    item: Inserted, draft: Draft, similar: Mapping[UUID, tuple[Similar, ...]]
+) -> StoreItem:
     status: StoreStatus = "stored" if item.new else "duplicate"
     if draft.supersedes is not None:
         status = "superseded_old"
     return StoreItem(item.id, status, similar.get(item.id, ()) if item.new else ())
 
 
-def _note(of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int) -> str | None:
+def _note(
+    of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int
+) -> str | None:
     warning = f"{refusals} of {requested} memories were refused, see refused; the others are stored."
     return " ".join([*of_check, *([warning] if refusals else []), *of_similar]) or None
 
@@ -170,10 +230,14 @@ def _request_digest(draft: Draft, text: bytes) -> bytes:
     if draft.supersedes is None and not draft.related:
         return text
     related = sorted((str(link.id), link.type, link.strength) for link in draft.related)
-    return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
+    return hashlib.sha256(
+        json.dumps([text.hex(), str(draft.supersedes), related]).encode()
+    ).digest()
 
 
-async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, str, dict[int, Inserted]]:
+async def _write_batch(
+    context: RequestContext, name: str, batch: _Batch
+) -> tuple[UUID, str, dict[int, Inserted]]:
     """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
     memories that the database shows to be faulty.
 
@@ -181,18 +245,38 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
     """
     changes, retried = context.memory.changes, False
     while True:
-        target, exclusive = namespace_for(name, batch.memories.values()), batch.changes_others
+        target, exclusive = (
+            namespace_for(name, batch.memories.values()),
+            batch.changes_others,
+        )
         try:
-            async with changes.storing(target, caller=context.caller, now=context.now, exclusive=exclusive) as change:
+            async with changes.storing(
+                target, caller=context.caller, now=context.now, exclusive=exclusive
+            ) as change:
                 keys = [item.draft.idempotency_key for item in batch.memories.values()]
                 outcome = _answered(batch, await change.key_answers(keys))
                 items, vectors = batch.without(outcome)
-                inserted = dict(zip(items, await change.insert(list(items.values()), vectors), strict=True))
+                inserted = dict(
+                    zip(
+                        items,
+                        await change.insert(list(items.values()), vectors),
+                        strict=True,
+                    )
+                )
                 await change.remember_keys(_keys(batch, inserted))
-                await _relate(change, batch, inserted, await supersede(change, _replacements(batch, inserted)))
+                await _relate(
+                    change,
+                    batch,
+                    inserted,
+                    await supersede(change, _replacements(batch, inserted)),
+                )
                 outcome |= inserted
                 ids = {item.id for item in outcome.values()}
-                await change.audit("store", [item.id for item in inserted.values() if item.new], len(ids))
+                await change.audit(
+                    "store",
+                    [item.id for item in inserted.values() if item.new],
+                    len(ids),
+                )
         except _RefusedItems as refused:
             batch.refuse(refused.errors)
         except ConcurrentChange:
@@ -201,10 +285,16 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tup
             retried = True
         else:
             changes.statistics.stored(sum(item.new for item in outcome.values()))
-            return change.namespace, change.name, {place: outcome[place] for place in batch.memories}
+            return (
+                change.namespace,
+                change.name,
+                {place: outcome[place] for place in batch.memories},
+            )
 
 
-def namespace_for(name: str, items: Collection[PreparedMemory | TransferredMemory]) -> NewNamespace:
+def namespace_for(
+    name: str, items: Collection[PreparedMemory | TransferredMemory]
+) -> NewNamespace:
     """Return what is needed to create the namespace, and the languages that these memories bring."""
     languages = sorted({item.draft.language for item in items if item.draft.language})
     detected = sorted({item.detected for item in items if item.detected})
@@ -220,11 +310,20 @@ def _keys(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[str, KeyAnswe
     }
 
 
-def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:
+def _answered(
+    batch: _Batch, answers: Sequence[KeyAnswer | None]
+) -> dict[int, Inserted]:
     """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
-    repeats = {place: answer for place, answer in zip(batch.memories, answers, strict=True) if answer is not None}
+    repeats = {
+        place: answer
+        for place, answer in zip(batch.memories, answers, strict=True)
+        if answer is not None
+    }
     if errors := {
-        place: batch.used_key(place, f"was used before for another request, which the memory {answer.id} answered.")
+        place: batch.used_key(
+            place,
+            f"was used before for another request, which the memory {answer.id} answered.",
+        )
         for place, answer in repeats.items()
         if answer.request != batch.memories[place].request
     }:
@@ -232,17 +331,30 @@ def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, I
     return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
 
 
-def _replacements(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[int, Replacement]:
-    items = ((place, batch.memories[place].draft, item.id) for place, item in inserted.items())
+def _replacements(
+    batch: _Batch, inserted: Mapping[int, Inserted]
+) -> dict[int, Replacement]:
+    items = (
+        (place, batch.memories[place].draft, item.id)
+        for place, item in inserted.items()
+    )
     return {
-        place: Replacement(draft.supersedes, id_, batch.field(place, "supersedes"), draft.supersede_reason)
+        place: Replacement(
+            draft.supersedes,
+            id_,
+            batch.field(place, "supersedes"),
+            draft.supersede_reason,
+        )
         for place, draft, id_ in items
         if draft.supersedes is not None
     }
 
 
 async def _relate(
-    change: NamespaceTransaction, batch: _Batch, items: Mapping[int, Inserted], errors: dict[int, FolkloreError]
+    change: NamespaceTransaction,
+    batch: _Batch,
+    items: Mapping[int, Inserted],
+    errors: dict[int, FolkloreError],
 ) -> None:
     """Write the relations of new memories. Refuses those with an error, or with a relation that is not possible."""
     related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
@@ -250,11 +362,20 @@ async def _relate(
         for link in batch.memories[place].draft.related:
             if link.id == item.id:
                 hint = "Leave it out."
-                errors[place] = InvalidInput(batch.field(place, "related"), "names the memory itself.", hint=hint)
-            related[item.id, link.type, link.id] = place, Relation(item.id, link.type, link.id, link.strength)
+                errors[place] = InvalidInput(
+                    batch.field(place, "related"), "names the memory itself.", hint=hint
+                )
+            related[item.id, link.type, link.id] = (
+                place,
+                Relation(item.id, link.type, link.id, link.strength),
+            )
     if errors:
         raise _RefusedItems(errors)
-    relations = await change.relate([relation for _, relation in related.values()]) if related else {}
+    relations = (
+        await change.relate([relation for _, relation in related.values()])
+        if related
+        else {}
+    )
     for key in related.keys() - relations.keys():
         place, relation = related[key]
         errors[place] = NotFound(
@@ -265,7 +386,9 @@ async def _relate(
         raise _RefusedItems(errors)
 
 
-async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -> Vectors | None:
+async def _embed_batch(
+    memory: MemoryContext, batch: Sequence[PreparedMemory]
+) -> Vectors | None:
     texts = {item.digest: item.draft.content for item in batch}
     vectors = await embed(memory, list(texts.values()))
     place = {text: number for number, text in enumerate(texts)}
@@ -304,8 +427,12 @@ async def _embed_later(
         if vectors is None:
             return
         pairs = [(row, item) for row, item in enumerate(items) if item.id in new]
-        pending = [PendingMemory(item.id, item.draft.content, item.digest) for _, item in pairs]
-        await memory.root.embeddings.backfill(namespace, pending, vectors.select(row for row, _ in pairs), now)
+        pending = [
+            PendingMemory(item.id, item.draft.content, item.digest) for _, item in pairs
+        ]
+        await memory.root.embeddings.backfill(
+            namespace, pending, vectors.select(row for row, _ in pairs), now
+        )
         memory.changed()
     except FolkloreError as error:
         log.warning("embeddings_left_pending", count=len(new), reason=error.message)
@@ -325,7 +452,12 @@ async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
 
 
 async def find_similar(
-    context: RequestContext, namespace: UUID, ids: Sequence[UUID], model: UUID | None, *, later: bool = False
+    context: RequestContext,
+    namespace: UUID,
+    ids: Sequence[UUID],
+    model: UUID | None,
+    *,
+    later: bool = False,
 ) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
     """Return at most three similar memories for each new one, the nearest first, or a note why they are unknown.
 
@@ -338,20 +470,34 @@ async def find_similar(
     if not ids or (model is None and memory.embedder is None):
         return {}, []
     if model is None:
-        reason = "the embeddings are made after this answer" if later else "the embedding model is unavailable"
+        reason = (
+            "the embeddings are made after this answer"
+            if later
+            else "the embedding model is unavailable"
+        )
         return {}, [f"{_UNKNOWN} {reason}."]
     try:
-        near = await memory.embeddings.similar(namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now)
+        near = await memory.embeddings.similar(
+            namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now
+        )
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
         return {}, [f"{_UNKNOWN} {error.message}"]
     return _shown(near)
 
 
-def _shown(neighbours: Mapping[UUID, Sequence[Similar]]) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
-    pairs = [(rank, id_, near) for id_, others in neighbours.items() for rank, near in enumerate(others)]
+def _shown(
+    neighbours: Mapping[UUID, Sequence[Similar]],
+) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
+    pairs = [
+        (rank, id_, near)
+        for id_, others in neighbours.items()
+        for rank, near in enumerate(others)
+    ]
     nearest: dict[UUID, tuple[Similar, ...]] = {}
     for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_MOST_SIMILAR]:
         nearest[id_] = (*nearest.get(id_, ()), near)
     more = len(pairs) - _MOST_SIMILAR
-    return nearest, [f"{more:,} more similar memories are not shown."] if more > 0 else []
+    return nearest, [
+        f"{more:,} more similar memories are not shown."
+    ] if more > 0 else []

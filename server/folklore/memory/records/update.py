@@ -11,22 +11,37 @@ from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
-from folklore.memory.records.fields import differing, require_in_force, require_revision, revised, write_fields
+from folklore.memory.records.fields import (
+    differing,
+    require_in_force,
+    require_revision,
+    revised,
+    write_fields,
+)
 from folklore.memory.records.forget import forget_again
 from folklore.memory.records.get import is_visible, read_memories
 from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
-from folklore.memory.requests import CHANGEABLE, HistoryRequest, UndoRequest, UpdateRequest
+from folklore.memory.requests import (
+    CHANGEABLE,
+    HistoryRequest,
+    UndoRequest,
+    UpdateRequest,
+)
 from folklore.memory.results import History, Undone
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.languages import detect
 
-CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated]
+CLEARABLE = [
+    name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated
+]
 _TRIES = 5
-_CHANGED = "It was changed since, or this undo was done already; `folklore history` shows it."
+_CHANGED = (
+    "It was changed since, or this undo was done already; `folklore history` shows it."
+)
 
 
 async def update(context: RequestContext, request: UpdateRequest) -> Memory:
@@ -40,9 +55,17 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     values = _checked(context, request)
     if request.merge:
         return await _read(context, await merge(context, request, values), request.id)
-    namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
-    vectors = await embed(context.memory, [values["content"]]) if "content" in values else None
-    async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+    namespace = await namespace_of(
+        context, request.id, namespaces=request.namespaces, role="writer"
+    )
+    vectors = (
+        await embed(context.memory, [values["content"]])
+        if "content" in values
+        else None
+    )
+    async with context.memory.changes.of(
+        namespace.id, caller=context.caller, now=context.now
+    ) as change:
         state = (await change.states([request.id], whole=True)).get(request.id)
         if state is None:
             raise unknown_memories([request.id])
@@ -64,19 +87,27 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     any other change since forbids that. Raises NotFound if there is no such change or undo; Conflict if the retention
     time is over, another memory has the text now, or the memory is not at `revision`.
     """
-    namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
+    namespace = await namespace_of(
+        context, request.id, namespaces=request.namespaces, role="writer"
+    )
     if request.revision is not None:
         present = await _read(context, namespace, request.id)
         require_revision(request.id, present.revision, request.revision, hint=_CHANGED)
-    for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same last change
+    for _ in range(
+        _TRIES
+    ):  # the text is embedded before the transaction, which must find the same last change
         last, undone = await _last_change(context, namespace, request)
         text = last.before.get("content")
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
-        async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+        async with context.memory.changes.of(
+            namespace.id, caller=context.caller, now=context.now
+        ) as change:
             if await change.last_revision(id=request.id, redo=request.redo) != last:
                 continue
             state = (await change.states([request.id], whole=True))[request.id]
-            require_revision(request.id, state.revision, request.revision, hint=_CHANGED)
+            require_revision(
+                request.id, state.revision, request.revision, hint=_CHANGED
+            )
             if undone is None:
                 await _take_back(change, state, last, vectors)
             else:
@@ -84,8 +115,13 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
             again = last.action == "forget" and state.superseded_at is None
             superseded = await _supersede_again(change, last) if again else ()
         context.memory.changed()
-        return Undone(await _read(context, namespace, request.id), undone or last, superseded)
-    raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
+        return Undone(
+            await _read(context, namespace, request.id), undone or last, superseded
+        )
+    raise ConcurrentChange(
+        f"The memory {request.id} is being changed by another caller.",
+        hint="Try again.",
+    )
 
 
 async def _last_change(
@@ -96,13 +132,22 @@ async def _last_change(
     Raises NotFound, and Conflict if the retention time is over.
     """
     changes = context.memory.changes
-    last = await changes.last_revision(namespace=namespace.id, id=request.id, redo=request.redo)
+    last = await changes.last_revision(
+        namespace=namespace.id, id=request.id, redo=request.redo
+    )
     if last is None:
         raise await _nothing_to_undo(context, namespace, request)
     if last.action == "forget" and last.changed_at < context.now - context.retention:
         days = context.retention.days
-        raise Conflict(f"The memory {request.id} was forgotten over {days} days ago.", hint="Store it again.")
-    history = await changes.history(namespace=namespace.id, id=request.id) if last.action == "undo" else ()
+        raise Conflict(
+            f"The memory {request.id} was forgotten over {days} days ago.",
+            hint="Store it again.",
+        )
+    history = (
+        await changes.history(namespace=namespace.id, id=request.id)
+        if last.action == "undo"
+        else ()
+    )
     return last, next((item for item in history if item.revision == last.undoes), None)
 
 
@@ -112,57 +157,94 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
     memory = await _read(context, namespace, request.id)
     if not is_visible(context, memory):
         raise unknown_memories([request.id])
-    return History(memory, tuple(await context.memory.changes.history(namespace=namespace.id, id=request.id)))
+    return History(
+        memory,
+        tuple(
+            await context.memory.changes.history(namespace=namespace.id, id=request.id)
+        ),
+    )
 
 
 async def _redo(
-    change: NamespaceTransaction, state: State, last: Revision, undone: Revision, vectors: Vectors | None
+    change: NamespaceTransaction,
+    state: State,
+    last: Revision,
+    undone: Revision,
+    vectors: Vectors | None,
 ) -> None:
     if undone.action == "forget":
         await forget_again(change, state.id, last)
     elif undone.action == MERGE:
         await merge_again(change, state, last, undone.changed_at, vectors)
     else:
-        await _take_back(change, state, last, vectors, action=cast("Write", undone.action))
+        await _take_back(
+            change, state, last, vectors, action=cast("Write", undone.action)
+        )
 
 
 async def _take_back(
-    change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None, action: Write = "undo"
+    change: NamespaceTransaction,
+    state: State,
+    last: Revision,
+    vectors: Vectors | None = None,
+    action: Write = "undo",
 ) -> None:
     former = await _restorable(change, last)
-    await change.record([state.id], action, list(former), undoes={state.id: last.revision})
+    await change.record(
+        [state.id], action, list(former), undoes={state.id: last.revision}
+    )
     if "superseded_by" in former:
         if state.superseded_by is not None:
             await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
         if former["superseded_by"] is not None:
-            await change.relate([Relation(UUID(str(former["superseded_by"])), SUPERSEDES, state.id)])
+            await change.relate(
+                [Relation(UUID(str(former["superseded_by"])), SUPERSEDES, state.id)]
+            )
     await write_fields(change, state, former, vectors)
     if last.action == MERGE:
         await unmerge(change, state.id, last)
 
 
-async def _supersede_again(change: NamespaceTransaction, revision: Revision) -> tuple[UUID, ...]:
+async def _supersede_again(
+    change: NamespaceTransaction, revision: Revision
+) -> tuple[UUID, ...]:
     """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
-    restored = await change.restored(successor=revision.memory_id, at=revision.changed_at)
+    restored = await change.restored(
+        successor=revision.memory_id, at=revision.changed_at
+    )
     states = await change.states([item.memory_id for item in restored], whole=True)
     for item in restored:
         await _take_back(change, states[item.memory_id], item)
     return tuple(item.memory_id for item in restored)
 
 
-async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, request: UndoRequest) -> NotFound:
+async def _nothing_to_undo(
+    context: RequestContext, namespace: NamespaceInfo, request: UndoRequest
+) -> NotFound:
     id_ = request.id
     if request.redo:
         return NotFound(
-            f"The memory {id_} has no undo that could be redone.", hint="A change after the undo ends that."
+            f"The memory {id_} has no undo that could be redone.",
+            hint="A change after the undo ends that.",
         )
-    if any(change.action != "move" for change in await context.memory.changes.history(namespace=namespace.id, id=id_)):
+    if any(
+        change.action != "move"
+        for change in await context.memory.changes.history(
+            namespace=namespace.id, id=id_
+        )
+    ):
         hint = f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one."
-        return NotFound(f"Every change of the memory {id_} was undone already.", hint=hint)
-    return NotFound(f"The memory {id_} was never changed.", hint="There is nothing to undo.")
+        return NotFound(
+            f"Every change of the memory {id_} was undone already.", hint=hint
+        )
+    return NotFound(
+        f"The memory {id_} was never changed.", hint="There is nothing to undo."
+    )
 
 
-async def _restorable(change: NamespaceTransaction, last: Revision) -> Mapping[str, Any]:
+async def _restorable(
+    change: NamespaceTransaction, last: Revision
+) -> Mapping[str, Any]:
     """Return the columns that an undo restores.
 
     A successor that was erased cannot be named. What expired gets no expiry: with its old one it would expire again.
@@ -194,21 +276,41 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     if not values.keys().isdisjoint(("paths", "commit")):
         values.setdefault("blobs", ())  # of other paths, or of another commit
     if not values and not request.clear and not request.merge:
-        raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
-    draft = Draft(**{"content": "unchanged", **values})  # a draft needs content; it is not written unless given
-    columns = columns_of(check_draft(draft, prefix="", now=context.now, zone=context.zone))
+        raise InvalidInput(
+            "id",
+            "comes without a change.",
+            hint="Give at least one field, such as content.",
+        )
+    draft = Draft(
+        **{"content": "unchanged", **values}
+    )  # a draft needs content; it is not written unless given
+    columns = columns_of(
+        check_draft(draft, prefix="", now=context.now, zone=context.zone)
+    )
     empty = columns_of(Draft(content=""))
-    return {name: columns[name] for name in values} | {name: empty[name] for name in request.clear}
+    return {name: columns[name] for name in values} | {
+        name: empty[name] for name in request.clear
+    }
 
 
 def _check_clear(clear: Sequence[str], values: Mapping[str, Any]) -> None:
     for name in clear:
         if name not in CHANGEABLE:
-            raise InvalidInput("clear", f"{name[:60]!r} is not a field.", hint=f"Fields are {', '.join(CLEARABLE)}.")
+            raise InvalidInput(
+                "clear",
+                f"{name[:60]!r} is not a field.",
+                hint=f"Fields are {', '.join(CLEARABLE)}.",
+            )
         if name not in CLEARABLE:
-            raise InvalidInput("clear", f"{name} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
+            raise InvalidInput(
+                "clear",
+                f"{name} cannot be empty.",
+                hint=f"Can be empty: {', '.join(CLEARABLE)}.",
+            )
         if name in values:
-            raise InvalidInput("clear", f"{name} has a new value too.", hint="Give one of the two.")
+            raise InvalidInput(
+                "clear", f"{name} has a new value too.", hint="Give one of the two."
+            )
 
 
 async def _read(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> Memory:

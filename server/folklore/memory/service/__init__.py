@@ -22,7 +22,10 @@ if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.usage import UsageRecorder
 else:
     operations = Lazy("folklore.memory.service.operations")
-    export, importer = Lazy("folklore.memory.transfer.export"), Lazy("folklore.memory.transfer.importer")
+    export, importer = (
+        Lazy("folklore.memory.transfer.export"),
+        Lazy("folklore.memory.transfer.importer"),
+    )
 
 
 class Operations(Protocol):
@@ -51,7 +54,9 @@ class Service:
     usage: Callable[[], UsageRecorder]
     on_denial: Callable[[str, FolkloreError], None] = _ignore
 
-    async def call(self, request: requests.Returns[requests.Result], report: Advance | None = None) -> requests.Result:
+    async def call(
+        self, request: requests.Returns[requests.Result], report: Advance | None = None
+    ) -> requests.Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
         operation = operations.operation_of(request)
         try:
@@ -66,16 +71,26 @@ class Service:
             raise
         if operation.record is not None:
             operation.record(self, context, request, result)
-        return cast("requests.Result", result if context.copy is None else await mark(context.copy, result))
+        return cast(
+            "requests.Result",
+            result if context.copy is None else await mark(context.copy, result),
+        )
 
     async def import_lines(
-        self, lines: Lines, request: requests.ImportRequest, steps: Callable[[], tuple[int, int]]
+        self,
+        lines: Lines,
+        request: requests.ImportRequest,
+        steps: Callable[[], tuple[int, int]],
     ) -> None:
         """Import lines, counted in the report of the request; `steps` returns those done, and all. As import_chunks."""
         with phase("Importing") as advance:
-            await importer.import_lines(await self.open(), lines, request, lambda: advance(*steps()))
+            await importer.import_lines(
+                await self.open(), lines, request, lambda: advance(*steps())
+            )
 
-    async def export(self, request: requests.ExportRequest) -> AsyncGenerator[str, None]:
+    async def export(
+        self, request: requests.ExportRequest
+    ) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises FolkloreError."""
         async with aclosing(export.export_lines(await self.open(), request)) as lines:
             async for line in lines:

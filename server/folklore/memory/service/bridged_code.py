@@ -19,19 +19,25 @@ class BridgedCode:
 
     copy: WorkingCopy
 
-    async def asked(self, params: Json, call: Callable[[Json], Awaitable[Json]]) -> Json:
+    async def asked(
+        self, params: Json, call: Callable[[Json], Awaitable[Json]]
+    ) -> Json:
         """Return the parameters of tools/call with paths relative to the root, and the present code of what is stored.
 
         They ask the server for what `answered` needs. `call` sends parameters, and returns the result of the tool.
         """
         arguments, meta = params.get("arguments") or {}, params.get("_meta") or {}
         # Both are found by git, once.
-        ready = await asyncio.to_thread(lambda: self.copy.found and bool(self.copy.namespace))
+        ready = await asyncio.to_thread(
+            lambda: self.copy.found and bool(self.copy.namespace)
+        )
         if not ready or not isinstance(arguments, dict) or not isinstance(meta, dict):
             return params
 
         async def read(id_: str) -> object:
-            result = await call({"name": _READ, "arguments": {"ids": [id_]}, "_meta": {ANCHORS: True}})
+            result = await call(
+                {"name": _READ, "arguments": {"ids": [id_]}, "_meta": {ANCHORS: True}}
+            )
             return (result.get("_meta") or {}).get(ANCHORS)
 
         tied = await tied_json(self.copy, str(params.get("name")), arguments, read)
@@ -43,9 +49,18 @@ class BridgedCode:
         if not isinstance(meta, dict) or ANCHORS not in meta:
             return result
         rest = {name: value for name, value in meta.items() if name != ANCHORS}
-        result = {name: value for name, value in result.items() if name != "_meta"} | ({"_meta": rest} if rest else {})
+        result = {name: value for name, value in result.items() if name != "_meta"} | (
+            {"_meta": rest} if rest else {}
+        )
         value = result.get("structuredContent")
-        if not isinstance(value, dict) or (marked := await marked_json(self.copy, value, meta[ANCHORS])) == value:
+        if (
+            not isinstance(value, dict)
+            or (marked := await marked_json(self.copy, value, meta[ANCHORS])) == value
+        ):
             return result
         text = json.dumps(marked, ensure_ascii=False, separators=(",", ":"))
-        return {**result, "content": [{"type": "text", "text": text}], "structuredContent": marked}
+        return {
+            **result,
+            "content": [{"type": "text", "text": text}],
+            "structuredContent": marked,
+        }

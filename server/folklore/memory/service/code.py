@@ -37,9 +37,16 @@ async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
         return await _stored(copy, request)
     if isinstance(request, requests.UpdateRequest):
         return await _updated(copy, request, call)
-    if isinstance(filters := getattr(request, "filters", None), requests.FiltersRequest) and filters.paths:
+    if (
+        isinstance(
+            filters := getattr(request, "filters", None), requests.FiltersRequest
+        )
+        and filters.paths
+    ):
         paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
-        return request.model_copy(update={"filters": filters.model_copy(update={"paths": paths})})
+        return request.model_copy(
+            update={"filters": filters.model_copy(update={"paths": paths})}
+        )
     return request
 
 
@@ -53,7 +60,9 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
         return result
     name = "memories" if isinstance(result, Answer) else "found"
     items = zip(getattr(result, name), marks, strict=True)
-    return replace(result, **{name: tuple(replace(item, stale=files) for item, files in items)})
+    return replace(
+        result, **{name: tuple(replace(item, stale=files) for item, files in items)}
+    )
 
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
@@ -62,73 +71,118 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     filters, cursor = requests.FiltersRequest(paths=(ROOT,)), None
     while True:
         page = await call(
-            requests.ListRequest(namespaces=(copy.namespace,), filters=filters, limit=_PAGE, cursor=cursor)
+            requests.ListRequest(
+                namespaces=(copy.namespace,),
+                filters=filters,
+                limit=_PAGE,
+                cursor=cursor,
+            )
         )
         memories = [result.memory for result in page.memories]
         marks = await _compared(copy, memories)
-        results += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
+        results += [
+            Recalled(memory, stale=files)
+            for memory, files in zip(memories, marks, strict=True)
+            if files
+        ]
         cursor = page.cursor
         if cursor is None:
             return tuple(results)
 
 
-async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> requests.UpdateRequest:
+async def confirmation(
+    copy: WorkingCopy, id_: UUID, call: Call
+) -> requests.UpdateRequest:
     """Return the request that declares a memory true of the present code, under the new paths of moved files.
 
     Raises FolkloreError.
     """
     memory = (await call(requests.GetRequest(ids=(id_,)))).found[0].memory
     if not memory.paths:
-        raise InvalidInput("ID", f"{id_} names no path, so it is never stale.", hint="`folklore edit` adds paths.")
+        raise InvalidInput(
+            "ID",
+            f"{id_} names no path, so it is never stale.",
+            hint="`folklore edit` adds paths.",
+        )
     if not copy.holds(memory.namespace):
         hint = "Confirm it in a working copy of that project."
-        raise InvalidInput("ID", f"{id_} is in {memory.namespace}, not in {copy.namespace}.", hint=hint)
+        raise InvalidInput(
+            "ID", f"{id_} is in {memory.namespace}, not in {copy.namespace}.", hint=hint
+        )
     [files] = await _compared(copy, [memory])
     moved = {file.path: file.moved_to for file in files}
-    changes = requests.Changes.model_validate({"paths": tuple(moved.get(path) or path for path in memory.paths)})
+    changes = requests.Changes.model_validate(
+        {"paths": tuple(moved.get(path) or path for path in memory.paths)}
+    )
     return await _updated(copy, requests.UpdateRequest(id=id_, changes=changes), call)
 
 
-async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple[Stale, ...]]:
+async def _compared(
+    copy: WorkingCopy, memories: Sequence[Memory]
+) -> list[tuple[Stale, ...]]:
     try:
-        return await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS)
+        return await asyncio.to_thread(
+            copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS
+        )
     except GitFailed as error:
         hint = f"Does `git log` work here? It has {_SECONDS:g} seconds for all memories of the project."
-        raise FolkloreError(f"git cannot compare the memories with the history ({error}).", hint=hint) from error
+        raise FolkloreError(
+            f"git cannot compare the memories with the history ({error}).", hint=hint
+        ) from error
 
 
-async def _stored(copy: WorkingCopy, request: requests.StoreRequest) -> requests.StoreRequest:
+async def _stored(
+    copy: WorkingCopy, request: requests.StoreRequest
+) -> requests.StoreRequest:
     about: list[JsonDict] = [
-        {"paths": item.paths, "commit": item.commit, "blobs": item.blobs} if isinstance(item, Draft) else {}
+        {"paths": item.paths, "commit": item.commit, "blobs": item.blobs}
+        if isinstance(item, Draft)
+        else {}
         for item in request.memories
     ]
     tied = await _tied_each(copy, about, request.namespace)
     if tied == about:
         return request
     items = zip(request.memories, tied, strict=True)
-    memories = tuple(replace(item, **code) if isinstance(item, Draft) else item for item, code in items)
+    memories = tuple(
+        replace(item, **code) if isinstance(item, Draft) else item
+        for item, code in items
+    )
     return request.model_copy(update={"memories": memories})
 
 
-async def _updated(copy: WorkingCopy, request: requests.UpdateRequest, call: Call) -> requests.UpdateRequest:
+async def _updated(
+    copy: WorkingCopy, request: requests.UpdateRequest, call: Call
+) -> requests.UpdateRequest:
     async def anchor() -> Anchor | None:
         with suppress(FolkloreError):  # the update meets it too
-            return Anchor.of((await call(requests.GetRequest(ids=(request.id,)))).found[0].memory)
+            return Anchor.of(
+                (await call(requests.GetRequest(ids=(request.id,)))).found[0].memory
+            )
         return None
 
-    code = await _present_code(copy, requests.without_nulls(dict(request.changes)), request.clear, anchor)
+    code = await _present_code(
+        copy, requests.without_nulls(dict(request.changes)), request.clear, anchor
+    )
     changes = request.changes.model_copy(update=code)
     return request.model_copy(update={"changes": changes}) if code else request
 
 
 async def _present_code(
-    copy: WorkingCopy, stated: Any, clear: Collection[str], anchor: Callable[[], Awaitable[Anchor | None]]
+    copy: WorkingCopy,
+    stated: Any,
+    clear: Collection[str],
+    anchor: Callable[[], Awaitable[Anchor | None]],
 ) -> JsonDict:
     """Return the present code for an update that states paths, a commit or another text: then it is true now.
 
     `anchor` returns the code that the memory is about.
     """
-    if stated.keys().isdisjoint(("content", "paths", "commit")) or "blobs" in stated or "paths" in clear:
+    if (
+        stated.keys().isdisjoint(("content", "paths", "commit"))
+        or "blobs" in stated
+        or "paths" in clear
+    ):
         return {}
     about = await anchor()
     if about is None:
@@ -136,7 +190,11 @@ async def _present_code(
     code = {"paths": stated.get("paths", about.paths), "commit": stated.get("commit")}
     [tied] = await _tied_each(copy, [code], about.namespace)
     present = {"paths": tied["paths"]} if "paths" in stated else {}
-    return present | {name: tied[name] for name in ("commit", "blobs") if tied.get(name) and name not in clear}
+    return present | {
+        name: tied[name]
+        for name in ("commit", "blobs")
+        if tied.get(name) and name not in clear
+    }
 
 
 def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
@@ -150,7 +208,9 @@ def memories_of(result: object) -> list[Memory]:
     """Return the memories of an answer, or of a read by id."""
     if isinstance(result, Answer):
         return [item.memory for item in result.memories]
-    return [item.memory for item in result.found] if isinstance(result, GetResult) else []
+    return (
+        [item.memory for item in result.found] if isinstance(result, GetResult) else []
+    )
 
 
 # As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.
@@ -188,7 +248,10 @@ async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> Js
 
 
 async def tied_json(
-    copy: WorkingCopy, tool: str, arguments: JsonDict, read: Callable[[str], Awaitable[object]]
+    copy: WorkingCopy,
+    tool: str,
+    arguments: JsonDict,
+    read: Callable[[str], Awaitable[object]],
 ) -> JsonDict:
     """Return the arguments of a tool with paths in their one spelling and the code that memories are about.
 
@@ -199,7 +262,9 @@ async def tied_json(
     if isinstance(filters, dict) and _texts(filters.get("paths")):
         paths = await asyncio.to_thread(_every_spelling, copy, filters["paths"])
         arguments = arguments | {"filters": filters | {"paths": paths}}
-    if tool == "memory_store" and isinstance(memories := arguments.get("memories"), list):
+    if tool == "memory_store" and isinstance(
+        memories := arguments.get("memories"), list
+    ):
         namespace = arguments.get("namespace") or None
         if isinstance(namespace, str | None):
             return arguments | {"memories": await _tied_each(copy, memories, namespace)}
@@ -211,19 +276,31 @@ async def tied_json(
                 return _anchors().validate_python(await read(id_)).get(id_)
             return None
 
-        return arguments | await _present_code(copy, arguments, clear if isinstance(clear, list) else (), anchor)
+        return arguments | await _present_code(
+            copy, arguments, clear if isinstance(clear, list) else (), anchor
+        )
     return arguments
 
 
-async def _tied_each(copy: WorkingCopy, memories: Sequence[Any], namespace: str | None) -> list[Any]:
+async def _tied_each(
+    copy: WorkingCopy, memories: Sequence[Any], namespace: str | None
+) -> list[Any]:
     """Return memories of a namespace with the present code, but those that name none, or are not of their form."""
-    about = {place: code for place, memory in enumerate(memories) if (code := _stated_code(memory)) is not None}
+    about = {
+        place: code
+        for place, memory in enumerate(memories)
+        if (code := _stated_code(memory)) is not None
+    }
     if not about or not copy.holds(namespace):
         return list(memories)
     tied = list(memories)
-    for place, present in zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True):
+    for place, present in zip(
+        about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True
+    ):
         tied[place] = memories[place] | {
-            name: value for name in ("paths", "commit", "blobs") if (value := getattr(present, name))
+            name: value
+            for name in ("paths", "commit", "blobs")
+            if (value := getattr(present, name))
         }
     return tied
 
@@ -232,11 +309,15 @@ def _stated_code(memory: object) -> tuple[Sequence[str], str | None] | None:
     if not isinstance(memory, dict) or memory.get("blobs"):
         return None
     paths, commit = memory.get("paths") or (), memory.get("commit") or None
-    stated = (paths or commit) and isinstance(commit, str | None) and _texts(paths or ("",))
+    stated = (
+        (paths or commit) and isinstance(commit, str | None) and _texts(paths or ("",))
+    )
     return (paths, commit) if stated else None
 
 
 def _texts(value: object) -> bool:
     if not isinstance(value, list | tuple):
         return False
-    return 0 < len(value) <= MAX_PATHS and all(isinstance(entry, str) for entry in value)
+    return 0 < len(value) <= MAX_PATHS and all(
+        isinstance(entry, str) for entry in value
+    )

@@ -25,7 +25,9 @@ def id_or_ending(text: str, field: str, hint: str) -> UUID | str:
     raise InvalidInput(field, f"{text[:60]!r} is not an id.", hint=hint)
 
 
-async def whole_ids(operations: Operations, ids: Sequence[UUID | str], *, hint: str) -> tuple[UUID, ...]:
+async def whole_ids(
+    operations: Operations, ids: Sequence[UUID | str], *, hint: str
+) -> tuple[UUID, ...]:
     """Return ids with whole ones in place of ends. At most one operation. Raises InvalidInput, NotFound."""
     endings = tuple(dict.fromkeys(id_ for id_ in ids if isinstance(id_, str)))
     matches = await operations.call(ResolveRequest(endings=endings)) if endings else ()
@@ -35,10 +37,16 @@ async def whole_ids(operations: Operations, ids: Sequence[UUID | str], *, hint: 
 
 def _only(resolved: ResolvedId, hint: str) -> UUID:
     if not resolved.found:
-        raise NotFound(f"There is no memory whose id ends in {resolved.ending}.", hint=hint)
+        raise NotFound(
+            f"There is no memory whose id ends in {resolved.ending}.", hint=hint
+        )
     if len(resolved.found) > 1:
         candidates = "".join(map(_candidate, resolved.found))
-        raise InvalidInput("ID", f"several ids end in {resolved.ending}:{candidates}\n", hint="Give more characters.")
+        raise InvalidInput(
+            "ID",
+            f"several ids end in {resolved.ending}:{candidates}\n",
+            hint="Give more characters.",
+        )
     return resolved.found[0].id
 
 

@@ -16,7 +16,18 @@ from folklore.memory.hooks import events, injected, stated
 from folklore.memory.models import recommend, switch
 from folklore.memory.namespaces import administration, merge
 from folklore.memory.recall import pipeline, presets, trace
-from folklore.memory.records import activity, forget, get, listing, overview, relate, retag, review, store, update
+from folklore.memory.records import (
+    activity,
+    forget,
+    get,
+    listing,
+    overview,
+    relate,
+    retag,
+    review,
+    store,
+    update,
+)
 from folklore.memory.results import GetResult, StoreResult
 from folklore.model import Answer, Draft, Memory
 
@@ -36,25 +47,51 @@ class Operation(Generic[AnyRequest]):
 
 
 def _record_answer(
-    service: Service, context: RequestContext, request: of.RecallRequest | of.SearchRequest, answer: Answer
+    service: Service,
+    context: RequestContext,
+    request: of.RecallRequest | of.SearchRequest,
+    answer: Answer,
 ) -> None:
     if request.counted:
         context.memory.recalled.add(answer)
-        service.usage().record(answer, *request.questions, caller=context.caller, now=context.now)
+        service.usage().record(
+            answer, *request.questions, caller=context.caller, now=context.now
+        )
 
 
-def _record_reading(service: Service, context: RequestContext, _request: of.GetRequest, result: GetResult) -> None:
-    _record_use(service, context, "read", [(item.memory.namespace, item.memory.id) for item in result.found])
+def _record_reading(
+    service: Service,
+    context: RequestContext,
+    _request: of.GetRequest,
+    result: GetResult,
+) -> None:
+    _record_use(
+        service,
+        context,
+        "read",
+        [(item.memory.namespace, item.memory.id) for item in result.found],
+    )
 
 
-def _record_update(service: Service, context: RequestContext, request: of.UpdateRequest, memory: Memory) -> None:
+def _record_update(
+    service: Service, context: RequestContext, request: of.UpdateRequest, memory: Memory
+) -> None:
     _record_use(service, context, "updated", [(memory.namespace, request.id)])
 
 
-def _record_store(service: Service, context: RequestContext, request: of.StoreRequest, result: StoreResult) -> None:
+def _record_store(
+    service: Service,
+    context: RequestContext,
+    request: of.StoreRequest,
+    result: StoreResult,
+) -> None:
     """Record the memories that a store confirmed or superseded, and refused ones as denied."""
     confirmed = [item.id for item in result.stored if item.status == "duplicate"]
-    superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]
+    superseded = [
+        draft.supersedes
+        for draft in request.memories
+        if isinstance(draft, Draft) and draft.supersedes
+    ]
     for use, ids in (("confirmed", confirmed), ("superseded", superseded)):
         _record_use(service, context, use, [(result.namespace, id_) for id_ in ids])
     service.usage().metrics.stored(len(result.stored))
@@ -64,7 +101,12 @@ def _record_store(service: Service, context: RequestContext, request: of.StoreRe
         service.on_denial(request.operation, error)
 
 
-def _record_use(service: Service, context: RequestContext, use: str, memories: Sequence[tuple[str, UUID]]) -> None:
+def _record_use(
+    service: Service,
+    context: RequestContext,
+    use: str,
+    memories: Sequence[tuple[str, UUID]],
+) -> None:
     service.usage().record_use(use, memories, caller=context.caller, now=context.now)
 
 
@@ -125,7 +167,9 @@ _ALL: tuple[Operation[Any], ...] = (
     Operation(of.UsesRequest, lambda: activity.read_uses),
     Operation(of.ReviewRequest, lambda: review.read_review),
 )
-_BY_REQUEST: Mapping[type[of.Request], Operation[Any]] = {operation.request: operation for operation in _ALL}
+_BY_REQUEST: Mapping[type[of.Request], Operation[Any]] = {
+    operation.request: operation for operation in _ALL
+}
 
 
 def operation_of(request: of.Returns[Any]) -> Operation[Any]:

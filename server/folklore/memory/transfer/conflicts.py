@@ -10,7 +10,14 @@ from folklore.memory.requests import OnConflict
 
 # Values of a stored memory that overwriting keeps if the line states none.
 _KEPT_FIELDS = ("author", "created_at", "language", "idempotency_key")
-_KEPT_PAST = ("agent", "quality", "trust", "last_recalled_at", "recall_count", "confirmed_count")
+_KEPT_PAST = (
+    "agent",
+    "quality",
+    "trust",
+    "last_recalled_at",
+    "recall_count",
+    "confirmed_count",
+)
 
 
 @dataclass(slots=True)
@@ -37,7 +44,9 @@ class ExistingMemories:
             self.ids.add(memory.id)
             if memory.live and memory.id not in self.imported:
                 self._add_text(memory.digest, memory.id)
-            if memory.key is not None and (memory.requested or self.released.get(memory.key) != memory.id):
+            if memory.key is not None and (
+                memory.requested or self.released.get(memory.key) != memory.id
+            ):
                 self.keys.setdefault(memory.key, memory.id)
 
     def add(self, memory: TransferredMemory, line: TransferredMemory) -> None:
@@ -51,7 +60,9 @@ class ExistingMemories:
             if self.released.get(key) == memory.id:
                 del self.released[key]
 
-    def release(self, memory: TransferredMemory, present: TransferredMemory | None) -> bytes | None:
+    def release(
+        self, memory: TransferredMemory, present: TransferredMemory | None
+    ) -> bytes | None:
         """Free the text of a memory before it is replaced, and return it; free its key with the next batch."""
         key = None if present is None else present.draft.idempotency_key
         if key is not None and memory.draft.idempotency_key not in (None, key):
@@ -61,7 +72,9 @@ class ExistingMemories:
             del self.texts[text]
         return text
 
-    def replacement(self, line: TransferredMemory, present: TransferredMemory | None) -> TransferredMemory | None:
+    def replacement(
+        self, line: TransferredMemory, present: TransferredMemory | None
+    ) -> TransferredMemory | None:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
         if (imported := self.imported.get(line.id)) is not None:
             return None if imported == _hash(line) else line
@@ -72,7 +85,9 @@ class ExistingMemories:
         text = self.texts.get(memory.digest) if memory.live else None
         key = memory.draft.idempotency_key
         by_key = None if key is None else self.keys.get(key)
-        return next((id_ for id_ in (text, by_key) if id_ not in (None, memory.id)), None)
+        return next(
+            (id_ for id_ in (text, by_key) if id_ not in (None, memory.id)), None
+        )
 
     def _add_text(self, text: bytes, id_: UUID) -> None:
         if self.texts.setdefault(text, id_) == id_:
@@ -104,7 +119,9 @@ def resolve(
     released: set[bytes | None] = set()
     for memory in batch:
         exists, holder = memory.id in existing.ids, existing.holder(memory)
-        if policy == "overwrite" and last[memory.id] != memory.line:  # a later line of its id overwrites it
+        if (
+            policy == "overwrite" and last[memory.id] != memory.line
+        ):  # a later line of its id overwrites it
             resolution.duplicates.append(memory)
         elif policy == "overwrite" and exists:
             _replace(memory, existing, present.get(memory.id), resolution, released)
@@ -120,7 +137,10 @@ def resolve(
 
 def _exists(line: TransferredMemory, holder: UUID | None) -> Conflict:
     hint = "Nothing of its batch was written; --on-conflict skip or overwrite goes on."
-    return Conflict(f"Line {line.line} exists already, as the memory {holder or line.id}.", hint=hint)
+    return Conflict(
+        f"Line {line.line} exists already, as the memory {holder or line.id}.",
+        hint=hint,
+    )
 
 
 def _replace(
@@ -134,10 +154,19 @@ def _replace(
     if memory is None:
         resolution.duplicates.append(line)
     elif holder is not None:
-        error = InvalidInput("content", f"the text or the idempotency key belongs to the memory {holder}.")
+        error = InvalidInput(
+            "content",
+            f"the text or the idempotency key belongs to the memory {holder}.",
+        )
         resolution.refusals.append((line, error))
-    elif memory.digest in released:  # one statement replaces all memories of a batch, in an order of its own
-        error = InvalidInput("content", "another memory had this text before this import.", hint="Import it again.")
+    elif (
+        memory.digest in released
+    ):  # one statement replaces all memories of a batch, in an order of its own
+        error = InvalidInput(
+            "content",
+            "another memory had this text before this import.",
+            hint="Import it again.",
+        )
         resolution.refusals.append((line, error))
     else:
         resolution.replaced.append(memory)
@@ -150,18 +179,31 @@ def _hash(line: TransferredMemory) -> int:
     return hash(repr((line.draft, line.past)))
 
 
-def _merged(line: TransferredMemory, present: TransferredMemory) -> TransferredMemory | None:
+def _merged(
+    line: TransferredMemory, present: TransferredMemory
+) -> TransferredMemory | None:
     """Return the memory that replaces `present`, None if that changes nothing.
 
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
     fields that are never empty, and the memory's past here.
     """
-    fields = {name: getattr(present.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
+    fields = {
+        name: getattr(present.draft, name)
+        for name in _KEPT_FIELDS
+        if getattr(line.draft, name) is None
+    }
     if line.draft.position is None and line.draft.session == present.draft.session:
         fields["position"] = present.draft.position
-    kept_past = {name: getattr(present.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
+    kept_past = {
+        name: getattr(present.past, name)
+        for name in _KEPT_PAST
+        if getattr(line.past, name) is None
+    }
     # The change itself sets these two.
-    kept_past |= {"revision": present.past.revision, "updated_at": present.past.updated_at}
+    kept_past |= {
+        "revision": present.past.revision,
+        "updated_at": present.past.updated_at,
+    }
     draft, past = replace(line.draft, **fields), replace(line.past, **kept_past)
     if (draft, past) == (present.draft, present.past):
         return None

@@ -10,17 +10,30 @@ from folklore.memory.transfer.json_lines import header_line, link_line, memory_l
 from folklore.text import names
 
 
-async def export_lines(context: RequestContext, request: ExportRequest) -> AsyncGenerator[str, None]:
+async def export_lines(
+    context: RequestContext, request: ExportRequest
+) -> AsyncGenerator[str, None]:
     """Yield a header, then of each namespace its memories, relations and revisions, all as of one moment.
 
     The order of lines and fields is always the same: an export, imported elsewhere and exported again, differs only in
     its header. Raises NotFound for an unknown namespace.
     """
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        requested = [] if ALL in request.namespaces else [names.normalise(name) for name in request.namespaces]
+        requested = (
+            []
+            if ALL in request.namespaces
+            else [names.normalise(name) for name in request.namespaces]
+        )
         namespaces = await snapshot.namespaces(requested or None)
-        if (unknown := missing_name(requested, (namespace.name for namespace in namespaces))) is not None:
-            raise NotFound(f"There is no namespace {unknown!r}.", hint="`folklore namespaces list` shows them.")
+        if (
+            unknown := missing_name(
+                requested, (namespace.name for namespace in namespaces)
+            )
+        ) is not None:
+            raise NotFound(
+                f"There is no namespace {unknown!r}.",
+                hint="`folklore namespaces list` shows them.",
+            )
         model = await snapshot.active_model() if request.embeddings else None
         yield header_line(context.now, namespaces)
         for namespace in namespaces:

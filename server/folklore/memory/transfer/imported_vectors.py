@@ -10,7 +10,13 @@ from uuid import UUID
 
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
-from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
+from folklore.db.stores.transfer import (
+    HALF_BYTES,
+    MODEL_IDENTITY,
+    ModelVector,
+    TransferredMemory,
+    Transfers,
+)
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.lazy import NDArray, numpy as np
@@ -30,13 +36,17 @@ _TOLERANCE = 0.01
 class ImportedVectors:
     """Chooses between the vectors that imported memories bring and the embedder."""
 
-    def __init__(self, memory: MemoryContext, transfers: Transfers, report: Report) -> None:
+    def __init__(
+        self, memory: MemoryContext, transfers: Transfers, report: Report
+    ) -> None:
         self._memory = memory
         self._transfers = transfers
         self._report = report
         self._model: KnownModel | None = None
 
-    async def without_unusable(self, batch: Sequence[TransferredMemory]) -> list[TransferredMemory]:
+    async def without_unusable(
+        self, batch: Sequence[TransferredMemory]
+    ) -> list[TransferredMemory]:
         """Remove and report the vectors that cannot be used. At most one statement.
 
         A usable vector is of the active model and its dimensions, finite, and of length 1 within 1 %. Those of a long
@@ -50,9 +60,14 @@ class ImportedVectors:
         for memory in batch:
             if memory.vector is not None and memory.line not in usable:
                 self._report.ignore("embedding")
-        return [memory if memory.line in usable else replace(memory, vector=None) for memory in batch]
+        return [
+            memory if memory.line in usable else replace(memory, vector=None)
+            for memory in batch
+        ]
 
-    async def vectors(self, batch: Sequence[TransferredMemory]) -> tuple[Vectors | None, frozenset[UUID]]:
+    async def vectors(
+        self, batch: Sequence[TransferredMemory]
+    ) -> tuple[Vectors | None, frozenset[UUID]]:
         """Return the vectors of a batch without unusable ones, and the ids whose embedding is pending.
 
         Embeds only the texts of memories without a vector, and none if that would take long.
@@ -62,8 +77,12 @@ class ImportedVectors:
         pending = frozenset(memory.id for memory in without if computed is None)
         if self._model is None or len(without) == len(batch):
             return computed, pending
-        if computed is not None and computed.model != self._model.id:  # another model became active meanwhile
-            return await self.vectors([replace(memory, vector=None) for memory in batch])
+        if (
+            computed is not None and computed.model != self._model.id
+        ):  # another model became active meanwhile
+            return await self.vectors(
+                [replace(memory, vector=None) for memory in batch]
+            )
         return Vectors(self._model, _merge(batch, computed)), pending
 
     async def _embedded(self, memories: Sequence[TransferredMemory]) -> Vectors | None:
@@ -83,10 +102,15 @@ class ImportedVectors:
             return None
 
 
-def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Embedded | None]:
+def _merge(
+    batch: Sequence[TransferredMemory], embedded: Vectors | None
+) -> list[Embedded | None]:
     """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
     rest = repeat(None) if embedded is None else iter(embedded.vectors)
-    return [next(rest) if memory.vector is None else _embedded(memory.vector) for memory in batch]
+    return [
+        next(rest) if memory.vector is None else _embedded(memory.vector)
+        for memory in batch
+    ]
 
 
 def _embedded(item: ModelVector) -> Embedded:
@@ -103,9 +127,15 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
     if not rows:
         return frozenset()
     lines, vectors = zip(*rows, strict=True)
-    with np.errstate(invalid="ignore"):  # a vector with NaN or infinity has no length near 1 either
+    with np.errstate(
+        invalid="ignore"
+    ):  # a vector with NaN or infinity has no length near 1 either
         lengths = np.linalg.norm(_rows(vectors), axis=1)
-    wrong = {line for line, length in zip(lines, lengths, strict=True) if not abs(length - 1) <= _TOLERANCE}
+    wrong = {
+        line
+        for line, length in zip(lines, lengths, strict=True)
+        if not abs(length - 1) <= _TOLERANCE
+    }
     return frozenset(lines) - wrong
 
 
@@ -118,7 +148,11 @@ def _fitting(memory: TransferredMemory, model: KnownModel) -> list[bytes]:
     if not item.passages:
         fits = not passages(content, *passage_rule(model.name, len(content)))
     vectors = _all_of(item)
-    return vectors if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors) else []
+    return (
+        vectors
+        if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors)
+        else []
+    )
 
 
 def _identity(item: ModelVector | KnownModel) -> list[object]:

@@ -9,11 +9,24 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.background import in_thread
-from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor, TransferredMemory, Transfers
+from folklore.db.stores.transfer import (
+    Batch,
+    Link,
+    Past,
+    RequestKey,
+    Successor,
+    TransferredMemory,
+    Transfers,
+)
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.permissions import may_write_somewhere, opens, require, require_new_namespace
+from folklore.memory.permissions import (
+    may_write_somewhere,
+    opens,
+    require,
+    require_new_namespace,
+)
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
 from folklore.memory.requests import ForgetRequest, ImportRequest
@@ -21,7 +34,13 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Header, Line, LineValue, cleaned, read_line
+from folklore.memory.transfer.json_lines import (
+    Header,
+    Line,
+    LineValue,
+    cleaned,
+    read_line,
+)
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
 from folklore.text import names
@@ -32,13 +51,18 @@ from folklore.text.dates.zones import with_zone
 BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
-_MOST_OF_A_MEMBER = 200_000  # lines: of a dry run and of relations, something is remembered of each
+_MOST_OF_A_MEMBER = (
+    200_000  # lines: of a dry run and of relations, something is remembered of each
+)
 _AT_ONCE, _TRIES = 20, 5  # lines that are checked, .3 ms each; tries to write a batch
 _PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
 
 
 async def import_lines(
-    context: RequestContext, lines: Lines, request: ImportRequest, progress: Callable[[], None] = lambda: None
+    context: RequestContext,
+    lines: Lines,
+    request: ImportRequest,
+    progress: Callable[[], None] = lambda: None,
 ) -> None:
     """Store the memories of these lines as import_chunks does; read them in a thread."""
 
@@ -76,11 +100,17 @@ async def import_chunks(
                 report.lines += 1
                 taken += 1  # in this import, whatever the report had before
                 if taken > _MOST_OF_A_MEMBER and context.caller.access is not None:
-                    raise InvalidInput("FILE", f"has more than {_MOST_OF_A_MEMBER:,} lines.", hint="Divide it.")
+                    raise InvalidInput(
+                        "FILE",
+                        f"has more than {_MOST_OF_A_MEMBER:,} lines.",
+                        hint="Divide it.",
+                    )
                 report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
                 await importer.take(line)
                 if taken % _AT_ONCE == 0:
-                    await asyncio.sleep(0)  # the server answers other requests meanwhile
+                    await asyncio.sleep(
+                        0
+                    )  # the server answers other requests meanwhile
             report.seconds = monotonic() - began
             progress()
         await importer.finish()
@@ -106,12 +136,23 @@ async def _forget_removed(context: RequestContext, request: ImportRequest) -> No
     namespace = await transfers.namespace_id(name)
     if namespace is None:
         return
-    imported = await transfers.imported(namespace=namespace, origin=pages.origin, below=pages.below)
-    ids = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
+    imported = await transfers.imported(
+        namespace=namespace, origin=pages.origin, below=pages.below
+    )
+    ids = [
+        id_
+        for id_, page in imported
+        if id_ not in pages.ids and page not in pages.unread
+    ]
     request.report.removed += len(ids)
     if not request.dry_run:
         for start in range(0, len(ids), MAX_AT_ONCE):
-            await forget(context, ForgetRequest(ids=tuple(ids[start : start + MAX_AT_ONCE]), namespaces=(name,)))
+            await forget(
+                context,
+                ForgetRequest(
+                    ids=tuple(ids[start : start + MAX_AT_ONCE]), namespaces=(name,)
+                ),
+            )
 
 
 class _Importer:
@@ -139,7 +180,10 @@ class _Importer:
             return
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
-        if sum(namespace.characters for namespace in self._namespaces.values()) >= _WAITING_CHARACTERS:
+        if (
+            sum(namespace.characters for namespace in self._namespaces.values())
+            >= _WAITING_CHARACTERS
+        ):
             for namespace in self._namespaces.values():
                 await namespace.write()
 
@@ -172,7 +216,10 @@ class _Importer:
         secrets = self.context.memory.secrets
         if isinstance(value, tuple):
             for namespace in value:
-                guard_fields({"namespace": namespace.name, "description": namespace.description}, secrets)
+                guard_fields(
+                    {"namespace": namespace.name, "description": namespace.description},
+                    secrets,
+                )
             return line
         guard_fields({"namespace": line.namespace}, secrets)
         destination = self._destination(line.namespace)
@@ -189,11 +236,15 @@ class _Importer:
             try:
                 require(self.context.caller, name, "writer", dry_run=request.dry_run)
             except Refused as error:  # which would be counted as a secret
-                raise InvalidInput("namespace", error.message, hint=error.hint) from None
+                raise InvalidInput(
+                    "namespace", error.message, hint=error.hint
+                ) from None
             self._namespaces[key] = _NamespaceImport(name, self)
         return self._namespaces[key].name
 
-    def _checked_memory(self, source: SourceLine, memory: TransferredMemory) -> TransferredMemory:
+    def _checked_memory(
+        self, source: SourceLine, memory: TransferredMemory
+    ) -> TransferredMemory:
         context, past = self.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
@@ -201,7 +252,9 @@ class _Importer:
         guard_fields({**fields, "idempotency_keys": tuple(memory.keys)}, secrets)
         self.report.redacted += bool(replaced)
         # An export has expired memories too, which a store would refuse.
-        checked = check_cleaned(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
+        checked = check_cleaned(
+            replace(draft, expires_at=None), prefix="", now=context.now, zone=zone
+        )
         text = digest(checked.content)
         checked = replace(
             checked,
@@ -210,24 +263,45 @@ class _Importer:
             created_at=with_zone(draft.created_at, zone),
             author=cleaned(draft.author) or None,
         )
-        times: dict[str, Any] = {name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES}
-        past = replace(past, agent=cleaned(past.agent) or None, trust=cleaned(past.trust) or None, **times)
+        times: dict[str, Any] = {
+            name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES
+        }
+        past = replace(
+            past,
+            agent=cleaned(past.agent) or None,
+            trust=cleaned(past.trust) or None,
+            **times,
+        )
         vector = memory.vector
-        if vector is not None and checked.content != memory.draft.content:  # the vector of another text
+        if (
+            vector is not None and checked.content != memory.draft.content
+        ):  # the vector of another text
             self.report.ignore("embedding")
             vector = None
         language, place = detected_language(checked), source.place()
-        return TransferredMemory(checked, past, vector, memory.keys, text, source.number, language, place)
+        return TransferredMemory(
+            checked, past, vector, memory.keys, text, source.number, language, place
+        )
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
         context = self.context
         if isinstance(link, Revision):
-            fields = {"author": link.author, "agent": link.agent, "reason": link.reason, "before": link.before}
+            fields = {
+                "author": link.author,
+                "agent": link.agent,
+                "reason": link.reason,
+                "before": link.before,
+            }
             guard_fields(fields, context.memory.secrets)
             return link
-        guard_fields({"author": link.author, "relation": link.type}, context.memory.secrets)
+        guard_fields(
+            {"author": link.author, "relation": link.type}, context.memory.secrets
+        )
         # Relations of other systems may lack both.
-        author, created_at = link.author or context.caller.author, link.created_at or context.now
+        author, created_at = (
+            link.author or context.caller.author,
+            link.created_at or context.now,
+        )
         return replace(link, author=author, created_at=created_at)
 
 
@@ -241,17 +315,24 @@ class _NamespaceImport:
         self._id: UUID | None = None
         self._batch: list[TransferredMemory] = []
         self._links: list[Link] = []
-        self._early: list[Link] = []  # their memories were not stored when they were written first
+        self._early: list[
+            Link
+        ] = []  # their memories were not stored when they were written first
         self._dry_run_memories = ExistingMemories() if run.request.dry_run else None
 
     async def add(self, value: TransferredMemory | Relation | Revision) -> None:
         """Add a memory or a link, and write the batch that it fills."""
         if isinstance(value, TransferredMemory):
             self._batch.append(value)
-            self.characters += len(value.draft.content) + (0 if value.vector is None else len(value.vector.vector))
+            self.characters += len(value.draft.content) + (
+                0 if value.vector is None else len(value.vector.vector)
+            )
         else:
             self._links.append(value)
-        if max(len(self._batch), len(self._links)) >= BATCH or self.characters >= _BATCH_CHARACTERS:
+        if (
+            max(len(self._batch), len(self._links)) >= BATCH
+            or self.characters >= _BATCH_CHARACTERS
+        ):
             await self.write()
 
     async def write(self) -> None:
@@ -260,7 +341,10 @@ class _NamespaceImport:
         if batch:
             batch = await self._run.vectors.without_unusable(batch)
             await self._write_memories(batch)
-        links, self._links = [link for memory in batch for link in _links_of(memory)] + self._links, []
+        links, self._links = (
+            [link for memory in batch for link in _links_of(memory)] + self._links,
+            [],
+        )
         if links:
             await self._write_links(links)
 
@@ -270,8 +354,12 @@ class _NamespaceImport:
         early, self._early = self._early, []
         for start in range(0, len(early), BATCH):
             await self._write_links(early[start : start + BATCH])
-        self._run.report.unlinked += sum(isinstance(link, Successor) for link in self._early)
-        self._run.report.untied += sum(isinstance(link, Relation | Revision) for link in self._early)
+        self._run.report.unlinked += sum(
+            isinstance(link, Successor) for link in self._early
+        )
+        self._run.report.untied += sum(
+            isinstance(link, Relation | Revision) for link in self._early
+        )
 
     async def _write_memories(self, batch: Sequence[TransferredMemory]) -> None:
         """Write a batch and count; if Postgres refuses a value in it, find the line by halving."""
@@ -289,11 +377,15 @@ class _NamespaceImport:
         new = sum(memory.id in ids for memory in resolution.new)
         overwritten = sum(memory.id in ids for memory in resolution.replaced)
         duplicates = len(batch) - len(resolution.refusals) - new - overwritten
-        report.settle(self.name, new=new, overwritten=overwritten, duplicates=duplicates)
+        report.settle(
+            self.name, new=new, overwritten=overwritten, duplicates=duplicates
+        )
         for memory, reason in resolution.refusals:
             report.fail(memory.line, reason, memory.place)
 
-    async def _resolve_and_write(self, batch: Sequence[TransferredMemory]) -> tuple[Resolution, set[UUID]]:
+    async def _resolve_and_write(
+        self, batch: Sequence[TransferredMemory]
+    ) -> tuple[Resolution, set[UUID]]:
         """Return what becomes of each memory, and the written ids; resolve again if other requests changed the same."""
         for _ in range(_TRIES):
             resolution = await self._resolve(batch)
@@ -303,12 +395,19 @@ class _NamespaceImport:
             with suppress(ConcurrentChange):
                 return resolution, await self._write(resolution, memories)
         hint = "Import it again: memories that exist are not stored twice."
-        raise ConcurrentChange("Other requests keep changing the memories that this import writes.", hint=hint)
+        raise ConcurrentChange(
+            "Other requests keep changing the memories that this import writes.",
+            hint=hint,
+        )
 
     async def _resolve(self, batch: Sequence[TransferredMemory]) -> Resolution:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
         transfers, policy = self._run.transfers, self._run.request.on_conflict
-        existing = ExistingMemories() if self._dry_run_memories is None else self._dry_run_memories
+        existing = (
+            ExistingMemories()
+            if self._dry_run_memories is None
+            else self._dry_run_memories
+        )
         existing_memories = {}
         if (namespace := await self._namespace_id()) is not None:
             existing.read(await transfers.existing(namespace, batch))
@@ -317,14 +416,30 @@ class _NamespaceImport:
                 existing_memories = await transfers.memories(namespace, ids)
         return resolve(batch, existing, existing_memories, policy)
 
-    async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
+    async def _write(
+        self, resolution: Resolution, memories: Sequence[TransferredMemory]
+    ) -> set[UUID]:
         run = self._run
         vectors, pending = await run.vectors.vectors(memories)
-        if not opens(run.context.caller, self.name) and await self._namespace_id() is None:
-            await require_new_namespace(run.context.memory.root.namespaces, run.context.caller.author, run.context.now)
-        namespace, all_or_nothing = namespace_for(self.name, memories), run.request.on_conflict == "fail"
-        batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
-        ids = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
+        if (
+            not opens(run.context.caller, self.name)
+            and await self._namespace_id() is None
+        ):
+            await require_new_namespace(
+                run.context.memory.root.namespaces,
+                run.context.caller.author,
+                run.context.now,
+            )
+        namespace, all_or_nothing = (
+            namespace_for(self.name, memories),
+            run.request.on_conflict == "fail",
+        )
+        batch = Batch(
+            namespace, resolution.new, resolution.replaced, vectors, all_or_nothing
+        )
+        ids = await run.transfers.write(
+            batch, caller=run.context.caller, now=run.context.now
+        )
         run.report.without_vector += len(ids & pending)
         return ids
 
@@ -352,7 +467,9 @@ class _NamespaceImport:
         unknown = set().union(*needed) - ids
         if unknown and self._id is not None:
             unknown -= await self._run.transfers.existing_ids(self._id, unknown)
-        return {place for place, memories in enumerate(needed) if not memories & unknown}
+        return {
+            place for place, memories in enumerate(needed) if not memories & unknown
+        }
 
     async def _namespace_id(self) -> UUID | None:
         if self._id is None:
@@ -370,12 +487,16 @@ def _stated(value: LineValue) -> LineValue:
         past = value.past
         if past.forgotten_at or past.superseded_at or past.superseded_by:
             return "forgotten or superseded memory"
-        return replace(value, draft=replace(value.draft, author=None), past=Past(), vector=None)
+        return replace(
+            value, draft=replace(value.draft, author=None), past=Past(), vector=None
+        )
     return "revision" if isinstance(value, Revision) else value
 
 
 def _links_of(memory: TransferredMemory) -> list[Link]:
-    links: list[Link] = [RequestKey(memory.id, key, request) for key, request in memory.keys.items()]
+    links: list[Link] = [
+        RequestKey(memory.id, key, request) for key, request in memory.keys.items()
+    ]
     if memory.past.superseded_by is not None:
         links.append(Successor(memory.id, memory.past.superseded_by))
     return links
@@ -393,4 +514,11 @@ def _needed_memories(link: Link) -> set[UUID]:
 def _new_id(draft: Draft, past: Past, text: bytes) -> UUID:
     """Return an id for a line without one: for a dead memory it follows from the line, so that it is known again."""
     live = past.forgotten_at is None and past.superseded_at is None
-    return new_id() if live else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
+    return (
+        new_id()
+        if live
+        else uuid5(
+            NAMESPACE_URL,
+            f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}",
+        )
+    )

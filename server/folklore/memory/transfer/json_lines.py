@@ -26,13 +26,28 @@ from pydantic import (
     create_model,
 )
 
-from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, TransferredMemory, TransferredNamespace
+from folklore.db.stores.transfer import (
+    HALF_BYTES,
+    PAST,
+    ModelVector,
+    Past,
+    TransferredMemory,
+    TransferredNamespace,
+)
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.transfer.formats.line import LINE_BYTES
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
-from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision, Shared
+from folklore.model import (
+    DEFAULT_LANGUAGE,
+    FIELDS,
+    Draft,
+    FieldType,
+    Relation,
+    Revision,
+    Shared,
+)
 from folklore.text import names
 from folklore.text.clean import clean
 from folklore.text.languages import language
@@ -72,11 +87,15 @@ def _time(value: object) -> object:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise ValueError("must be an ISO 8601 time such as 2025-06-30T09:30:00+02:00") from None
+            raise ValueError(
+                "must be an ISO 8601 time such as 2025-06-30T09:30:00+02:00"
+            ) from None
     if isinstance(value, datetime) and value.tzinfo is not None:
         try:
             value.astimezone(UTC)
-        except OverflowError:  # Postgres would store it, but Python could not read it back
+        except (
+            OverflowError
+        ):  # Postgres would store it, but Python could not read it back
             raise ValueError("must be in the years 1 to 9999") from None
     return value
 
@@ -85,7 +104,10 @@ def _keys(value: object) -> object:
     """Return digests of requests by cleaned key."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")  # noqa: TRY004 - pydantic reports ValueError
-    if not all(isinstance(request, str) and _DIGEST.fullmatch(request) for request in value.values()):
+    if not all(
+        isinstance(request, str) and _DIGEST.fullmatch(request)
+        for request in value.values()
+    ):
         raise ValueError("must have a digest of 64 hexadecimal digits for each key")
     if len(value) > MAX_KEYS:
         raise ValueError(f"must hold at most {MAX_KEYS} keys, got {len(value):,}")
@@ -116,7 +138,9 @@ _Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class _Object(BaseModel):
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="ignore", hide_input_in_errors=True, defer_build=True
+    )
 
 
 class _Passage(_Object):
@@ -199,11 +223,16 @@ class _Header(_Object):
     namespaces: tuple[_Namespace, ...] = ()
 
 
-def _with_fields(base: type[BaseModel], types: Mapping[FieldType, Any], nullable: Collection[str]) -> Any:
+def _with_fields(
+    base: type[BaseModel], types: Mapping[FieldType, Any], nullable: Collection[str]
+) -> Any:
     """Return the model `base` with the declared fields that it lacks, all optional."""
     types = {**VALUE_TYPES, **types}
     fields: dict[str, Any] = {
-        name: (types[field.type] | None if name in nullable else types[field.type], None)
+        name: (
+            types[field.type] | None if name in nullable else types[field.type],
+            None,
+        )
         for name, field in FIELDS.items()
         if name not in base.model_fields
     }
@@ -215,7 +244,11 @@ if TYPE_CHECKING:
     _BeforeField = _FormerValues
 else:
     _MemoryLine = _with_fields(_Memory, {"time": _Time, "share": _Share}, FIELDS)
-    _EMPTY = [name for name, field in FIELDS.items() if field.clearable and field.default is None]
+    _EMPTY = [
+        name
+        for name, field in FIELDS.items()
+        if field.clearable and field.default is None
+    ]
     _BeforeField = _with_fields(_FormerValues, {"time": _ZonedTime}, _EMPTY)
 
 
@@ -232,7 +265,9 @@ class _Revision(_Object):
 
 
 # The fields of a draft in a memory line, and the order in which a line is written.
-_STATED = tuple(name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields)
+_STATED = tuple(
+    name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields
+)
 _READ = frozenset(_MemoryLine.model_fields) | {"type"}
 
 
@@ -244,9 +279,13 @@ def read_line(raw: bytes) -> Line:
     fields = _object(raw)
     type_ = _type_of(fields)
     if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
-        return Line(_relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace)
+        return Line(
+            _relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace
+        )
     if type_ == "revision" and {"memory", "before"} <= fields.keys():
-        return Line(_revision(_valid(_Revision, fields)), _valid(_Destination, fields).namespace)
+        return Line(
+            _revision(_valid(_Revision, fields)), _valid(_Destination, fields).namespace
+        )
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
@@ -262,7 +301,9 @@ def _object(raw: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InvalidInput("line", "is not UTF-8.") from None
     except json.JSONDecodeError as error:
-        raise InvalidInput("line", f"is not JSON ({error.msg}, character {error.pos + 1}).") from None
+        raise InvalidInput(
+            "line", f"is not JSON ({error.msg}, character {error.pos + 1})."
+        ) from None
     except (ValueError, RecursionError):  # a number of thousands of digits
         raise InvalidInput("line", "is not JSON that can be read.") from None
     if not isinstance(fields, dict):
@@ -287,7 +328,10 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
     if type_ != "memory":
         ignored.add("type")
     # An id of another form is another system's, and a bare list of numbers does not name its model.
-    for name, readable in (("id", _is_uuid), ("embedding", lambda value: not isinstance(value, list))):
+    for name, readable in (
+        ("id", _is_uuid),
+        ("embedding", lambda value: not isinstance(value, list)),
+    ):
         if name in fields and not readable(fields[name]):
             del fields[name]
             ignored.add(name)
@@ -303,7 +347,9 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
 
 
 def _model_vector(embedding: _Embedding) -> ModelVector:
-    passages = tuple((passage.begin, passage.end, passage.vector) for passage in embedding.passages)
+    passages = tuple(
+        (passage.begin, passage.end, passage.vector) for passage in embedding.passages
+    )
     return ModelVector(**dict(embedding) | {"passages": passages})
 
 
@@ -315,12 +361,17 @@ def _is_uuid(value: object) -> bool:
 
 
 def _relation(line: _Relation) -> Relation:
-    texts = {"type": relation_type(line.type, "relation"), "author": cleaned(line.author)}
+    texts = {
+        "type": relation_type(line.type, "relation"),
+        "author": cleaned(line.author),
+    }
     return Relation(**dict(line) | texts)
 
 
 def _revision(line: _Revision) -> Revision:
-    texts = {name: cleaned(getattr(line, name)) for name in ("author", "agent", "reason")}
+    texts = {
+        name: cleaned(getattr(line, name)) for name in ("author", "agent", "reason")
+    }
     return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
 
 
@@ -328,9 +379,15 @@ def _former_columns(former: _FormerValues) -> dict[str, Any]:
     """Return the columns as JSON, checked like those of a new memory, which an undo makes of them."""
     columns = {name: getattr(former, name) for name in former.model_fields_set}
     # The time when the memory expired may be over.
-    stated = {name: columns[name] for name in FIELDS if name in columns and name != "expires_at"}
+    stated = {
+        name: columns[name]
+        for name in FIELDS
+        if name in columns and name != "expires_at"
+    }
     draft = Draft(**{"content": "unchanged"} | stated)
-    checked = check_draft(draft, prefix="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC)
+    checked = check_draft(
+        draft, prefix="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC
+    )
     columns |= {name: getattr(checked, name) for name in stated}
     return {name: _as_postgres_writes(value) for name, value in columns.items()}
 
@@ -372,12 +429,19 @@ def cleaned(text: str | None) -> str | None:
 # Writing
 
 
-def header_line(exported_at: datetime, namespaces: Sequence[TransferredNamespace]) -> str:
+def header_line(
+    exported_at: datetime, namespaces: Sequence[TransferredNamespace]
+) -> str:
     """Return the first line of an export."""
     described = [
-        _without_none({name: getattr(namespace, name) for name in _Namespace.model_fields}) for namespace in namespaces
+        _without_none(
+            {name: getattr(namespace, name) for name in _Namespace.model_fields}
+        )
+        for namespace in namespaces
     ]
-    return _line({"folklore": VERSION, "exported_at": exported_at, "namespaces": described})
+    return _line(
+        {"folklore": VERSION, "exported_at": exported_at, "namespaces": described}
+    )
 
 
 def memory_line(namespace: str, memory: TransferredMemory) -> str:
@@ -386,7 +450,9 @@ def memory_line(namespace: str, memory: TransferredMemory) -> str:
     return _line(
         {"type": "memory", "namespace": namespace, "id": draft.id}
         | {
-            name: getattr(draft, name) or None if field.type == "flag" else getattr(draft, name)
+            name: getattr(draft, name) or None
+            if field.type == "flag"
+            else getattr(draft, name)
             for name, field in FIELDS.items()
         }
         | {"created_at": draft.created_at, "author": draft.author}
@@ -403,7 +469,8 @@ def _embedding(vector: ModelVector) -> dict[str, Any]:
     values = {name: getattr(vector, name) for name in _Embedding.model_fields}
     values["vector"] = _base64(vector.vector)
     values["passages"] = [
-        {"begin": begin, "end": end, "vector": _base64(passage)} for begin, end, passage in vector.passages
+        {"begin": begin, "end": end, "vector": _base64(passage)}
+        for begin, end, passage in vector.passages
     ]
     return {name: value for name, value in values.items() if value or name == "vector"}
 
@@ -414,8 +481,15 @@ def _base64(vector: bytes) -> str:
 
 def link_line(namespace: str, link: Relation | Revision) -> str:
     """Return a relation or a revision as a line. The field `before` has nulls, which mean that a column was empty."""
-    type_, model = ("relation", _Relation) if isinstance(link, Relation) else ("revision", _Revision)
-    fields = {field.alias or name: getattr(link, name) for name, field in model.model_fields.items()}
+    type_, model = (
+        ("relation", _Relation)
+        if isinstance(link, Relation)
+        else ("revision", _Revision)
+    )
+    fields = {
+        field.alias or name: getattr(link, name)
+        for name, field in model.model_fields.items()
+    }
     return _line({"type": type_, "namespace": namespace} | fields)
 
 

@@ -62,14 +62,24 @@ class Report:
     def replace(self, counts: dict[str, Any]) -> None:
         """Take over the counts of a server, which went on from these."""
         for name, value in counts.items():
-            setattr(self, name, [Failure(**item) for item in value] if name in ("refusals", "failures") else value)
+            setattr(
+                self,
+                name,
+                [Failure(**item) for item in value]
+                if name in ("refusals", "failures")
+                else value,
+            )
 
-    def settle(self, namespace: str, *, new: int, overwritten: int, duplicates: int) -> None:
+    def settle(
+        self, namespace: str, *, new: int, overwritten: int, duplicates: int
+    ) -> None:
         """Count memories of one namespace that are stored now."""
         self.stored += new
         self.overwritten += overwritten
         self.duplicates += duplicates
-        self.namespaces[namespace] = self.namespaces.get(namespace, 0) + new + overwritten + duplicates
+        self.namespaces[namespace] = (
+            self.namespaces.get(namespace, 0) + new + overwritten + duplicates
+        )
 
     def skip(self, type_: str) -> None:
         """Count a line of a type that is not imported."""

@@ -18,7 +18,9 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 # A year that a sign joins to a word is part of a name (CVE-2025-1003, blog/2024/post), except after words of time.
 _NOT_IN_NAME = (
-    r"(?:(?<![^\W\d_][-./#])" + "".join(rf"|(?<=\b{word}-)" for word in ("mid", "end", "pre", "early", "late")) + ")"
+    r"(?:(?<![^\W\d_][-./#])"
+    + "".join(rf"|(?<=\b{word}-)" for word in ("mid", "end", "pre", "early", "late"))
+    + ")"
 )
 # The most specific pattern first: later ones skip the text that an earlier one matched.
 _PATTERNS = tuple(
@@ -67,7 +69,9 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
     matched: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            if not any(start < match.end() and match.start() < end for start, end in matched):
+            if not any(
+                start < match.end() and match.start() < end for start, end in matched
+            ):
                 matched.append(match.span())
                 yield match
 
@@ -92,4 +96,7 @@ def _days_around(year: int, month: int, day: int) -> Iterator[tuple[str, float]]
         return
     for offset in range(-_MAX_DAYS_AWAY, _MAX_DAYS_AWAY + 1):
         near = center + timedelta(days=offset)
-        yield (f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"), math.exp(-abs(offset) / _FADING_DAYS)
+        yield (
+            (f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"),
+            math.exp(-abs(offset) / _FADING_DAYS),
+        )

@@ -47,15 +47,21 @@ def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
         problem = "there is no such date in the calendar, which has the days from 0001-01-02 to 9999-12-30."
         raise InvalidInput("time", problem, hint=UNDERSTOOD) from None
     if time_range is None:
-        raise InvalidInput("time", "this time expression is not understood.", hint=UNDERSTOOD)
+        raise InvalidInput(
+            "time", "this time expression is not understood.", hint=UNDERSTOOD
+        )
     if time_range.since and time_range.until and time_range.since > time_range.until:
-        raise InvalidInput("time", "the range ends before it begins.", hint="Exchange the two times.")
+        raise InvalidInput(
+            "time", "the range ends before it begins.", hint="Exchange the two times."
+        )
     return time_range
 
 
 def _normal(expression: str) -> str:
     """Return an expression in lower case with plain dashes and single blanks."""
-    text = re.sub("[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()).replace(",", " ")
+    text = re.sub(
+        "[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()
+    ).replace(",", " ")
     text = " ".join(text.split()).strip("!?;: ").replace("this past ", "past ")
     return text if text.endswith("..") else text.removesuffix(".")
 
@@ -71,18 +77,62 @@ _SPELLINGS: dict[Unit, str] = {
     "day": "day days d", "week": "week weeks wk wks w", "month": "month months mo", "quarter": "quarter quarters",
     "year": "year years yr yrs y",
 }  # fmt: skip
-_UNITS = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
-_WEEKDAYS = {"monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6}
-_WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()} | {"tues": 1, "thur": 3, "thurs": 3}
-_DAYS = {"the day before yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "the day after tomorrow": 2}
+_UNITS = {
+    spelling: unit
+    for unit, spellings in _SPELLINGS.items()
+    for spelling in spellings.split()
+}
+_WEEKDAYS = {
+    "monday": 0,
+    "tuesday": 1,
+    "wednesday": 2,
+    "thursday": 3,
+    "friday": 4,
+    "saturday": 5,
+    "sunday": 6,
+}
+_WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()} | {
+    "tues": 1,
+    "thur": 3,
+    "thurs": 3,
+}
+_DAYS = {
+    "the day before yesterday": -2,
+    "yesterday": -1,
+    "today": 0,
+    "tomorrow": 1,
+    "the day after tomorrow": 2,
+}
 _DAYS |= {name.removeprefix("the "): offset for name, offset in _DAYS.items()}
 _SYNONYMS = {
     "right now": "now", "just now": "now", "tonight": "today night", "last night": "yesterday night"
 }  # fmt: skip
 _NAMED_TIMES = {"noon": time(12), "midnight": time()}
-_PARTS_OF_DAY = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}  # in hours
-_OFFSETS = {"last": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1, "following": 1}
-_ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_PARTS_OF_DAY = {
+    "morning": (6, 12),
+    "afternoon": (12, 18),
+    "evening": (18, 24),
+    "night": (18, 30),
+}  # in hours
+_OFFSETS = {
+    "last": -1,
+    "previous": -1,
+    "this": 0,
+    "current": 0,
+    "next": 1,
+    "coming": 1,
+    "following": 1,
+}
+_ORDINALS = {
+    "first": 1,
+    "1st": 1,
+    "second": 2,
+    "2nd": 2,
+    "third": 3,
+    "3rd": 3,
+    "fourth": 4,
+    "4th": 4,
+}
 _QUARTERS = _ORDINALS | {"1": 1, "2": 2, "3": 3, "4": 4}
 _SECOND, _MINUTE, _HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
@@ -103,25 +153,45 @@ _DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
 _TIME = r"(?P<time>\d{1,2}(?::\d{2}){0,2} ?(?:[ap]\.?m)?|noon|midnight)"
 
-_COUNT = _pattern(rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})")
-_DISTANT = _pattern(rf"(?P<ahead>in )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})(?P<way> ago| back| earlier| from now)?")
+_COUNT = _pattern(
+    rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})"
+)
+_DISTANT = _pattern(
+    rf"(?P<ahead>in )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})(?P<way> ago| back| earlier| from now)?"
+)
 _CALENDAR_UNIT = _pattern(rf"(?P<which>{_WHICH}|past) (?P<unit>{_UNIT})")
 _UNIT_BEFORE_LAST = _pattern(rf"(?P<unit>{_UNIT}) before last")
-_NAMED_WEEKDAY = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<weekday>{_any_of(_WEEKDAYS)})")
-_NAMED_MONTH = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<month>{_MONTH})\.?(?:(?: of)? {_YEAR})?")
-_MONTH_DAY = _pattern(rf"(?P<month>{_MONTH})\.? (?:the )?{_DAY_OF_MONTH}(?: (?:of )?{_YEAR})?")
-_DAY_MONTH = _pattern(rf"(?:the )?{_DAY_OF_MONTH} (?:of )?(?P<month>{_MONTH})\.?(?: (?:of )?{_YEAR})?")
-_QUARTER = _pattern(rf"(?:{_YEAR}[ -])?q(?P<quarter>[1-4])(?:(?: of)?[ -](?P<after>\d{{4}}))?")
-_ORDINAL_QUARTER = _pattern(rf"(?:the )?(?P<quarter>{_any_of(_ORDINALS)}) quarter(?:(?: of)? (?P<after>\d{{4}}))?")
+_NAMED_WEEKDAY = _pattern(
+    rf"(?:(?P<which>{_WHICH}) )?(?P<weekday>{_any_of(_WEEKDAYS)})"
+)
+_NAMED_MONTH = _pattern(
+    rf"(?:(?P<which>{_WHICH}) )?(?P<month>{_MONTH})\.?(?:(?: of)? {_YEAR})?"
+)
+_MONTH_DAY = _pattern(
+    rf"(?P<month>{_MONTH})\.? (?:the )?{_DAY_OF_MONTH}(?: (?:of )?{_YEAR})?"
+)
+_DAY_MONTH = _pattern(
+    rf"(?:the )?{_DAY_OF_MONTH} (?:of )?(?P<month>{_MONTH})\.?(?: (?:of )?{_YEAR})?"
+)
+_QUARTER = _pattern(
+    rf"(?:{_YEAR}[ -])?q(?P<quarter>[1-4])(?:(?: of)?[ -](?P<after>\d{{4}}))?"
+)
+_ORDINAL_QUARTER = _pattern(
+    rf"(?:the )?(?P<quarter>{_any_of(_ORDINALS)}) quarter(?:(?: of)? (?P<after>\d{{4}}))?"
+)
 _ONLY_YEAR = _pattern(rf"(?:the )?(?:year )?{_YEAR}")
 _ONLY_MONTH = _pattern(rf"{_YEAR}[-/](?P<month>\d{{1,2}})")
-_ISO_DAY = _pattern(rf"{_YEAR}([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})|(?P<basic>\d{{8}})")
+_ISO_DAY = _pattern(
+    rf"{_YEAR}([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})|(?P<basic>\d{{8}})"
+)
 _ISO_WEEK = _pattern(rf"{_YEAR}-?w(?P<week>\d{{2}})(?:-?(?P<day>[1-7]))?")
 _ISO_TIME = _pattern(
     r"(?P<date>\d{4}-\d{2}-\d{2}|\d{8})[t ](?P<time>\d{2}(?::?\d{2}(?::?\d{2}(?:\.\d{1,9})?)?)?)"
     r" ?(?P<zone>z|utc|gmt|[+-]\d{2}(?::?\d{2})?)?"
 )
-_CLOCK_TIME = _pattern(r"(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)? ?(?:(?P<half>[ap])\.?m)?")
+_CLOCK_TIME = _pattern(
+    r"(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)? ?(?:(?P<half>[ap])\.?m)?"
+)
 _DAY_THEN_TIME = _pattern(rf"(?P<day>.+?)(?: at| @)? {_TIME}")
 _TIME_THEN_DAY = _pattern(rf"{_TIME}(?: on)? (?P<day>.+)")
 _PART_OF_DAY = _pattern(r"(?P<day>.+) (?P<part>morning|afternoon|evening|night)")
@@ -156,7 +226,9 @@ def _counted(match: re.Match[str], clock: Clock) -> Period | None:
     if match["which"] is None and match["count"] in ("a", "an"):
         return None
     count = _number(match["count"])
-    return clock.rolling(-count if match["which"] in ("next", "coming") else count, _UNITS[match["unit"]])
+    return clock.rolling(
+        -count if match["which"] in ("next", "coming") else count, _UNITS[match["unit"]]
+    )
 
 
 def _distant(match: re.Match[str], clock: Clock) -> Period | None:
@@ -164,7 +236,10 @@ def _distant(match: re.Match[str], clock: Clock) -> Period | None:
     if bool(match["ahead"]) == bool(match["way"]):
         return None
     count = _number(match["count"])
-    return clock.ago(-count if match["ahead"] or match["way"] == " from now" else count, _UNITS[match["unit"]])
+    return clock.ago(
+        -count if match["ahead"] or match["way"] == " from now" else count,
+        _UNITS[match["unit"]],
+    )
 
 
 def _calendar_unit(match: re.Match[str], clock: Clock) -> Period:
@@ -182,17 +257,25 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
         return clock.today + timedelta(days=_DAYS[text]), False
     if match := _ISO_DAY.fullmatch(text):
         basic = match["basic"]
-        parts = (basic[:4], basic[4:6], basic[6:]) if basic else (match["year"], match["month"], match["day"])
+        parts = (
+            (basic[:4], basic[4:6], basic[6:])
+            if basic
+            else (match["year"], match["month"], match["day"])
+        )
         return date(*map(int, parts)), False
     if match := _NAMED_WEEKDAY.fullmatch(text):
-        return _weekday(_WEEKDAYS[match["weekday"]], match["which"], clock.today), match["which"] is None
+        return _weekday(
+            _WEEKDAYS[match["weekday"]], match["which"], clock.today
+        ), match["which"] is None
     if match := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
         month, day = MONTHS[match["month"]], int(match["day"])
         if match["year"]:
             return date(int(match["year"]), month, day), False
         return _latest(month, day, clock.today), True
     if (match := _ISO_WEEK.fullmatch(text)) and match["day"]:
-        return date.fromisocalendar(int(match["year"]), int(match["week"]), int(match["day"])), False
+        return date.fromisocalendar(
+            int(match["year"]), int(match["week"]), int(match["day"])
+        ), False
     return None
 
 
@@ -219,7 +302,9 @@ def _latest(month: int, day: int, today: date) -> date:
 def _numbered(match: re.Match[str], clock: Clock) -> Period:
     """Parse `2024`, `2024-03`."""
     month = match.groupdict().get("month")
-    return clock.months(date(int(match["year"]), int(month or 1), 1), 1 if month else 12)
+    return clock.months(
+        date(int(match["year"]), int(month or 1), 1), 1 if month else 12
+    )
 
 
 def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
@@ -228,7 +313,12 @@ def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
         return None if which else clock.months(date(int(match["year"]), month, 1), 1)
     year = today.year - (month > today.month)
     if which:
-        year = today.year + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[_OFFSETS[which]]
+        year = (
+            today.year
+            + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[
+                _OFFSETS[which]
+            ]
+        )
     return clock.months(date(year, month, 1), 1, recurring=not which)
 
 
@@ -236,7 +326,11 @@ def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
     year_before, year_after = match.groupdict().get("year"), match["after"]
     if year_before and year_after:
         return None
-    month, today, stated_year = _QUARTERS[match["quarter"]] * 3 - 2, clock.today, year_before or year_after
+    month, today, stated_year = (
+        _QUARTERS[match["quarter"]] * 3 - 2,
+        clock.today,
+        year_before or year_after,
+    )
     year = int(stated_year) if stated_year else today.year - (month > today.month)
     return clock.months(date(year, month, 1), 3, recurring=not stated_year)
 
@@ -247,11 +341,15 @@ def _iso_week(match: re.Match[str], clock: Clock) -> Period:
 
 
 def _iso_time(match: re.Match[str], clock: Clock) -> Period:
-    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(match["zone"], match["zone"])
+    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(
+        match["zone"], match["zone"]
+    )
     moment = datetime.fromisoformat(f"{match['date']}T{match['time']}{zone}")
     digits = len(match["time"].split(".")[0].replace(":", ""))
     precision = {2: _HOUR, 4: _MINUTE}.get(digits, _SECOND)
-    return clock.point(moment if moment.tzinfo else clock.at(moment.date(), moment.time()), precision)
+    return clock.point(
+        moment if moment.tzinfo else clock.at(moment.date(), moment.time()), precision
+    )
 
 
 def _time_of_day(text: str, clock: Clock) -> Period | None:
@@ -264,7 +362,9 @@ def _time_of_day(text: str, clock: Clock) -> Period | None:
     day, moment = _named_day(match["day"], clock), _clock_time(match["time"])
     if not day or not moment:
         return None
-    return replace(clock.point(clock.at(day[0], moment[0]), moment[1]), recurring=day[1])
+    return replace(
+        clock.point(clock.at(day[0], moment[0]), moment[1]), recurring=day[1]
+    )
 
 
 def _clock_time(text: str) -> tuple[time, timedelta] | None:
@@ -293,7 +393,8 @@ def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
     if not day:
         return None
     start, end = (
-        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24)) for hour in _PARTS_OF_DAY[match["part"]]
+        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24))
+        for hour in _PARTS_OF_DAY[match["part"]]
     )
     return Period.whole(start, end)
 
@@ -301,7 +402,11 @@ def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
 def _length(text: str) -> tuple[int, Unit] | None:
     """Parse a number of units: `three days`, `24h`, `a couple of weeks`."""
     match = _COUNT.fullmatch(text)
-    return (_number(match["count"]), _UNITS[match["unit"]]) if match and not match["which"] else None
+    return (
+        (_number(match["count"]), _UNITS[match["unit"]])
+        if match and not match["which"]
+        else None
+    )
 
 
 def _number(text: str) -> int:
@@ -318,8 +423,12 @@ _PARSERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Clock], Period |
 
 # Ranges of periods: `since March`, `between X and Y`
 
-_ALL_TIME = frozenset(["all", "all time", "any", "any time", "anytime", "always", "ever"])
-_PREPOSITION = re.compile(r"(?:in|on|at|during|within|over|for|throughout) (?:the )?|the ")
+_ALL_TIME = frozenset(
+    ["all", "all time", "any", "any time", "anytime", "always", "ever"]
+)
+_PREPOSITION = re.compile(
+    r"(?:in|on|at|during|within|over|for|throughout) (?:the )?|the "
+)
 _RANGES = [
     re.compile(r"between (.+?) (?:and|to|-) (.+)"),
     re.compile(r"(?:from|since) (.+?) (?:to|until|till|through|thru|up to|-) (.+)"),
@@ -327,7 +436,9 @@ _RANGES = [
     re.compile(r"(.+?) (?:to|until|till|through|thru|-) (.+)"),
     re.compile(r"([^/]+)/([^/]+)"),
 ]
-_BOUNDS = re.compile(r"(since|after|from|starting|later than) (.+?) (?:and )?(before|until|till|up to|through) (.+)")
+_BOUNDS = re.compile(
+    r"(since|after|from|starting|later than) (.+?) (?:and )?(before|until|till|up to|through) (.+)"
+)
 _BOUND = re.compile(
     r"(since|after|from|starting|later than|before|prior to|earlier than|until|till|up to|through|by|\.\.) ?(.+?)"
     r"(?: on)?"
@@ -345,7 +456,12 @@ _INCLUSIVE_ENDS = ("until", "till", "up to", "through", "by", "..")
 def _time_range(text: str, clock: Clock) -> TimeRange | None:
     if period := _period(text, clock):
         return TimeRange(period.start, period.end)
-    return _age(text, clock) or _two_bounds(text, clock) or _range(text, clock) or _one_bound(text, clock)
+    return (
+        _age(text, clock)
+        or _two_bounds(text, clock)
+        or _range(text, clock)
+        or _one_bound(text, clock)
+    )
 
 
 def _age(text: str, clock: Clock) -> TimeRange | None:
@@ -355,7 +471,11 @@ def _age(text: str, clock: Clock) -> TimeRange | None:
     if not match or not length:
         return None
     moment = clock.shifted(-length[0], length[1])
-    return TimeRange(None, moment) if match[1] in ("older", "more") else TimeRange(moment, None)
+    return (
+        TimeRange(None, moment)
+        if match[1] in ("older", "more")
+        else TimeRange(moment, None)
+    )
 
 
 def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
@@ -363,7 +483,10 @@ def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
     match = _BOUNDS.fullmatch(text)
     if not match:
         return None
-    since, until = _one_bound(f"{match[1]} {match[2]}", clock), _one_bound(f"{match[3]} {match[4]}", clock)
+    since, until = (
+        _one_bound(f"{match[1]} {match[2]}", clock),
+        _one_bound(f"{match[3]} {match[4]}", clock),
+    )
     return TimeRange(since.since, until.until) if since and until else None
 
 
@@ -386,12 +509,21 @@ def _one_bound(text: str, clock: Clock) -> TimeRange | None:
 
 def _range(text: str, clock: Clock) -> TimeRange | None:
     """Parse `between X and Y`, `from X to Y`, `X..Y`, `X - Y`, all including the last day."""
-    candidates = [match.groups() for pattern in _RANGES if (match := pattern.fullmatch(text))]
-    candidates += [(text[:position], text[position + 1 :]) for position, char in enumerate(text) if char == "-"]
+    candidates = [
+        match.groups() for pattern in _RANGES if (match := pattern.fullmatch(text))
+    ]
+    candidates += [
+        (text[:position], text[position + 1 :])
+        for position, char in enumerate(text)
+        if char == "-"
+    ]
     for first, last in candidates:
         ends = _ends(first.strip(), last.strip(), clock)
         if ends:
-            low, high = min(ends, key=lambda period: period.low), max(ends, key=lambda period: period.high)
+            low, high = (
+                min(ends, key=lambda period: period.low),
+                max(ends, key=lambda period: period.high),
+            )
             return TimeRange(low.low, high.high)
     return None
 
@@ -401,7 +533,9 @@ def _ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
     if ends := _complete_ends(first, last, clock):
         return ends
     ends = _complete_ends(*_completed(first, last), clock)
-    if ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31):  # 30 to 2 May
+    if (
+        ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31)
+    ):  # 30 to 2 May
         return None
     return ends
 
@@ -415,7 +549,9 @@ def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period]
         return start, _next_time(*end_time, clock.moved(start.low))
     if end_time and start.low > end.low:  # 22:00 to 6:00
         start = _period(first, clock.moved(clock.shifted(-1, "day"))) or start
-    if start.recurring:  # Monday to Friday, October to February 2024: the latest start before the end
+    if (
+        start.recurring
+    ):  # Monday to Friday, October to February 2024: the latest start before the end
         start = _period(first, clock.moved(end.low)) or start
     return start, end
 
@@ -423,7 +559,11 @@ def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period]
 def _next_time(clock_time: time, precision: timedelta, clock: Clock) -> Period:
     """Return the next such time of day at or after now."""
     period = clock.point(clock.at(clock.today, clock_time), precision)
-    return period if period.low >= clock.now else clock.point(period.low + timedelta(days=1), precision)
+    return (
+        period
+        if period.low >= clock.now
+        else clock.point(period.low + timedelta(days=1), precision)
+    )
 
 
 def _completed(first: str, last: str) -> tuple[str, str]:
@@ -431,7 +571,11 @@ def _completed(first: str, last: str) -> tuple[str, str]:
 
     `3 to 5 days` is ambiguous and remains as it is.
     """
-    if (match := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not _length(last):
+    if (
+        (match := _NUMBER_FIRST.fullmatch(last))
+        and _BARE_NUMBER.fullmatch(first)
+        and not _length(last)
+    ):
         return f"{first} {match['rest']}", last
     if (match := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
         return first, f"{match['rest']} {last}"

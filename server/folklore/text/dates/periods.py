@@ -44,7 +44,9 @@ class Period:
     recurring: bool = False
 
     @classmethod
-    def whole(cls, start: datetime, end: datetime, *, recurring: bool = False) -> Period:
+    def whole(
+        cls, start: datetime, end: datetime, *, recurring: bool = False
+    ) -> Period:
         """Build a period whose boundaries are its start and end."""
         return cls(start, end, start, end, recurring)
 
@@ -93,7 +95,14 @@ class Clock:
         """Return the calendar unit that contains now, or the one `offset` units later."""
         if unit in _EXACT:
             length, local = _EXACT[unit], self.now.astimezone(self.zone)
-            elapsed = timedelta(minutes=local.minute, seconds=local.second, microseconds=local.microsecond) % length
+            elapsed = (
+                timedelta(
+                    minutes=local.minute,
+                    seconds=local.second,
+                    microseconds=local.microsecond,
+                )
+                % length
+            )
             start = self.now.astimezone(UTC) - elapsed + offset * length
             return Period.whole(start, start + length)
         first = _moved(_first_day(self.today, unit), offset, unit)
@@ -108,7 +117,9 @@ class Clock:
         """Return the unit around the time `count` units before now; its boundaries are those of the day."""
         moment = self.shifted(-count, unit)
         if unit in _EXACT:
-            return Period(moment - _EXACT[unit] / 2, moment + _EXACT[unit] / 2, moment, moment)
+            return Period(
+                moment - _EXACT[unit] / 2, moment + _EXACT[unit] / 2, moment, moment
+            )
         around, day = self.moved(moment).unit(unit), self.moved(moment).unit("day")
         return replace(around, low=day.start, high=day.end)
 
@@ -118,7 +129,11 @@ def _first_day(day: date, unit: Unit) -> date:
     if unit == "week":
         return day - timedelta(days=day.weekday())
     if unit in _UNIT_MONTHS:
-        month = {"month": day.month, "quarter": (day.month - 1) // 3 * 3 + 1, "year": 1}[unit]
+        month = {
+            "month": day.month,
+            "quarter": (day.month - 1) // 3 * 3 + 1,
+            "year": 1,
+        }[unit]
         return day.replace(month=month, day=1)
     return day
 

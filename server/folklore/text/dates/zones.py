@@ -14,17 +14,27 @@ def zone_named(name: str, field: str) -> ZoneInfo:
     """Return the time zone of this name. Raises InvalidInput that names the field."""
     try:
         return ZoneInfo(name[:_LONGEST])
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a path, a folder, an overlong name
-        raise InvalidInput(field, f"{name[:60]!r} is not a time zone.", hint=HINT) from None
+    except (
+        ZoneInfoNotFoundError,
+        ValueError,
+        OSError,
+    ):  # a path, a folder, an overlong name
+        raise InvalidInput(
+            field, f"{name[:60]!r} is not a time zone.", hint=HINT
+        ) from None
 
 
-def with_zone(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
+def with_zone(
+    value: datetime | None, zone: tzinfo, field: str = "time"
+) -> datetime | None:
     """Put a time without an offset in the caller's zone. Raises InvalidInput for one outside the years 1 to 9999."""
     if value is None:
         return None
     aware = value.replace(tzinfo=zone) if value.tzinfo is None else value
     try:
-        aware.astimezone(UTC)  # Postgres would store it, but Python could not read it back
+        aware.astimezone(
+            UTC
+        )  # Postgres would store it, but Python could not read it back
     except OverflowError as error:
         raise InvalidInput(field, "must be in the years 1 to 9999.") from error
     return aware

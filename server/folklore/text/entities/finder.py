@@ -15,14 +15,21 @@ from folklore.text.entities.identifiers import MAX_TEXT, Identifier, find_identi
 from folklore.text.entities.proper_nouns import find_proper_nouns
 from folklore.text.tags import MAX_LENGTH, spell
 
-Kind = Literal["person", "organisation", "tool", "project", "file", "symbol", "code", "host"]
+Kind = Literal[
+    "person", "organisation", "tool", "project", "file", "symbol", "code", "host"
+]
 Mention = tuple[int, Kind, str]  # position, kind, name
 
 MAX_ENTITIES = 32
 # The group is not possessive: before 3.11.5, Python then loses what it has matched. What follows it never fails.
 _LOWER_WORDS = re.compile(r"[a-z][a-z0-9]*+(?:[.+#-]+[a-z0-9]++)*[+#]*+")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([\w.-]+)(?::\d+)?(?:/([\w.-]+)/([\w.-]+))?", re.ASCII)
-_REPOSITORY = re.compile(r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII)
+_URL = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([\w.-]+)(?::\d+)?(?:/([\w.-]+)/([\w.-]+))?",
+    re.ASCII,
+)
+_REPOSITORY = re.compile(
+    r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII
+)
 _CODE = re.compile(
     r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d|[A-Z0-9_]*ERR(?:OR)?_[A-Z0-9_]+",
     re.ASCII,
@@ -52,7 +59,9 @@ def find_entities(text: str) -> tuple[Entity, ...]:
     Searches the first 32,000 characters in linear time.
     """
     entities: dict[str, Entity] = {}
-    for kind, name in dict.fromkeys((kind, name) for _, kind, name in sorted(_mentions(text[:MAX_TEXT]))):
+    for kind, name in dict.fromkeys(
+        (kind, name) for _, kind, name in sorted(_mentions(text[:MAX_TEXT]))
+    ):
         entity = Entity(kind, name, spell(name))
         if entity.slug and len(entity.tag) <= MAX_LENGTH:
             entities.setdefault(entity.tag, entity)
@@ -68,7 +77,9 @@ def _mentions(text: str) -> Iterator[Mention]:
         yield noun.start, noun.kind, noun.name
     for word in lower_words & lexicon.TOOLS.keys():
         yield text.find(word), "tool", lexicon.TOOLS[word]
-    within_nouns = frozenset(position for noun in nouns for position in range(noun.start, noun.end))
+    within_nouns = frozenset(
+        position for noun in nouns for position in range(noun.start, noun.end)
+    )
     for mention in _identifiers(text):
         if mention[0] not in within_nouns:
             yield mention
@@ -131,6 +142,8 @@ def _repositories(text: str) -> Iterator[Mention]:
         position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
             match = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
-            if match and (match[1] or match[3] or previous.lower() in lexicon.REPOSITORY_WORDS):
+            if match and (
+                match[1] or match[3] or previous.lower() in lexicon.REPOSITORY_WORDS
+            ):
                 yield position, "project", match[2].removesuffix(".git")
         position, previous = position + len(word), word.strip(":,`")

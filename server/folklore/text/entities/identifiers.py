@@ -5,7 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, cast
 
-Shape = Literal["url", "email", "flag", "hash", "version", "code", "path", "host", "symbol", "quoted"]
+Shape = Literal[
+    "url",
+    "email",
+    "flag",
+    "hash",
+    "version",
+    "code",
+    "path",
+    "host",
+    "symbol",
+    "quoted",
+]
 
 MAX_TEXT = 32_000  # characters of a text that are searched
 _MAX_WORD = 200
@@ -18,8 +29,16 @@ _EXTENSIONS = (
     "html?|css|scss|sass|less|xml|xsd|svg|png|jpe?g|gif|webp|pdf|docx?|xlsx?|pptx?|zip|tar|gz|tgz|bz2|xz|7z|whl|jar|war|pem|"
     "crt|key|db|sqlite3?|parquet|proto|graphql|tf|tfvars|gradle|patch|diff"
 )
-_FILE_NAMES = ("Dockerfile", "Makefile", "Jenkinsfile", "Procfile", "Gemfile")  # without an extension
-_DOMAINS = "com|org|net|dev|edu|gov|ai|app|cloud|local|internal|localhost|co\\.uk|de|eu|fr|ch"
+_FILE_NAMES = (
+    "Dockerfile",
+    "Makefile",
+    "Jenkinsfile",
+    "Procfile",
+    "Gemfile",
+)  # without an extension
+_DOMAINS = (
+    "com|org|net|dev|edu|gov|ai|app|cloud|local|internal|localhost|co\\.uk|de|eu|fr|ch"
+)
 # Tried in this order on a word of at most _MAX_WORD characters; the name of the matching group is the shape.
 _SHAPES = re.compile(
     rf"""
@@ -42,7 +61,8 @@ _SHAPES = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _CALL = re.compile(
-    r"(?!(?:if|for|while|switch|return|and|or|not|in)\()([A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)\((?!e?s\))", re.ASCII
+    r"(?!(?:if|for|while|switch|return|and|or|not|in)\()([A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)\((?!e?s\))",
+    re.ASCII,
 )
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]|Q[1-4]|(?:19|20)\d\d", re.ASCII)
 

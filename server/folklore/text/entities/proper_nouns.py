@@ -17,7 +17,9 @@ Place = Literal["opening", "within", "after article"]  # of a sentence
 # Possessive and bounded quantifiers prevent that a run of capitals is read again from each of its letters.
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀĆČĐĒĞĪŁŃŌŚŞŠŪŹŻŽΑ-ΩА-Я"
 _WORD = rf"[{_CAPITAL}](?:['’](?=[{_CAPITAL}]))?[^\W\d_]{{0,40}}+(?:['’-](?=[{_CAPITAL}])[^\W\d_]{{1,40}}+)?"
-_NAMES = re.compile(rf"{_WORD}(?: (?:(?:van|von|de|der|den|la|da|bin) ){{0,2}}{_WORD}){{0,3}}")
+_NAMES = re.compile(
+    rf"{_WORD}(?: (?:(?:van|von|de|der|den|la|da|bin) ){{0,2}}{_WORD}){{0,3}}"
+)
 _FENCED_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE_CONTINUES = re.compile(r"(?:['’]s)?(?:,| [a-z(])")
 _NEXT_WORD = re.compile(r"(?:['’]s)?,? ([a-z]+)")
@@ -70,7 +72,12 @@ def _capitalised(text: str) -> Iterator[tuple[list[str], int, int, Place]]:
 
 def _part_of_code(text: str, start: int, end: int) -> bool:
     previous, following = text[start - 1 : start], text[end : end + 1]
-    return previous.isalnum() or previous in _CODE_BEFORE or following.isalnum() or following in _CODE_AFTER
+    return (
+        previous.isalnum()
+        or previous in _CODE_BEFORE
+        or following.isalnum()
+        or following in _CODE_AFTER
+    )
 
 
 def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
@@ -88,10 +95,16 @@ def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
 def _opening_word(words: list[str]) -> str:
     """Return a sentence's first word if only its position explains the capital, else ""."""
     first = words[0].lower().replace("’", "'")
-    if first in lexicon.STARTERS or (first.endswith("'s") and first[:-2] in lexicon.STARTERS):
+    if first in lexicon.STARTERS or (
+        first.endswith("'s") and first[:-2] in lexicon.STARTERS
+    ):
         return first
     participle = len(words) > 1 and first.endswith(("ing", "ed"))
-    return first if participle or (len(words) > 1 and words[1].lower() in lexicon.TOOLS) else ""
+    return (
+        first
+        if participle or (len(words) > 1 and words[1].lower() in lexicon.TOOLS)
+        else ""
+    )
 
 
 def _opens_sentence(text: str, start: int) -> bool:
@@ -127,9 +140,17 @@ def _could_be_person(words: list[str], lower_words: Set[str]) -> bool:
 
 def _could_be_name(word: str, lower_words: Set[str]) -> bool:
     low = word.lower()
-    if len(word) < 2 or low in lexicon.NO_NAMES or low in lexicon.STARTERS or low in lexicon.CAPITALISED_TOOLS:
+    if (
+        len(word) < 2
+        or low in lexicon.NO_NAMES
+        or low in lexicon.STARTERS
+        or low in lexicon.CAPITALISED_TOOLS
+    ):
         return False
-    if low in lower_words or (low.endswith(lexicon.NOUN_ENDINGS) and low not in lexicon.NAMES_WITH_NOUN_ENDINGS):
+    if low in lower_words or (
+        low.endswith(lexicon.NOUN_ENDINGS)
+        and low not in lexicon.NAMES_WITH_NOUN_ENDINGS
+    ):
         return False
     return word[1:].islower() or not word.isalpha() or word.startswith("Mc")
 

@@ -38,14 +38,28 @@ class Edit:
         """The distinct words and names of the text and of the path, without those that occur in any code."""
         path = self.path.replace("/", " ").replace(".", " ")
         names = dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}"))
-        return " ".join([name for name in names if len(name) >= _LEAST and name.lower() not in _COMMON][:_WORDS])
+        return " ".join(
+            [
+                name
+                for name in names
+                if len(name) >= _LEAST and name.lower() not in _COMMON
+            ][:_WORDS]
+        )
 
     def held_as_code(self, lexemes: Mapping[str, float], memory: str) -> float:
         """Return the weight of the lexemes of the new text, not of the path, that a memory has within code."""
         code = " ".join(["", *_PART.split(" ".join(_CODE.findall(memory)))]).lower()
-        code_lexemes = [lexeme for lexeme in lexemes if len(lexeme) >= _LEAST and f" {lexeme}" in code]
+        code_lexemes = [
+            lexeme
+            for lexeme in lexemes
+            if len(lexeme) >= _LEAST and f" {lexeme}" in code
+        ]
         text, path = self.text[:_READ].lower(), self.path.lower()
-        return sum(lexemes[lexeme] for lexeme in code_lexemes if lexeme in text and lexeme not in path)
+        return sum(
+            lexemes[lexeme]
+            for lexeme in code_lexemes
+            if lexeme in text and lexeme not in path
+        )
 
 
 def edit_of(path: str, text: str, patch: str) -> Edit | None:

@@ -13,7 +13,9 @@ from folklore.text.query.question import QuestionWords, plain
 
 OPENING, CLOSING = "<folklore-notes>", "</folklore-notes>"
 # The bracket that begins a mark, and those that look like it.
-_BRACKET = re.compile("[<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u02c2\u1438]")
+_BRACKET = re.compile(
+    "[<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u02c2\u1438]"
+)
 _ESCAPED = "&lt;"
 _LETTERS = "folklorenotes"
 # Words in sequence, or the share of all of a note's words by weight, that make a quotation of it.
@@ -33,7 +35,9 @@ def encoded(text: str) -> str:
     line = " ".join(clean(text).text.split())
     places = [match.start() for match in _BRACKET.finditer(line)]
     parts = [line[begin:end] for begin, end in pairwise([0, *places, len(line)])]
-    return "".join(_ESCAPED + part[1:] if _reads_as_mark(part[1:]) else part for part in parts)
+    return "".join(
+        _ESCAPED + part[1:] if _reads_as_mark(part[1:]) else part for part in parts
+    )
 
 
 def _reads_as_mark(text: str) -> bool:
@@ -43,7 +47,8 @@ def _reads_as_mark(text: str) -> bool:
     """
     letters = "".join(islice(_letters(text.partition(">")[0]), len(_LETTERS)))
     return len(letters) == len(_LETTERS) and all(
-        letter == expected or not letter.isascii() for letter, expected in zip(letters, _LETTERS, strict=True)
+        letter == expected or not letter.isascii()
+        for letter, expected in zip(letters, _LETTERS, strict=True)
     )
 
 
@@ -57,7 +62,9 @@ def _letters(text: str) -> Iterator[str]:
 def without_blocks(text: str) -> str:
     """Return a text without what was injected into it. A block without its end reaches to the end of the text."""
     head, *blocks = text.split(OPENING)
-    tails = [block.partition(CLOSING)[2].lstrip(" \t").removeprefix("\n") for block in blocks]
+    tails = [
+        block.partition(CLOSING)[2].lstrip(" \t").removeprefix("\n") for block in blocks
+    ]
     *followed, last = head, *tails
     return "".join([*(part.rstrip(" \t") for part in followed), last])
 

@@ -11,7 +11,9 @@ _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECAS
 
 # What a prompt goes on, thanks or stops with. What follows a stop speaks of the work that goes on, unless it asks.
 _ASSENT, _HALT, _CHOICE = map(alternatives, ("ASSENT", "HALT", "CHOICE"))
-_ASSENT_UNSPACED, _HALT_UNSPACED = map(alternatives, ("ASSENT_UNSPACED", "HALT_UNSPACED"))
+_ASSENT_UNSPACED, _HALT_UNSPACED = map(
+    alternatives, ("ASSENT_UNSPACED", "HALT_UNSPACED")
+)
 _BEGINNING = re.compile(
     rf"(?:(?:(?:please )?(?:{_ASSENT}|(?P<halt>{_HALT}))(?!\w)|{_ASSENT_UNSPACED}|(?P<cut>{_HALT_UNSPACED}))"
     r"[\s,.;!?…、。，！]*)+",
@@ -27,7 +29,9 @@ _SESSION = re.compile(alternatives("SESSION"), re.IGNORECASE)
 # Words and characters of a remark, and words after phrases. A path, a number or a name asks something.
 _WORDS, _CHARACTERS, _REST = 10, 80, 2
 _CODE = re.compile(r"[\d_/`\\]|\w\.\w|[a-z][A-Z]")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]{3}")  # about a word of a script without spaces
+_UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u9fff]{3}"
+)  # about a word of a script without spaces
 
 
 def asked(prompt: str) -> str:
@@ -61,7 +65,9 @@ def is_remark(prompt: str) -> bool:
         return True
     if phrases is None or _CODE.search(text):
         return False
-    halts = (phrases["halt"] or phrases["cut"]) and "?" not in rest and "\uff1f" not in rest
+    halts = (
+        (phrases["halt"] or phrases["cut"]) and "?" not in rest and "\uff1f" not in rest
+    )
     return bool(halts) or max(len(rest.split()), len(_UNSPACED.findall(rest))) <= _REST
 
 

@@ -12,7 +12,9 @@ from folklore.text.words import is_question
 
 # Characters of a text that are read, of a sentence that is quoted, and sentences of one text: what is longer is pasted.
 _READ, _LONGEST, _MOST = 8_000, 400, 5
-_FENCED = re.compile(r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*(?:\1)?|^[ \t]*>[^\n]*$", re.MULTILINE)
+_FENCED = re.compile(
+    r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*(?:\1)?|^[ \t]*>[^\n]*$", re.MULTILINE
+)
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”»)]*\s+|(?<=[。！？])|\n+")
 # A few characters say much in Chinese, and nothing in English.
 _LEAST, _LEAST_ASCII = 5, 10
@@ -33,7 +35,9 @@ def _joined(section: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{spaced})|{unspaced}", re.IGNORECASE)
 
 
-_NOTES, _FINDINGS, _RULES, _NO_STATEMENTS = map(_joined, ("NOTE", "FOUND", "RULE", "NEVER"))
+_NOTES, _FINDINGS, _RULES, _NO_STATEMENTS = map(
+    _joined, ("NOTE", "FOUND", "RULE", "NEVER")
+)
 # How a sentence about a thing begins that says what it is or does, and what is passing in such a sentence.
 _FACTS = [
     (
@@ -51,12 +55,20 @@ def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
     Of the words of an assistant only decisions and causes count: it explains rules all the time.
     """
     prose = _FENCED.sub("\n", text[:_READ].replace("\u2019", "'") + "\n")
-    sentences = list(dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(prose)))
+    sentences = list(
+        dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(prose))
+    )
     stated: dict[str, None] = {}
     for previous, sentence in pairwise(["", *sentences]):
-        if _states(sentence, of_person):  # "Write that down." is about the sentence before it
-            stated |= dict.fromkeys([sentence if _is_long(_NOTES.sub("", sentence)) else previous])
-    return tuple(sentence for sentence in stated if 0 < len(sentence) <= _LONGEST)[:_MOST]
+        if _states(
+            sentence, of_person
+        ):  # "Write that down." is about the sentence before it
+            stated |= dict.fromkeys(
+                [sentence if _is_long(_NOTES.sub("", sentence)) else previous]
+            )
+    return tuple(sentence for sentence in stated if 0 < len(sentence) <= _LONGEST)[
+        :_MOST
+    ]
 
 
 def _is_long(text: str) -> bool:
@@ -79,4 +91,7 @@ def _tells(sentence: str) -> bool:
     """Return whether a sentence has the form of a fact in some language."""
     if len(sentence.split()) < _LEAST_OF_FACT:
         return False
-    return any(fact.match(sentence) and not passing.search(sentence) for fact, passing in _FACTS)
+    return any(
+        fact.match(sentence) and not passing.search(sentence)
+        for fact, passing in _FACTS
+    )

@@ -12,7 +12,11 @@ _COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
 
 def words_of(query: str) -> QuestionWords:
     """Return the words of a query without its operators and without the terms that it excludes."""
-    terms = [term.strip("\"'()*") for term in query.split() if not term.startswith("-") and term not in _OPERATORS]
+    terms = [
+        term.strip("\"'()*")
+        for term in query.split()
+        if not term.startswith("-") and term not in _OPERATORS
+    ]
     return QuestionWords.of(terms)
 
 

@@ -69,7 +69,11 @@ class KeywordQuery:
     def only_alternatives(self) -> bool:
         """True for an OR of words and phrases in any column, which the bag finds too if no phrase is required."""
         operators = {step for step in self.program if not isinstance(step, int)}
-        return self.is_expression and operators <= {"|"} and not any(term.prefix or term.column for term in self.terms)
+        return (
+            self.is_expression
+            and operators <= {"|"}
+            and not any(term.prefix or term.column for term in self.terms)
+        )
 
 
 def parse(text: str) -> KeywordQuery:
@@ -109,7 +113,11 @@ class _Parser:
         return program
 
     def _kind(self) -> Kind | None:
-        return self._tokens[self._position].kind if self._position < len(self._tokens) else None
+        return (
+            self._tokens[self._position].kind
+            if self._position < len(self._tokens)
+            else None
+        )
 
     def _skip(self, kind: Kind) -> bool:
         """Skip a token of this kind; return False if the next token has another kind."""
@@ -134,7 +142,9 @@ class _Parser:
                 alternatives.append(_inverted(operand) if inverted else operand)
         return _joined([_joined(alternatives, "|"), *map(_inverted, excluded)], "&")
 
-    def _conjunction(self, column: Column | None, *, negated: bool, depth: int) -> tuple[Steps, bool]:
+    def _conjunction(
+        self, column: Column | None, *, negated: bool, depth: int
+    ) -> tuple[Steps, bool]:
         """Parse operands joined by AND. A single operand is returned as it is, with True if it must be inverted."""
         operands = [self._unary(column, negated=negated, depth=depth)]
         while self._skip("and"):
@@ -143,9 +153,17 @@ class _Parser:
             return operands[0]
         if not all(operand for operand, _ in operands):
             raise _MalformedError
-        return _joined([_inverted(operand) if inverted else operand for operand, inverted in operands], "&"), False
+        return _joined(
+            [
+                _inverted(operand) if inverted else operand
+                for operand, inverted in operands
+            ],
+            "&",
+        ), False
 
-    def _unary(self, column: Column | None, *, negated: bool, depth: int) -> tuple[Steps, bool]:
+    def _unary(
+        self, column: Column | None, *, negated: bool, depth: int
+    ) -> tuple[Steps, bool]:
         inverted = False
         while self._skip("not"):
             inverted = not inverted
@@ -167,7 +185,9 @@ class _Parser:
         if token.kind not in ("word", "phrase") or len(self.terms) == MAX_TERMS:
             raise _MalformedError
         prefix = token.prefix or (len(token.text) == 1 and token.text >= PAIRED)
-        self.terms.append(Term(token.text, prefix, token.kind == "phrase", column, negated))
+        self.terms.append(
+            Term(token.text, prefix, token.kind == "phrase", column, negated)
+        )
         return [len(self.terms) - 1]
 
 
@@ -187,4 +207,8 @@ def _shortened(bag: str) -> str:
     """Cut a bag to its maximal length, at a blank if there is one."""
     if len(bag) <= MAX_BAG:
         return bag
-    return bag[: bag.rfind(" ", 0, MAX_BAG + 1)] if " " in bag[: MAX_BAG + 1] else bag[:MAX_BAG]
+    return (
+        bag[: bag.rfind(" ", 0, MAX_BAG + 1)]
+        if " " in bag[: MAX_BAG + 1]
+        else bag[:MAX_BAG]
+    )

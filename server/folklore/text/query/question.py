@@ -23,21 +23,35 @@ _MAX_PAIRS = 200
 # Places in a long text that are compared.
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
-_NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = r"(?<![^\W_])", r"(?![^\W_])", r"[^\W_]*"
+_NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = (
+    r"(?<![^\W_])",
+    r"(?![^\W_])",
+    r"[^\W_]*",
+)
 # English contractions: negations, which are function words whole, and what is no word of its own.
-_CONTRACTION = re.compile(r"\b\w+n['\u2019]t\b|(?<=\w)['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE)
+_CONTRACTION = re.compile(
+    r"\b\w+n['\u2019]t\b|(?<=\w)['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE
+)
 # Names in code with capitals within, where their next part begins, and whether a text can have one at all.
-_CAMEL, _PART = re.compile(r"\b\w*?[a-z\d][A-Z]\w*"), re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL, _PART = (
+    re.compile(r"\b\w*?[a-z\d][A-Z]\w*"),
+    re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"),
+)
 _CASES = bytes.maketrans(
-    f"{string.ascii_lowercase}{string.digits}{string.ascii_uppercase}".encode(), b"a" * 36 + b"A" * 26
+    f"{string.ascii_lowercase}{string.digits}{string.ascii_uppercase}".encode(),
+    b"a" * 36 + b"A" * 26,
 )
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_ENDS = ".?!:;"
 # In bytes of UTF-8: str.translate takes ten times as long, and many times that for a character that is not ASCII.
-_PUNCTUATION = bytes.maketrans(string.punctuation.encode(), b" " * len(string.punctuation))
+_PUNCTUATION = bytes.maketrans(
+    string.punctuation.encode(), b" " * len(string.punctuation)
+)
 _OTHER_PUNCTUATION = re.compile("[\u2018\u2019\u201c\u201d\u2013\u2014\u2026]+")
 # Scripts without spaces between words, and Korean, which joins particles to them: their words are pairs of letters.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+"
+)
 # A word weighs its letters, beyond the first two, up to so many: short words are common in every language.
 _LONGEST, _SHORTEST = 8, 2
 _LEAST = 0.1
@@ -90,19 +104,40 @@ class QuestionWords:
         german, opening = detect(" ".join(pieces)) == "german", True
         for place, piece in enumerate(pieces):
             for match in _WORD.finditer(without_contractions(piece)):
-                if place in dated or len(by_start) >= _MAX_WORDS or len(spelled) >= _MAX_PIECES:
+                if (
+                    place in dated
+                    or len(by_start) >= _MAX_WORDS
+                    or len(spelled) >= _MAX_PIECES
+                ):
                     break
                 folded = _folded(match.group())
-                words = list(islice(_words(match.group(), folded, place, opening=opening), _MAX_PAIRS))
-                by_start |= {word.start: by_start.get(word.start, word) for word in words}
+                words = list(
+                    islice(
+                        _words(match.group(), folded, place, opening=opening),
+                        _MAX_PAIRS,
+                    )
+                )
+                by_start |= {
+                    word.start: by_start.get(word.start, word) for word in words
+                }
                 spelled.append((folded, words[0].weight))
                 opening = german
             opening = german or piece[-1:] in _SENTENCE_ENDS
-        pairs = {f" {first} {second} ": min(weight, other) for (first, weight), (second, other) in pairwise(spelled)}
+        pairs = {
+            f" {first} {second} ": min(weight, other)
+            for (first, weight), (second, other) in pairwise(spelled)
+        }
         stripped = (piece.strip(_SIGNS) for piece in pieces[:_MAX_WORDS])
-        names = dict.fromkeys(piece.casefold() for piece in stripped if _IDENTIFIER.search(piece))
-        patterns = [re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}") for name in names]
-        return cls(tuple(by_start.values()), tuple(pairs.items()), tuple(patterns), dates)
+        names = dict.fromkeys(
+            piece.casefold() for piece in stripped if _IDENTIFIER.search(piece)
+        )
+        patterns = [
+            re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
+            for name in names
+        ]
+        return cls(
+            tuple(by_start.values()), tuple(pairs.items()), tuple(patterns), dates
+        )
 
     @cached_property
     def weight(self) -> float:
@@ -111,7 +146,13 @@ class QuestionWords:
 
     def nearness(self, when: datetime) -> float:
         """Return how near a time is to the dates of the question, 0 to 1."""
-        terms = f"@{when:%Y-%m-%d}", f"@{when:%m-%d}", f"@{when:%Y-%m}", f"@{when:%m}", f"@{when:%Y}"
+        terms = (
+            f"@{when:%Y-%m-%d}",
+            f"@{when:%m-%d}",
+            f"@{when:%Y-%m}",
+            f"@{when:%m}",
+            f"@{when:%Y}",
+        )
         return max(self.dates.get(term, 0.0) for term in terms)
 
     def in_sequence(self, text: str) -> float:
@@ -129,21 +170,33 @@ class QuestionWords:
         for word in self.words:
             if word.weight > least:
                 prefix = _NO_LETTER_BEFORE if word.start[0] == " " else ""
-                suffix = "" if not prefix else _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
+                suffix = (
+                    ""
+                    if not prefix
+                    else _NO_LETTER_AFTER
+                    if word.start[-1] == " "
+                    else _LETTERS
+                )
                 forms.append(f"{prefix}{re.escape(word.start.strip())}{suffix}")
         return re.compile("|".join(forms), re.IGNORECASE) if forms else None
 
     def places(self, text: str) -> list[tuple[int, int, str, float]]:
         """Return where a text holds words of the question, in order: begin, end, the word and its weight."""
         lower = text.lower()
-        if len(lower) != len(text):  # a few letters have longer forms, and the places would be wrong
+        if len(lower) != len(
+            text
+        ):  # a few letters have longer forms, and the places would be wrong
             lower = text
         matches: list[tuple[int, int, str, float]] = []
         for word in self.words:
             start = word.start.strip()
             place = lower.find(start)
             while place >= 0 and len(matches) < _MAX_PLACES:
-                if place == 0 or not lower[place - 1].isalnum() or _UNSPACED.match(start):
+                if (
+                    place == 0
+                    or not lower[place - 1].isalnum()
+                    or _UNSPACED.match(start)
+                ):
                     matches.append((place, place + len(start), start, word.weight))
                 place = lower.find(start, place + len(start))
         return sorted(matches)
@@ -154,7 +207,11 @@ def plain(text: str) -> str:
     folded = _folded(text)
     if not folded.isascii():
         folded = _OTHER_PUNCTUATION.sub(" ", folded)
-    separated = folded.encode("utf-8", "surrogatepass").translate(_PUNCTUATION).decode("utf-8", "surrogatepass")
+    separated = (
+        folded.encode("utf-8", "surrogatepass")
+        .translate(_PUNCTUATION)
+        .decode("utf-8", "surrogatepass")
+    )
     return f" {' '.join(separated.split())} "
 
 
@@ -177,7 +234,9 @@ def _folded(text: str) -> str:
     return nfc(_ACCENTS.sub("", normal_form("NFKD", folded)))
 
 
-def _words(text: str, folded: str, place: int, *, opening: bool) -> Iterable[QuestionWord]:
+def _words(
+    text: str, folded: str, place: int, *, opening: bool
+) -> Iterable[QuestionWord]:
     """Return a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
     if not folded.isascii() and (runs := _UNSPACED.findall(folded)):
         pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
@@ -194,4 +253,9 @@ def _word(text: str, folded: str, place: int, *, opening: bool) -> QuestionWord:
         weight = max(weight, _SPECIFIC)
     if digits or letters < _SHORTEST_STEM:
         return QuestionWord(f" {folded} ", weight, name, place)
-    return QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name, place)
+    return QuestionWord(
+        " " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))],
+        weight,
+        name,
+        place,
+    )

@@ -13,7 +13,9 @@ _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 _LEAD = 0.25
 
 
-def snippet(text: str, words: QuestionWords, room: int, passage: tuple[int, int] | None = None) -> str:
+def snippet(
+    text: str, words: QuestionWords, room: int, passage: tuple[int, int] | None = None
+) -> str:
     """Return at most `room` characters of a text, around the words of the question that weigh most together.
 
     A text that fits is returned unchanged; one without any of the words is cut at its end. Of a text with a `passage`
@@ -39,7 +41,9 @@ def line(text: str, words: QuestionWords, room: int) -> str:
     return snippet(" ".join(text.split()), words, room)
 
 
-def _best_span(places: Sequence[tuple[int, int, str, float]], room: int) -> tuple[int, int]:
+def _best_span(
+    places: Sequence[tuple[int, int, str, float]], room: int
+) -> tuple[int, int]:
     """Return the begin of the first and the end of the last of the places that fit and have most weight.
 
     A word counts once in a span, and the first of equal spans is taken.

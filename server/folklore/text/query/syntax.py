@@ -19,7 +19,9 @@ _OPERATOR = re.compile(r'(AND|OR|NOT)(?=[\s()"]|$)')
 _COLUMN = re.compile(r"(content|summary|tag|source):(?=[^\s)])")
 _BEFORE_EXCLUSION = re.compile(r"[\s(]")
 _EXCLUDED_WORD = re.compile(r"[^\W\d_][\w.'/:+#*-]*(?=[\s)]|$)")
-_COMMAND_LINE = re.compile(r"(?:^|\s)(?:--[A-Za-z]|-[A-Za-z](?=\s|$)|-[A-Za-z]\w*[=\d])")
+_COMMAND_LINE = re.compile(
+    r"(?:^|\s)(?:--[A-Za-z]|-[A-Za-z](?=\s|$)|-[A-Za-z]\w*[=\d])"
+)
 _PUNCTUATION_ONLY = re.compile(r"[!-/:-@\[-`{-~]+")
 # fmt: off
 _FLAGS = frozenset([
@@ -55,7 +57,9 @@ def tokenise(text: str) -> tuple[Token, ...]:
     """
     reader = _Reader(text)
     tokens = _without_capital_sentences(list(_without_emphasis(list(reader.read()))))
-    is_syntax = any(token.prefix or token.kind not in ("word", "open", "close") for token in tokens)
+    is_syntax = any(
+        token.prefix or token.kind not in ("word", "open", "close") for token in tokens
+    )
     return tuple(tokens) if is_syntax and not reader.unclosed else ()
 
 
@@ -85,7 +89,11 @@ class _Reader:
                 yield Token(cast("Kind", operator[1].lower()), operator[1])
             elif char == "-" and self._excludes():
                 yield self._sign("not")
-                yield from self._operand() if self.text[self.position] != "(" else [self._sign("open")]
+                yield from (
+                    self._operand()
+                    if self.text[self.position] != "("
+                    else [self._sign("open")]
+                )
             else:
                 yield from self._operand()
 
@@ -103,9 +111,13 @@ class _Reader:
     def _excludes(self) -> bool:
         """Return whether this dash excludes what follows: `-word`, `-"two words"`, `-(a b)`, `-tag:x`."""
         start = self.position + 1
-        if self._command_line or (self.position and not _BEFORE_EXCLUSION.match(self.text, self.position - 1)):
+        if self._command_line or (
+            self.position and not _BEFORE_EXCLUSION.match(self.text, self.position - 1)
+        ):
             return False
-        if self.text[start : start + 1] in ("(", '"') or _COLUMN.match(self.text, start):
+        if self.text[start : start + 1] in ("(", '"') or _COLUMN.match(
+            self.text, start
+        ):
             return True
         word = _EXCLUDED_WORD.match(self.text, start)
         return word is not None and word.group() not in _FLAGS
@@ -152,7 +164,9 @@ class _Reader:
                 if not depth:
                     break
                 depth -= 1
-            elif char.isspace() or (char == '"' and self.position > start and not previous.isalnum()):
+            elif char.isspace() or (
+                char == '"' and self.position > start and not previous.isalnum()
+            ):
                 break
             self.position += 1
         self._code_brackets += depth
@@ -161,7 +175,10 @@ class _Reader:
         """Distinguish the prefix `word*` from `*emphasis*` and `*two words*`."""
         opens, closes = word.startswith("*"), word.endswith("*")
         core = word.strip("*") if closes else word
-        within, self._emphasis = self._emphasis, (self._emphasis or opens) and not closes
+        within, self._emphasis = (
+            self._emphasis,
+            (self._emphasis or opens) and not closes,
+        )
         prefix = closes and not opens and not within and _is_selective(core)
         return Token("word", core or word, prefix)
 
@@ -176,9 +193,17 @@ def _is_selective(prefix: str) -> bool:
 def _without_emphasis(tokens: list[Token]) -> Iterator[Token]:
     """Turn a NOT of SQL or of emphasis into a word."""
     words = [token.text if token.kind == "word" else "" for token in tokens]
-    for previous, token, following in zip(["", *words], tokens, [*words[1:], ""], strict=False):
-        emphasis = following in _SQL_AFTER_NOT or previous.lower() in _EMPHASIS_BEFORE_NOT
-        yield replace(token, kind="word") if token.kind == "not" and token.text and emphasis else token
+    for previous, token, following in zip(
+        ["", *words], tokens, [*words[1:], ""], strict=False
+    ):
+        emphasis = (
+            following in _SQL_AFTER_NOT or previous.lower() in _EMPHASIS_BEFORE_NOT
+        )
+        yield (
+            replace(token, kind="word")
+            if token.kind == "not" and token.text and emphasis
+            else token
+        )
 
 
 def _without_capital_sentences(tokens: list[Token]) -> list[Token]:
@@ -192,5 +217,8 @@ def _without_capital_sentences(tokens: list[Token]) -> list[Token]:
     if not (adjacent and words.isupper()):
         return tokens
     return [
-        replace(token, kind="word") if token.kind in ("and", "or", "not") and token.text else token for token in tokens
+        replace(token, kind="word")
+        if token.kind in ("and", "or", "not") and token.text
+        else token
+        for token in tokens
     ]

@@ -29,7 +29,14 @@ def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
     does; the result is "" if no term remains.
     """
     return str(
-        _evaluated(query, [_operand(term, forms) for term, forms in zip(query.terms, lexemes, strict=True)]) or ""
+        _evaluated(
+            query,
+            [
+                _operand(term, forms)
+                for term, forms in zip(query.terms, lexemes, strict=True)
+            ],
+        )
+        or ""
     )
 
 
@@ -40,7 +47,8 @@ def to_negations(query: KeywordQuery, lexemes: Sequence[Forms]) -> str | None:
     cluster` excludes nothing.
     """
     operands = [
-        _operand(term, forms) if term.negated else True for term, forms in zip(query.terms, lexemes, strict=True)
+        _operand(term, forms) if term.negated else True
+        for term, forms in zip(query.terms, lexemes, strict=True)
     ]
     negations = _evaluated(query, operands)
     return negations if isinstance(negations, str) and negations else None
@@ -63,7 +71,9 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
             stack.append(operands[step])
         elif step == "!":
             operand = stack.pop()
-            stack.append(not operand if isinstance(operand, bool) else operand and f"!{operand}")
+            stack.append(
+                not operand if isinstance(operand, bool) else operand and f"!{operand}"
+            )
         else:
             second, first = stack.pop(), stack.pop()
             stack.append(_joined(step, first, second))
@@ -95,9 +105,15 @@ def _sequence(term: Term, form: Sequence[str]) -> str:
     positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
     text, weights = "", WEIGHTS[term.column] if term.column else _ANY_COLUMN
     for previous, position in zip([None, *positions], positions, strict=False):
-        distance = min(position - previous, _MAX_DISTANCE) if previous is not None else 0
+        distance = (
+            min(position - previous, _MAX_DISTANCE) if previous is not None else 0
+        )
         text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
-        text += quoted(form[position]) + (":*" if term.prefix and position == positions[-1] else ":") + weights
+        text += (
+            quoted(form[position])
+            + (":*" if term.prefix and position == positions[-1] else ":")
+            + weights
+        )
     return f"({text})" if len(positions) > 1 else text
 
 
@@ -105,10 +121,19 @@ def without_last_characters(form: Sequence[str]) -> list[str]:
     """Return a form of pairs of characters without the last character of each run, which the pair before it has."""
     predecessors = ["", *form]
     return [
-        "" if word[:1] == SPELLED and word[1:] >= PAIRED and previous.endswith(word[1:]) and len(word) == 2 else word
+        ""
+        if word[:1] == SPELLED
+        and word[1:] >= PAIRED
+        and previous.endswith(word[1:])
+        and len(word) == 2
+        else word
         for previous, word in zip(predecessors, form, strict=False)
     ]
 
 
 def _is_valid(lexeme: str) -> bool:
-    return bool(lexeme) and "\x00" not in lexeme and len(lexeme.encode("utf-8", "replace")) <= _MAX_LEXEME_BYTES
+    return (
+        bool(lexeme)
+        and "\x00" not in lexeme
+        and len(lexeme.encode("utf-8", "replace")) <= _MAX_LEXEME_BYTES
+    )

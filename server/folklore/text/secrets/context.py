@@ -78,7 +78,9 @@ _SEPARATOR = re.compile(
     (?:(?:bearer|basic|token|apikey|literally|exactly|the[ ]string)[ \t]*:?[ \t]+)?
     """
 )
-_QUOTED = re.compile(r"(?:[fbrFBRu@]{1,2})?(\\?[\"'`]|&quot;|“|‘|„)(?P<value>[^\n]{1,400}?)(?:\1|&quot;|”|’|“)")
+_QUOTED = re.compile(
+    r"(?:[fbrFBRu@]{1,2})?(\\?[\"'`]|&quot;|“|‘|„)(?P<value>[^\n]{1,400}?)(?:\1|&quot;|”|’|“)"
+)
 _SHELL = re.compile(r"(?<=[A-Z])=[^\s=>]")  # an assignment such as DB_PASSWORD=…
 _LINE_END = re.compile(r"\s*$", re.MULTILINE)
 _UNQUOTED = re.compile(r"[^\s\"'`<>]{1,400}")
@@ -90,24 +92,42 @@ _USERINFO = re.compile(rf"(?P<user>{_USER})(?::|%3a)(?P<value>[^\s\"'`<>]{{1,300
 _AT_HOST = re.compile(r"(?:@|%40)(?=[\w\[])")
 # A name with a dot, but none of RFC 2606, and no number of an address.
 _REAL_HOST = re.compile(
-    r"(?:@|%40)(?![\w.-]*\b(?:example|test|invalid|localhost)\b)(?:[\w-]+\.)+[a-z]{2,}\b", re.IGNORECASE
+    r"(?:@|%40)(?![\w.-]*\b(?:example|test|invalid|localhost)\b)(?:[\w-]+\.)+[a-z]{2,}\b",
+    re.IGNORECASE,
 )
 _PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
 _PATH = re.compile(r"[/?#]")
 _URL_SIGNS = ("://", "%3a%2f%2f", ":\\/\\/")
 _SCHEMES = ("bearer", "basic")
-_AFTER_SCHEME = re.compile(r"(?:[ \t]+|%20|\+|:[ \t]*)[\"'`]?(?P<value>[a-z0-9._~+/=%:-]{8,2000})")
+_AFTER_SCHEME = re.compile(
+    r"(?:[ \t]+|%20|\+|:[ \t]*)[\"'`]?(?P<value>[a-z0-9._~+/=%:-]{8,2000})"
+)
 _HEADERS = tuple(
-    re.compile(name + r"\\?[\"'`]?[ \t]*[:=,][ \t]*\\?[\"'`]?(?:[a-z]{3,10}[ \t]+)?(?P<value>[a-z0-9._~+/=-]{8,2000})")
-    for name in ("authorization", r"x-[a-z-]{0,30}(?:key|token|secret|auth)", "-token", "subscription-key")
+    re.compile(
+        name
+        + r"\\?[\"'`]?[ \t]*[:=,][ \t]*\\?[\"'`]?(?:[a-z]{3,10}[ \t]+)?(?P<value>[a-z0-9._~+/=-]{8,2000})"
+    )
+    for name in (
+        "authorization",
+        r"x-[a-z-]{0,30}(?:key|token|secret|auth)",
+        "-token",
+        "subscription-key",
+    )
 )
-_COOKIE = re.compile(r"cookie\\?[\"'`]?[ \t]*[:=][ \t]*\\?[\"'`]?[\w.-]{1,60}=(?P<value>[a-z0-9%._~+/=-]{20,2000})")
+_COOKIE = re.compile(
+    r"cookie\\?[\"'`]?[ \t]*[:=][ \t]*\\?[\"'`]?[\w.-]{1,60}=(?P<value>[a-z0-9%._~+/=-]{20,2000})"
+)
 _JWK = re.compile(r"\\?\"d\\?\"\s{0,9}:\s{0,9}\\?\"(?P<value>[A-Za-z0-9_-]{20,})")
-_DOCKER_LOGIN = re.compile(r"\\?[\"']_?auth\\?[\"']\s{0,9}:\s{0,9}\\?[\"'](?P<value>[A-Za-z0-9+/]{8,500}={0,2})")
-_MANIFEST_SECTION = re.compile(
-    r"^(?P<name>data|stringdata):[ \t]*\r?\n(?P<entries>(?:[ \t]+\S[^\n]*(?:\n|\Z)){1,200})", re.MULTILINE
+_DOCKER_LOGIN = re.compile(
+    r"\\?[\"']_?auth\\?[\"']\s{0,9}:\s{0,9}\\?[\"'](?P<value>[A-Za-z0-9+/]{8,500}={0,2})"
 )
-_MANIFEST_ENTRY = re.compile(r"^[ \t]+[\w.\"'-]{1,100}:[ \t]*[\"']?(?P<value>[^\s\"']{6,10000})", re.MULTILINE)
+_MANIFEST_SECTION = re.compile(
+    r"^(?P<name>data|stringdata):[ \t]*\r?\n(?P<entries>(?:[ \t]+\S[^\n]*(?:\n|\Z)){1,200})",
+    re.MULTILINE,
+)
+_MANIFEST_ENTRY = re.compile(
+    r"^[ \t]+[\w.\"'-]{1,100}:[ \t]*[\"']?(?P<value>[^\s\"']{6,10000})", re.MULTILINE
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _SEED_PHRASE = re.compile(
     r"(?:(?:seed|recovery|backup|wallet|secret)[ _-]?phrase|mnemonic)s?\b[^\n.;:=]{0,60}?(?:[:=]|[ ](?:is|was))[ \t]*[\"'`]?"
@@ -115,7 +135,21 @@ _SEED_PHRASE = re.compile(
 )
 # Words of sentences; none is in the list of words of BIP 39.
 _FUNCTION_WORDS = frozenset(
-    {"the", "and", "for", "from", "with", "was", "are", "not", "has", "have", "which", "must", "you"}
+    {
+        "the",
+        "and",
+        "for",
+        "from",
+        "with",
+        "was",
+        "are",
+        "not",
+        "has",
+        "have",
+        "which",
+        "must",
+        "you",
+    }
 )
 # Commands and statements: literals, a pattern, and whether any password is accepted there as a stated one.
 _COMMANDS = (
@@ -182,7 +216,9 @@ def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
         return
     if value.form not in ("set", "prose") and _EXPANSION.search(before):
         return  # $PASSWORD is the value of a variable
-    if text.startswith("PASS:", start) or not _is_secret(name, value):  # the result of a test
+    if text.startswith("PASS:", start) or not _is_secret(
+        name, value
+    ):  # the result of a test
         return
     yield Secret(name.kind, value.start, value.end)
 
@@ -224,14 +260,22 @@ def _cut(value: str, form: str | None) -> str:
 
 def _is_secret(name: _Name, value: _Value) -> bool:
     if name.kind == "password":
-        if value.form == "next" and kinds_of_characters(value.text) < 3:  # a word of the sentence, not "password qW9!x"
+        if (
+            value.form == "next" and kinds_of_characters(value.text) < 3
+        ):  # a word of the sentence, not "password qW9!x"
             return False
         return is_password(value.text, stated=value.stated)
-    if value.form in ("purpose", "next") and not (name.qualified and len(value.text) >= 16):
+    if value.form in ("purpose", "next") and not (
+        name.qualified and len(value.text) >= 16
+    ):
         return False
-    if value.form == "next" and HEXADECIMAL.match(value.text):  # the fingerprint of a signing key
+    if value.form == "next" and HEXADECIMAL.match(
+        value.text
+    ):  # the fingerprint of a signing key
         return False
-    return is_token(value.text, stated=value.form == "set" or value.stated, qualified=name.qualified)
+    return is_token(
+        value.text, stated=value.form == "set" or value.stated, qualified=name.qualified
+    )
 
 
 # By position
@@ -258,7 +302,8 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     is_sample = password.lower() == user or is_placeholder(text[start:end])
     # For a host that could be real, a plain word is a password too.
     if not is_sample and (
-        is_generated(password) or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
+        is_generated(password)
+        or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
     ):
         yield Secret("password in a URL", start, end)
 
@@ -305,7 +350,9 @@ def _cookies(text: str, lower: str) -> Iterator[Secret]:
             yield Secret("session cookie", start, end)
 
 
-def _commands(text: str, lower: str, *, pattern: re.Pattern[str], stated: bool) -> Iterator[Secret]:
+def _commands(
+    text: str, lower: str, *, pattern: re.Pattern[str], stated: bool
+) -> Iterator[Secret]:
     for command in pattern.finditer(lower):
         start, end = command.span("value")
         value = text[start:end].rstrip("`'\",;).")
@@ -336,7 +383,9 @@ def _docker_logins(text: str, _lower: str) -> Iterator[Secret]:
 def _kubernetes_secrets(text: str, lower: str) -> Iterator[Secret]:
     """Yield the values of manifests of the kind Secret: base64 under `data`, plain text under `stringData`."""
     for section in _MANIFEST_SECTION.finditer(lower):
-        for entry in _MANIFEST_ENTRY.finditer(text, section.start("entries"), section.end("entries")):
+        for entry in _MANIFEST_ENTRY.finditer(
+            text, section.start("entries"), section.end("entries")
+        ):
             value = entry["value"]
             plain = value if section["name"] == "stringdata" else decoded(value)
             secret = (
@@ -361,13 +410,20 @@ def _json_web_keys(text: str, _lower: str) -> Iterator[Secret]:
 
 
 # Literals, one of which a text must contain, and the search that is made then.
-_SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Secret]]], ...] = (
+_SEARCHES: tuple[
+    tuple[tuple[str, ...], Callable[[str, str], Iterator[Secret]]], ...
+] = (
     (_URL_SIGNS, _urls),
     (_SCHEMES, _authentication_schemes),
     (("authorization", "x-", "-token", "subscription-key"), _headers),
     (("cookie",), _cookies),
     *(
-        (tuple(literals.split(",")), partial(_commands, pattern=re.compile(pattern, re.MULTILINE), stated=stated))
+        (
+            tuple(literals.split(",")),
+            partial(
+                _commands, pattern=re.compile(pattern, re.MULTILINE), stated=stated
+            ),
+        )
         for literals, pattern, stated in _COMMANDS
     ),
     ((" is ", " was "), _before_the_name),

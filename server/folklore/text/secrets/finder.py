@@ -13,7 +13,9 @@ from folklore.text.secrets.values import Secret
 
 def find(text: str) -> tuple[Secret, ...]:
     """Return the secrets of a text in order, without overlaps. Linear in the length of the text."""
-    lower = text.replace("İ", "i").lower()  # the one letter whose lower case has two characters
+    lower = text.replace(
+        "İ", "i"
+    ).lower()  # the one letter whose lower case has two characters
     return _merged([*find_keys(text, lower), *find_by_context(text, lower)])
 
 

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from folklore.text.secrets.values import Secret, is_mixed, is_placeholder_key, is_sample_token
+from folklore.text.secrets.values import (
+    Secret,
+    is_mixed,
+    is_placeholder_key,
+    is_sample_token,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +39,19 @@ class Rule:
 
 def _rule(kind: str, hints: str, prefix: str, body: str = "", flags: str = "") -> Rule:
     pattern = re.compile(body) if body else None
-    return Rule(kind, tuple(hints.split()), re.compile(prefix), pattern, "mixed" in flags, "within_word" in flags)
+    return Rule(
+        kind,
+        tuple(hints.split()),
+        re.compile(prefix),
+        pattern,
+        "mixed" in flags,
+        "within_word" in flags,
+    )
 
 
-_TABLE = Path(__file__).with_name("key_formats.tsv").read_text(encoding="utf-8").splitlines()
+_TABLE = (
+    Path(__file__).with_name("key_formats.tsv").read_text(encoding="utf-8").splitlines()
+)
 RULES = tuple(_rule(*row.split("\t")) for row in _TABLE if not row.startswith("#"))
 
 # Hints with the positions of their rules, grouped by a sign that they contain. Most sentences lack most of the signs:
@@ -60,12 +74,17 @@ _BREAK = re.compile(
 )
 _BREAK_SIGN = re.compile(r"[\n\"'`]|\\n")
 _MAX_BREAKS = 8
-_MAX_BROKEN_LENGTH = 600  # of a key that continues in other lines; a PEM block has no limit
+_MAX_BROKEN_LENGTH = (
+    600  # of a key that continues in other lines; a PEM block has no limit
+)
 # A letter or digit precedes that is not the end of an escape: `%3D` in a URL, `\n` in JSON.
 _WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})(?<!\\[nrt])")
 
 # The headers and the body of a PEM block, with real or escaped line breaks, and its last line.
-_PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=]|\s|\\+[nrt]|[\"'`,+>|#*]|[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200})*", re.ASCII)
+_PEM_BODY = re.compile(
+    r"(?:[A-Za-z0-9+/=]|\s|\\+[nrt]|[\"'`,+>|#*]|[A-Z][A-Za-z-]{2,30}: [^\n\\]{0,200})*",
+    re.ASCII,
+)
 _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
 # A block is judged by its beginning: if its last line is missing, the prose behind it is matched as body.
 _MIN_PEM_LENGTH, _BEGINNING = 40, 200
@@ -74,7 +93,11 @@ _MIN_PEM_LENGTH, _BEGINNING = 40, 200
 def find_keys(text: str, lower: str) -> Iterator[Secret]:
     """Yield every key that has a form of its own; `lower` is the text in lower case. Linear in the text."""
     positions = {
-        position for sign, hints in _HINTS.items() if sign in lower for hint, position in hints if hint in lower
+        position
+        for sign, hints in _HINTS.items()
+        if sign in lower
+        for hint, position in hints
+        if hint in lower
     }
     for position in positions:
         yield from _keys_of(RULES[position], text)
@@ -83,8 +106,14 @@ def find_keys(text: str, lower: str) -> Iterator[Secret]:
 def _keys_of(rule: Rule, text: str) -> Iterator[Secret]:
     read = 0  # text before this position is not read again, which keeps the time linear
     for prefix in rule.prefix.finditer(text):
-        if prefix.start() >= read and rule.within_word == bool(_WITHIN_WORD.match(text, prefix.start())):
-            end, is_key = _pem_block(text, prefix.end()) if rule.body is None else _key(rule, text, prefix.end())
+        if prefix.start() >= read and rule.within_word == bool(
+            _WITHIN_WORD.match(text, prefix.start())
+        ):
+            end, is_key = (
+                _pem_block(text, prefix.end())
+                if rule.body is None
+                else _key(rule, text, prefix.end())
+            )
             read = max(read, end)
             if is_key:
                 yield Secret(rule.kind, prefix.start(), end)
@@ -111,12 +140,16 @@ def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
 
 
 def _is_key(rule: Rule, body: str) -> bool:
-    if is_placeholder_key(body) or (rule.kind == "JSON Web Token" and is_sample_token(body)):
+    if is_placeholder_key(body) or (
+        rule.kind == "JSON Web Token" and is_sample_token(body)
+    ):
         return False
     return not rule.mixed or is_mixed(body)
 
 
-def _without_breaks(text: str, start: int, breaks: int) -> tuple[str, Sequence[int], int]:
+def _without_breaks(
+    text: str, start: int, breaks: int
+) -> tuple[str, Sequence[int], int]:
     """Return the text after `start` without its first breaks, the position of each character, the number of breaks."""
     rest = text[start : start + _MAX_BROKEN_LENGTH]
     parts: list[str] = []
@@ -136,7 +169,9 @@ def _pem_block(text: str, start: int) -> tuple[int, bool]:
     body = _PEM_BODY.match(text, start)
     assert body is not None
     beginning = body.group()[:_BEGINNING]
-    if sum(map(str.isalnum, beginning)) < _MIN_PEM_LENGTH or is_placeholder_key(beginning):
+    if sum(map(str.isalnum, beginning)) < _MIN_PEM_LENGTH or is_placeholder_key(
+        beginning
+    ):
         return start, False
     last = _PEM_END.match(text, body.end())
     return last.end() if last else body.end(), True

@@ -62,7 +62,7 @@ _WORDS = frozenset(
     env environment vault keychain keyring file stdin stdout path url uri header cookie query body form
     yes no on off auto manual rotate rotated rotation revoked public private shared internal external readonly
     hidden masked redacted placeholder example sample dummy here there below above
-    """.split()  # noqa: SIM905 - a list of words reads better as words
+    """.split()
 )
 _EXPRESSION = re.compile(
     r"""(?x)
@@ -85,12 +85,16 @@ _NUMBERS = re.compile(
     r"|^\d+[-–\d]*(?:%|ms|s|m|h|d|w|k|kb|mb|gb|x|st|nd|rd|th|-?(?:min|sec|hour|day|week|month|year|bit|byte|char|character"
     r"|letter|digit|word|minute|second|time)s?)?$"
 )
-_UUID = re.compile(r"(?i)^\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?$")
+_UUID = re.compile(
+    r"(?i)^\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?$"
+)
 HEXADECIMAL = re.compile(r"^(?:0x)?[0-9a-fA-F]+$")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
 _NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z|:\Z")
 _WORDY = re.compile(r"^[A-Za-z]+(?:[-_./:][A-Za-z]+)*$")
-_NAME = re.compile(r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$")
+_NAME = re.compile(
+    r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$"
+)
 # A word with a number, which people use as a password, and a part of a name such as AES-256-GCM.
 _WORD_AND_NUMBER = re.compile(r"([A-Z]?[a-z]{3,})\d{1,4}")
 _PART_OF_A_NAME = re.compile(r"(?:[A-Za-z]{1,30}\d{0,4}|\d+[A-Za-z]{0,3})?")
@@ -118,7 +122,11 @@ def is_sample_token(body: str) -> bool:
 def decoded(value: str) -> str | None:
     """Return the text of which a value is the base64, without the line break of `echo`; None for other values."""
     try:
-        text = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode().removesuffix("\n")
+        text = (
+            base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+            .decode()
+            .removesuffix("\n")
+        )
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
     return text if text.replace("\n", "").replace("\t", "").isprintable() else None
@@ -137,7 +145,9 @@ def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
     value = value[:_LONGEST]
     word = value.lower().rstrip("0123456789").strip("-@")
-    return bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS) or _is_sample(value)
+    return bool(
+        _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS
+    ) or _is_sample(value)
 
 
 def is_password(value: str, *, stated: bool) -> bool:
@@ -146,7 +156,11 @@ def is_password(value: str, *, stated: bool) -> bool:
     A `stated` value is a literal by its form, such as a text in quotes after an equals sign, so that a plain word can
     be one. Any other value counts as a word or an identifier unless it looks generated.
     """
-    if not 6 <= len(value) <= _LONGEST or _NOT_A_PASSWORD.search(value) or is_placeholder(value):
+    if (
+        not 6 <= len(value) <= _LONGEST
+        or _NOT_A_PASSWORD.search(value)
+        or is_placeholder(value)
+    ):
         return False
     return is_generated(value) or (stated and _is_plain_password(value))
 
@@ -174,7 +188,12 @@ def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> boo
     and `stated`.
     """
     value = value[:_LONGEST_TOKEN]
-    if len(value) < 12 or _NUMBERS.search(value) or " " in value or is_placeholder(value):
+    if (
+        len(value) < 12
+        or _NUMBERS.search(value)
+        or " " in value
+        or is_placeholder(value)
+    ):
         return False
     if _UUID.match(value):
         return qualified
@@ -185,7 +204,10 @@ def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> boo
 
 def kinds_of_characters(value: str) -> int:
     """Count which of lower case, upper case, digits and signs a value has (0 – 4)."""
-    return sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]"))
+    return sum(
+        bool(re.search(kind, value))
+        for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]")
+    )
 
 
 def _is_sample(value: str) -> bool:
@@ -195,19 +217,29 @@ def _is_sample(value: str) -> bool:
         rest = value[: word.start()] + value[word.end() :]
         if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
             return True
-    return len(value) <= 40 and len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
+    return (
+        len(value) <= 40
+        and len(_TURNS.findall(value)) <= 2
+        and bool(_NAMES_A_SECRET.search(value))
+    )
 
 
 def _is_plain_password(value: str) -> bool:
     if value.isalpha():
         return value.isascii() and value.islower()
-    return value.isdigit() or not (_NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value))
+    return value.isdigit() or not (
+        _NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value)
+    )
 
 
 def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
     pieces = _PIECE.findall(value)
-    cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalnum()
+    cases = (
+        len(pieces) >= 4
+        and sum(map(len, pieces)) < 3.2 * len(pieces)
+        and value.isalnum()
+    )
     odd = sum(len(piece) < 3 or piece.isupper() for piece in pieces)
     return (cases and odd > 1) or any(map(_CONSONANTS.search, pieces))
 
@@ -218,4 +250,6 @@ def _is_random(value: str) -> bool:
     if any(len(_TURNS.findall(run)) >= 2 for run in _RUN.findall(value)):
         return True
     signs = len(set(re.findall(r"[^\w\s.,:/-]", value)))
-    return (signs >= 2 and bool(re.search(r"\d", value))) or len(_CASES.findall(value)) >= 5
+    return (signs >= 2 and bool(re.search(r"\d", value))) or len(
+        _CASES.findall(value)
+    ) >= 5

@@ -40,14 +40,24 @@ class ConsoleSessionStore(Store):
     delete_expired = affected("fresh")
 
     async def insert(
-        self, session: NewSession, action: Literal["sign_in", "link_create"], *, caller: Caller, now: datetime
+        self,
+        session: NewSession,
+        action: Literal["sign_in", "link_create"],
+        *,
+        caller: Caller,
+        now: datetime,
     ) -> None:
         """Insert a session (`sign_in`) or a link (`link_create`), with an entry in the audit log. One transaction."""
         async with self._database.transaction() as transaction:
             await transaction.rows(
-                "console_sessions/insert", now=now, begun_at=now if action == "sign_in" else None, **asdict(session)
+                "console_sessions/insert",
+                now=now,
+                begun_at=now if action == "sign_in" else None,
+                **asdict(session),
             )
-            await transaction.rows("audit/insert", **audit_entry(action, caller=caller, now=now))
+            await transaction.rows(
+                "audit/insert", **audit_entry(action, caller=caller, now=now)
+            )
 
     async def exchange(
         self,
@@ -68,8 +78,19 @@ class ConsoleSessionStore(Store):
             if row is None:
                 return False
             sealed_key = None if row["sealed_key"] is None else seal(row["sealed_key"])
-            values = {"new_digest": digest, "sealed_key": sealed_key, "now": now, "expires_at": expires_at}
+            values = {
+                "new_digest": digest,
+                "sealed_key": sealed_key,
+                "now": now,
+                "expires_at": expires_at,
+            }
             await session.rows("console_sessions/begin", digest=link, **values)
-            caller = local if row["principal"] is None else Caller(row["principal"], token=row["token_id"])
-            await session.rows("audit/insert", **audit_entry("sign_in", caller=caller, now=now))
+            caller = (
+                local
+                if row["principal"] is None
+                else Caller(row["principal"], token=row["token_id"])
+            )
+            await session.rows(
+                "audit/insert", **audit_entry("sign_in", caller=caller, now=now)
+            )
         return True

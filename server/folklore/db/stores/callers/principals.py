@@ -91,7 +91,9 @@ class Principals(Store):
         row = await self._database.row("principals/find_token", digest=digest)
         if row is None:
             return None
-        grants = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
+        grants = zip(
+            row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True
+        )
         patterns = zip(row["prefixes"] or (), row["prefix_roles"] or (), strict=True)
         return made(
             TokenRecord,
@@ -113,28 +115,48 @@ class Principals(Store):
 
         On Citus a transaction that wrote to principals could deadlock with the last use of another token.
         """
-        for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
+        for _ in range(
+            3
+        ):  # the next statement sees a row that another process inserted meanwhile
             async with self._database.transaction() as session:
-                principal = await session.row("principals/ensure", id=principal_id, name=token.principal)
+                principal = await session.row(
+                    "principals/ensure", id=principal_id, name=token.principal
+                )
             if principal is not None:
                 break
         else:
-            raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
+            raise Conflict(
+                f"The principal {token.principal} was created at the same time.",
+                hint="Try again.",
+            )
         async with self._database.transaction() as session:
             values = {name: getattr(token, name) for name in _TOKEN}
             inserted = await session.row(
-                "principals/insert_token", principal=principal["id"], now=now, author=caller.author, **values
+                "principals/insert_token",
+                principal=principal["id"],
+                now=now,
+                author=caller.author,
+                **values,
             )
             if inserted is not None:
                 await _insert_grants(session, token)
                 if invitation is not None:
-                    await session.rows("principals/insert_invitation", token=token.id, **asdict(invitation))
+                    await session.rows(
+                        "principals/insert_invitation",
+                        token=token.id,
+                        **asdict(invitation),
+                    )
                 action: Write = "token_create" if invitation is None else "invite"
                 detail = f"{principal['name']} {token.id}"
-                await session.rows("audit/insert", **audit_entry(action, caller=caller, now=now, detail=detail))
+                await session.rows(
+                    "audit/insert",
+                    **audit_entry(action, caller=caller, now=now, detail=detail),
+                )
             return str(principal["name"])
 
-    async def redeem(self, invitation: bytes, *, digest: bytes, now: datetime) -> Redemption:
+    async def redeem(
+        self, invitation: bytes, *, digest: bytes, now: datetime
+    ) -> Redemption:
         """Give the token of an invitation a secret, once: the one with this digest. One transaction.
 
         Raises ConcurrentChange if another token has the digest.
@@ -147,31 +169,64 @@ class Principals(Store):
             if row["revoked_at"] is not None:
                 return Redemption("revoked", principal)
             if row["redeemed_at"] is not None:
-                return Redemption("again" if row["token_digest"] == digest else "used", principal)
+                return Redemption(
+                    "again" if row["token_digest"] == digest else "used", principal
+                )
             if row["expires_at"] <= now:
                 return Redemption("expired", principal)
-            await session.rows("principals/redeem_invitation", token=row["token_id"], now=now)
-            await session.rows("principals/set_digest", token=row["token_id"], digest=digest)
-            caller, detail = Caller(principal, token=row["token_id"]), f"{principal} {row['token_id']}"
-            await session.rows("audit/insert", **audit_entry("join", caller=caller, now=now, detail=detail))
+            await session.rows(
+                "principals/redeem_invitation", token=row["token_id"], now=now
+            )
+            await session.rows(
+                "principals/set_digest", token=row["token_id"], digest=digest
+            )
+            caller, detail = (
+                Caller(principal, token=row["token_id"]),
+                f"{principal} {row['token_id']}",
+            )
+            await session.rows(
+                "audit/insert",
+                **audit_entry("join", caller=caller, now=now, detail=detail),
+            )
         return Redemption("redeemed", principal)
 
     async def revoke(
-        self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
+        self,
+        *,
+        ids: Sequence[UUID] = (),
+        principal: str | None = None,
+        caller: Caller,
+        now: datetime,
     ) -> list[tuple[UUID, str]]:
         """Revoke tokens by id, or all of a principal; return the valid ones among them with their principals."""
         async with self._database.transaction() as session:
-            rows = await session.rows("principals/revoke_tokens", ids=ids, principal=principal, now=now)
+            rows = await session.rows(
+                "principals/revoke_tokens", ids=ids, principal=principal, now=now
+            )
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                await session.rows("audit/insert", **audit_entry("token_revoke", caller=caller, now=now, detail=detail))
+                await session.rows(
+                    "audit/insert",
+                    **audit_entry(
+                        "token_revoke", caller=caller, now=now, detail=detail
+                    ),
+                )
         return [(row["id"], row["principal"]) for row in rows]
 
 
 async def _insert_grants(session: Session, token: NewToken) -> None:
     if token.grants:
         namespaces, roles = zip(*token.grants, strict=True)
-        await session.rows("principals/insert_grants", token=token.id, namespaces=namespaces, roles=roles)
+        await session.rows(
+            "principals/insert_grants",
+            token=token.id,
+            namespaces=namespaces,
+            roles=roles,
+        )
     if token.patterns:
-        prefixes, roles = zip(*((pattern.prefix, pattern.role) for pattern in token.patterns), strict=True)
-        await session.rows("principals/insert_patterns", token=token.id, prefixes=prefixes, roles=roles)
+        prefixes, roles = zip(
+            *((pattern.prefix, pattern.role) for pattern in token.patterns), strict=True
+        )
+        await session.rows(
+            "principals/insert_patterns", token=token.id, prefixes=prefixes, roles=roles
+        )

@@ -78,10 +78,21 @@ class ActivityStatements(Store):
     newest_similar = pairs(str, int)
 
     async def attention(
-        self, counts: type[Value], namespaces: Sequence[UUID], model: UUID | None, rules: AttentionRules, now: datetime
+        self,
+        counts: type[Value],
+        namespaces: Sequence[UUID],
+        model: UUID | None,
+        rules: AttentionRules,
+        now: datetime,
     ) -> list[Value]:
         """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
-        name, vectors = ("attention:no_vectors", {}) if model is None else ("attention", {"model": model})
+        name, vectors = (
+            ("attention:no_vectors", {})
+            if model is None
+            else ("attention", {"model": model})
+        )
         values = asdict(rules) | vectors
-        rows = await self.rows(f"activity/{name}", namespaces=namespaces, now=now, **values)
+        rows = await self.rows(
+            f"activity/{name}", namespaces=namespaces, now=now, **values
+        )
         return [made(counts, row) for row in rows]

@@ -38,7 +38,14 @@ def audit_entry(
 
     `amount` counts memories, or anything else if there are none.
     """
-    what = {"id": uuid4(), "action": action, "outcome": outcome, "detail": detail, "namespace": namespace, "now": now}
+    what = {
+        "id": uuid4(),
+        "action": action,
+        "outcome": outcome,
+        "detail": detail,
+        "namespace": namespace,
+        "now": now,
+    }
     count = len(memories) or 1 if amount is None else amount
     who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
     return {**what, **who, "amount": count, "ids": memories[:_MOST_IDS]}
@@ -48,7 +55,14 @@ class Audit(Store):
     """Audit table as the owner of the deployment sees it."""
 
     read = many(
-        AuditEntry, "fresh", principal=None, refused=False, action=None, since=None, after_at=None, after_id=None
+        AuditEntry,
+        "fresh",
+        principal=None,
+        refused=False,
+        action=None,
+        since=None,
+        after_at=None,
+        after_id=None,
     )
     time = value(datetime, "fresh")
     delete = affected("fresh")

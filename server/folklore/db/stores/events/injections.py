@@ -162,7 +162,13 @@ class Injections(Store):
     delete = affected("fresh")
     delete_sessions = affected("fresh")
 
-    async def enter(self, place: Place, session: AssistantSession, now: datetime, stated: Sequence[str] = ()) -> None:
+    async def enter(
+        self,
+        place: Place,
+        session: AssistantSession,
+        now: datetime,
+        stated: Sequence[str] = (),
+    ) -> None:
         """Record that a session works in a project, and what was stated in it."""
         await self._database.rows(
             "injections/enter",
@@ -194,56 +200,113 @@ class Injections(Store):
             ignored=ignored,
             since=now - _MEASURED,
         )
-        history = {row["id"]: made(PastInjection, row) for row in rows if row["id"] is not None}
+        history = {
+            row["id"]: made(PastInjection, row) for row in rows if row["id"] is not None
+        }
         return GivenBefore(history, rows[0]["tokens"])
 
     async def claim(
-        self, id_: UUID, session: AssistantSession, event: str, now: datetime, heading: str, notes: Sequence[Note]
+        self,
+        id_: UUID,
+        session: AssistantSession,
+        event: str,
+        now: datetime,
+        heading: str,
+        notes: Sequence[Note],
     ) -> set[UUID]:
         """Record the notes of an injection and return the memories that the session was not given before, or not whole.
 
         One statement for each namespace: a transaction writes to one.
         """
         claimed: set[UUID] = set()
-        values = {"injection": id_, **session.columns, "event": event, "now": now, "heading": heading}
+        values = {
+            "injection": id_,
+            **session.columns,
+            "event": event,
+            "now": now,
+            "heading": heading,
+        }
         for namespace, group in _by_namespace(notes):
-            rows = await self._database.rows("injections/claim", namespace=namespace, notes=group, **values)
+            rows = await self._database.rows(
+                "injections/claim", namespace=namespace, notes=group, **values
+            )
             claimed |= {row["memory_id"] for row in rows}
         return claimed
 
-    async def drop(self, namespaces: Sequence[UUID], session: AssistantSession, now: datetime) -> None:
+    async def drop(
+        self, namespaces: Sequence[UUID], session: AssistantSession, now: datetime
+    ) -> None:
         """Record that the session has lost what it was given. One statement for each namespace."""
         for namespace in namespaces:
-            await self._database.rows("injections/drop", namespace=namespace, **session.columns, now=now)
+            await self._database.rows(
+                "injections/drop", namespace=namespace, **session.columns, now=now
+            )
 
-    async def use(self, notes: Sequence[UnusedNote], session: AssistantSession, used: str, *, now: datetime) -> None:
+    async def use(
+        self,
+        notes: Sequence[UnusedNote],
+        session: AssistantSession,
+        used: str,
+        *,
+        now: datetime,
+    ) -> None:
         """Record the first use of notes by the session that they were given to. One statement for each namespace."""
         for namespace, group in _by_namespace(notes):
-            values = {"memories": [note.memory for note in group], **session.columns, "used": used, "now": now}
+            values = {
+                "memories": [note.memory for note in group],
+                **session.columns,
+                "used": used,
+                "now": now,
+            }
             await self._database.rows("injections/use", namespace=namespace, **values)
 
-    async def settle(self, place: Place, caller: str, sentences: Sequence[str], now: datetime) -> None:
+    async def settle(
+        self, place: Place, caller: str, sentences: Sequence[str], now: datetime
+    ) -> None:
         """Remove statements that were stored or dropped; the others were compared now. One statement per namespace."""
-        values = {"project": place.project, "caller": caller, "sentences": sentences, "now": now}
+        values = {
+            "project": place.project,
+            "caller": caller,
+            "sentences": sentences,
+            "now": now,
+        }
         for namespace in place.both:
-            await self._database.rows("injections/settle", namespace=namespace, **values)
+            await self._database.rows(
+                "injections/settle", namespace=namespace, **values
+            )
 
-    async def ask(self, stated: Sequence[OpenStatement], caller: str, now: datetime) -> bool:
+    async def ask(
+        self, stated: Sequence[OpenStatement], caller: str, now: datetime
+    ) -> bool:
         """Record that a session is asked to store statements; False if another process asked meanwhile."""
         success = False
         for namespace, group in _by_namespace(stated):
-            values = {"caller": caller, "session": group[0].session, "asks": group[0].asks}
-            texts = {item.sentence: {"said_at": item.said_at, "asked_at": now} for item in group}
-            success |= bool(await self._database.rows("injections/ask", namespace=namespace, stated=texts, **values))
+            values = {
+                "caller": caller,
+                "session": group[0].session,
+                "asks": group[0].asks,
+            }
+            texts = {
+                item.sentence: {"said_at": item.said_at, "asked_at": now}
+                for item in group
+            }
+            success |= bool(
+                await self._database.rows(
+                    "injections/ask", namespace=namespace, stated=texts, **values
+                )
+            )
         return success
 
     async def stats(self, namespaces: Sequence[UUID]) -> Mapping[str, dict[str, Any]]:
         """Sum up what was injected, by the name of the namespace, as NamespaceStats names the sums."""
-        rows = await self._database.rows("injections/stats", "fresh", namespaces=namespaces)
+        rows = await self._database.rows(
+            "injections/stats", "fresh", namespaces=namespaces
+        )
         return {row.pop("name"): row for row in map(dict, rows)}
 
 
 def _by_namespace(rows: Sequence[Placed]) -> list[tuple[UUID, list[Placed]]]:
     return [
-        (id_, [row for row in rows if row.namespace == id_]) for id_ in dict.fromkeys(row.namespace for row in rows)
+        (id_, [row for row in rows if row.namespace == id_])
+        for id_ in dict.fromkeys(row.namespace for row in rows)
     ]

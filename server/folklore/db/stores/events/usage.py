@@ -41,11 +41,15 @@ class UsageStore(Store):
         by_name: dict[str, list[UsageEntry]] = {}
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
-        rows = await self._database.rows("namespaces/find", names=by_name.keys(), within=None, known=None, hollow=[])
+        rows = await self._database.rows(
+            "namespaces/find", names=by_name.keys(), within=None, known=None, hollow=[]
+        )
         remaining: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
-            recorded = await self._database.rows("usage/record", namespace=row["id"], used=batch, within=USED_WITHIN)
+            recorded = await self._database.rows(
+                "usage/record", namespace=row["id"], used=batch, within=USED_WITHIN
+            )
             ids = {row["id"] for row in recorded}
             remaining += [entry for entry in batch if entry.memory not in ids]
         return remaining

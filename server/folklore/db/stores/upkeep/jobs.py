@@ -28,12 +28,21 @@ class Jobs(Store):
     # From another pool than the job's own transactions, which may have taken every connection of theirs.
     renew = affected("fresh")
 
-    async def finish(self, job: str, holder: str, record: RunRecord, *, now: datetime) -> bool:
+    async def finish(
+        self, job: str, holder: str, record: RunRecord, *, now: datetime
+    ) -> bool:
         """Record a run and end its lease; return False and record nothing if another process holds it by now."""
-        row = await self._database.row("jobs/finish", job=job, holder=holder, now=now, **asdict(record))
+        row = await self._database.row(
+            "jobs/finish", job=job, holder=holder, now=now, **asdict(record)
+        )
         return row is not None
 
     async def all(self) -> dict[str, JobState]:
         """Return every job that ever ran, by name."""
         rows = await self._database.rows("jobs/read")
-        return {row["name"]: JobState(**dict(row) | {"done": json.loads(row["done"] or "{}")}) for row in rows}
+        return {
+            row["name"]: JobState(
+                **dict(row) | {"done": json.loads(row["done"] or "{}")}
+            )
+            for row in rows
+        }

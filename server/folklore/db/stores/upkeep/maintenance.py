@@ -40,13 +40,20 @@ class Maintenance(Store):
         rows = await self.rows("maintenance/sizes", "fresh")
         return rows[0]["database_bytes"], [made(table, row) for row in rows]
 
-    async def erase_forgotten(self, namespace: UUID, until: datetime, batch: int) -> int:
+    async def erase_forgotten(
+        self, namespace: UUID, until: datetime, batch: int
+    ) -> int:
         """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
 
         Reflections derived from them are erased too, since they repeat their words.
         """
         async with self._database.transaction() as session:
-            rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=until, batch=batch)
+            rows = await session.rows(
+                "maintenance/lock_forgotten",
+                namespace=namespace,
+                before=until,
+                batch=batch,
+            )
             ids = [row["id"] for row in rows]
             return len(await erase(session, namespace, ids)) if ids else 0
 
@@ -62,4 +69,7 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[
     await session.rows("postings/delete", namespace=namespace, ids=every)
     await session.rows("embeddings/delete_by_id", namespace=namespace, ids=every)
     await session.rows("memories/clear_successor", namespace=namespace, ids=every)
-    return [row["id"] for row in await session.rows("memories/delete", namespace=namespace, ids=every)]
+    return [
+        row["id"]
+        for row in await session.rows("memories/delete", namespace=namespace, ids=every)
+    ]

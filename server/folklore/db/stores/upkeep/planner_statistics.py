@@ -28,7 +28,9 @@ class PlannerStatistics:
     def stored(self, count: int) -> None:
         """Count memories that were committed; start analyzing in the background when it is due."""
         self._stored += count
-        if self._stored >= self._next and (self._running is None or self._running.done()):
+        if self._stored >= self._next and (
+            self._running is None or self._running.done()
+        ):
             self._next = 2 * self._stored
             self._running = in_background(self._analyze(), "folklore-analyze")
 

@@ -10,7 +10,12 @@ from starlette.responses import Response
 
 from folklore.http.console.pages.projects import Projects
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import FiltersRequest, ListNamespacesRequest, ListRequest, OverviewRequest
+from folklore.memory.requests import (
+    FiltersRequest,
+    ListNamespacesRequest,
+    ListRequest,
+    OverviewRequest,
+)
 from folklore.memory.results import DONE, Attention, AuthorChanges
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
@@ -37,8 +42,15 @@ class Chart:
     def of(cls, noun: str, fill: str, numbers: Sequence[int]) -> Chart:
         """Scale the numbers of some days to the highest."""
         most = max(numbers)
-        heights = [(place, round(_HEIGHT * number / most, 1)) for place, number in enumerate(numbers) if number]
-        bars = [(place * _DAY + 1, round(_HEIGHT - height, 1), height) for place, height in heights]
+        heights = [
+            (place, round(_HEIGHT * number / most, 1))
+            for place, number in enumerate(numbers)
+            if number
+        ]
+        bars = [
+            (place * _DAY + 1, round(_HEIGHT - height, 1), height)
+            for place, height in heights
+        ]
         return cls(noun, fill, len(numbers) * _DAY, _HEIGHT, bars, sum(numbers), most)
 
 
@@ -48,7 +60,14 @@ async def show(visit: Visit) -> Response:
         visit.call(OverviewRequest(namespaces=_EVERYWHERE)),
         visit.call(ListNamespacesRequest()),
         visit.call(ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)),
-        visit.call(ListRequest(namespaces=_EVERYWHERE, filters=_PINNED, sort="updated_desc", limit=_MEMORIES)),
+        visit.call(
+            ListRequest(
+                namespaces=_EVERYWHERE,
+                filters=_PINNED,
+                sort="updated_desc",
+                limit=_MEMORIES,
+            )
+        ),
     )
     return await visit.render(
         "home.html",
@@ -76,5 +95,7 @@ def _people(changes: Sequence[AuthorChanges]) -> Sequence[tuple[str, Sequence[st
     """Return the people with most changes of the week, and these."""
     by_name: dict[str, list[str]] = {}
     for change in changes:
-        by_name.setdefault(change.author, []).append(f"{DONE[change.action]} {change.memories:,}")
+        by_name.setdefault(change.author, []).append(
+            f"{DONE[change.action]} {change.memories:,}"
+        )
     return list(by_name.items())[:_PEOPLE]

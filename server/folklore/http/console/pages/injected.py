@@ -29,7 +29,9 @@ class Session:
     @property
     def used(self) -> int:
         """The number of these memories that the assistant used afterwards."""
-        return sum(memory.used is not None for text in self.texts for memory in text.memories)
+        return sum(
+            memory.used is not None for text in self.texts for memory in text.memories
+        )
 
 
 async def show(visit: Visit) -> Response:
@@ -38,7 +40,11 @@ async def show(visit: Visit) -> Response:
     everyone = visit.is_owner and bool(visit.query.get("everyone"))
     limit = number_of(visit.query.get("limit") or str(_STEP), "limit", 1, _MOST)
     where = {"namespaces": (project,)} if project else {}
-    texts = await visit.call(InjectedRequest(session=session or None, everyone=everyone, limit=limit, **where))
+    texts = await visit.call(
+        InjectedRequest(
+            session=session or None, everyone=everyone, limit=limit, **where
+        )
+    )
     return await visit.render(
         "injected.html",
         project=project,
@@ -51,7 +57,14 @@ async def show(visit: Visit) -> Response:
 
 def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
     """Group texts by session, the session with the newest text first."""
-    newest = {key: place for place, key in reversed(list(enumerate((text.author, text.session) for text in texts)))}
+    newest = {
+        key: place
+        for place, key in reversed(
+            list(enumerate((text.author, text.session) for text in texts))
+        )
+    }
     ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
     grouped = groupby(ordered, key=lambda text: (text.author, text.session))
-    return [Session(session, author, list(group)) for (author, session), group in grouped]
+    return [
+        Session(session, author, list(group)) for (author, session), group in grouped
+    ]

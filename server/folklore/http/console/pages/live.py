@@ -70,19 +70,37 @@ class LiveFeed:
         if visit.request.method == "HEAD":
             return Response(media_type=_MEDIA_TYPE)
         visitor: Visitor = visit.request.scope["state"]["visitor"]
-        request = asked(visit, after=visit.request.headers.get("last-event-id") or visit.query.get("after"))
+        request = asked(
+            visit,
+            after=visit.request.headers.get("last-event-id")
+            or visit.query.get("after"),
+        )
         first = await visit.call(request)
         streams = sum(listener.secret == visitor.secret for listener in self._listeners)
         if streams >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS:
-            return refusal(503, "overloaded", "Too many pages show the live feed already.", "Close some of them.")
+            return refusal(
+                503,
+                "overloaded",
+                "Too many pages show the live feed already.",
+                "Close some of them.",
+            )
         listener = _Listener(visitor.secret, visitor.caller)
-        return StreamingResponse(self._messages(visit, listener, request, first), 200, _HEADERS, _MEDIA_TYPE)
+        return StreamingResponse(
+            self._messages(visit, listener, request, first), 200, _HEADERS, _MEDIA_TYPE
+        )
 
     async def _messages(
-        self, visit: Visit, listener: _Listener, request: ActivityRequest, first: Activity
+        self,
+        visit: Visit,
+        listener: _Listener,
+        request: ActivityRequest,
+        first: Activity,
     ) -> AsyncIterator[str]:
         """Yield the messages of one stream until its session ends."""
-        with self._listening(listener), self._team.watch.watching(listener.caller.token, listener.woken.set):
+        with (
+            self._listening(listener),
+            self._team.watch.watching(listener.caller.token, listener.woken.set),
+        ):
             # Without a cursor the stream begins after the latest events.
             yield _ALIVE if request.after is None else await _message(visit, first)
             request = request.model_copy(update={"after": first.after})
@@ -91,7 +109,11 @@ class LiveFeed:
             while True:
                 woken = await listener.wait()
                 try:
-                    read = await self._read(visit, listener, request) if await self._is_open(listener, woken) else None
+                    read = (
+                        await self._read(visit, listener, request)
+                        if await self._is_open(listener, woken)
+                        else None
+                    )
                 except Unavailable:
                     read = None
                 except FolkloreError:  # the session has ended, or the caller may no longer read the project
@@ -116,7 +138,9 @@ class LiveFeed:
         listener.caller = caller
         return woken
 
-    async def _read(self, visit: Visit, listener: _Listener, request: ActivityRequest) -> Activity:
+    async def _read(
+        self, visit: Visit, listener: _Listener, request: ActivityRequest
+    ) -> Activity:
         with calling(listener.caller):
             return await visit.call(request)
 
@@ -137,9 +161,13 @@ class LiveFeed:
         feed: Feed | None = None
         while True:
             with suppress(Unavailable):
-                names, feed = await new_events(await self._team.app.memory(), feed, self._team.app.now())
+                names, feed = await new_events(
+                    await self._team.app.memory(), feed, self._team.app.now()
+                )
                 for listener in self._listeners:
-                    if any(role_in(listener.caller, name) is not None for name in names):
+                    if any(
+                        role_in(listener.caller, name) is not None for name in names
+                    ):
                         listener.woken.set()
             await asyncio.sleep(_PAUSE)
 
@@ -148,5 +176,8 @@ async def _message(visit: Visit, read: Activity) -> str:
     """Return the message with some events, oldest first, and the cursor after them; a sign of life without any."""
     if not read.events:
         return _ALIVE
-    shown = [await visit.fragment("timeline_event.html", event=event, **shared(visit)) for event in read.events]
+    shown = [
+        await visit.fragment("timeline_event.html", event=event, **shared(visit))
+        for event in read.events
+    ]
     return f"id: {read.after}\nevent: activity\ndata: {json.dumps(shown)}\n\n"

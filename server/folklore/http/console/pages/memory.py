@@ -56,7 +56,9 @@ async def show(visit: Visit) -> Response:
     """Show a memory."""
     details = await read(visit)
     memory = details.memory
-    history = await visit.call(HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
+    history = await visit.call(
+        HistoryRequest(id=memory.id, namespaces=(memory.namespace,))
+    )
     return await visit.render(
         "memory.html",
         memory=memory,
@@ -64,7 +66,9 @@ async def show(visit: Visit) -> Response:
         neighbours=await _neighbours(visit, details),
         may_undo=bool(history.revisions),
         changes=shown_changes(history),  # compared when the template reads them
-        uses=await visit.call(UsesRequest(id=memory.id, namespaces=(memory.namespace,), limit=_USES)),
+        uses=await visit.call(
+            UsesRequest(id=memory.id, namespaces=(memory.namespace,), limit=_USES)
+        ),
         may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
         may_erase=role_in(visit.caller, memory.namespace) == "admin",
         width=_WIDTH,
@@ -89,32 +93,54 @@ async def read(visit: Visit) -> MemoryDetails:
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
     """Yield the fields that have a value, stated ones first, each with a text or a time."""
-    others = (field.name for field in fields(Memory) if field.name not in FIELDS and field.name != "id")
+    others = (
+        field.name
+        for field in fields(Memory)
+        if field.name not in FIELDS and field.name != "id"
+    )
     for name in (*VISIBLE, *others):
         value = getattr(memory, name)
-        if name in _APART or value in (None, (), "", False) or (name in FIELDS and value == FIELDS[name].default):
+        if (
+            name in _APART
+            or value in (None, (), "", False)
+            or (name in FIELDS and value == FIELDS[name].default)
+        ):
             continue
-        yield name.replace("_", " "), value if isinstance(value, datetime) else _plain(value)
+        yield (
+            name.replace("_", " "),
+            value if isinstance(value, datetime) else _plain(value),
+        )
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
-    return json.dumps(dict(value), ensure_ascii=False, default=str) if isinstance(value, Mapping) else str(value)
+    return (
+        json.dumps(dict(value), ensure_ascii=False, default=str)
+        if isinstance(value, Mapping)
+        else str(value)
+    )
 
 
 async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
     id_ = details.memory.id
     others = [(item, item.from_id == id_) for item in details.relations]
-    memories = await _known(visit, [item.to_id if outgoing else item.from_id for item, outgoing in others])
+    memories = await _known(
+        visit, [item.to_id if outgoing else item.from_id for item, outgoing in others]
+    )
     drawn = min(len(others), _IN_GRAPH)
     neighbours = []
     for place, (relation, outgoing) in enumerate(others):
         other = relation.to_id if outgoing else relation.from_id
         angle = 2 * pi * place / max(drawn, 1) - pi / 2
         memory = memories.get(other)
-        label = "forgotten" if memory is None else _short(memory.summary or memory.content)
-        x, y = round(_WIDTH / 2 + _RADIUS_X * cos(angle)), round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
+        label = (
+            "forgotten" if memory is None else _short(memory.summary or memory.content)
+        )
+        x, y = (
+            round(_WIDTH / 2 + _RADIUS_X * cos(angle)),
+            round(_HEIGHT / 2 + _RADIUS_Y * sin(angle)),
+        )
         neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
     return neighbours
 
@@ -142,7 +168,10 @@ def shown_changes(history: History) -> Iterator[Change]:
         for name, value in revision.before.items():
             if name not in VISIBLE:
                 continue
-            old, new = ("" if side is None else _plain(side) for side in (value, following.get(name)))
+            old, new = (
+                "" if side is None else _plain(side)
+                for side in (value, following.get(name))
+            )
             if lines := list(changed_lines(old, new)):
                 changed.append((name.replace("_", " "), lines))
         yield Change(revision, changed)

@@ -24,18 +24,27 @@ async def new(visit: Visit) -> Response:
 
 async def store(visit: Visit) -> Response:
     """Store a memory, and show it; with what is similar to it, if there is something."""
-    texts, project = fields.given_texts(visit.form), visit.form.get("project", "").strip()
+    texts, project = (
+        fields.given_texts(visit.form),
+        visit.form.get("project", "").strip(),
+    )
     try:
         values = fields.stated_values(texts)
         if "content" not in values:
-            raise InvalidInput("content", "is empty.", hint="Write one self-contained fact.")
-        request = requests.StoreRequest(memories=(Draft(**values),), namespace=project or None, single=True)
+            raise InvalidInput(
+                "content", "is empty.", hint="Write one self-contained fact."
+            )
+        request = requests.StoreRequest(
+            memories=(Draft(**values),), namespace=project or None, single=True
+        )
         result = await visit.call(request)
     except FolkloreError as error:
         return await _new_form(visit, texts, project, error)
     outcome = result.stored[0]
     if outcome.similar or outcome.status == "duplicate":
-        return await visit.render("stored.html", stored=outcome, namespace=result.namespace, note=result.note)
+        return await visit.render(
+            "stored.html", stored=outcome, namespace=result.namespace, note=result.note
+        )
     return visit.redirect(f"memories/{outcome.id}", notice="saved")
 
 
@@ -50,7 +59,10 @@ async def save(visit: Visit) -> Response:
     memory, texts = await _writable(visit), fields.given_texts(visit.form)
     try:
         if memory.revision != number_of(visit.form.get("revision", ""), "revision"):
-            raise Conflict("The memory was changed meanwhile.", hint="Look at both states below, and save again.")
+            raise Conflict(
+                "The memory was changed meanwhile.",
+                hint="Look at both states below, and save again.",
+            )
         changes, clear = fields.changed_values(fields.as_texts(memory), texts)
         if not changes.model_fields_set and not clear:
             return visit.redirect(f"memories/{memory.id}", notice="nothing")
@@ -59,7 +71,11 @@ async def save(visit: Visit) -> Response:
         memory = (await read(visit)).memory
         # What another person changed and this one did not touch stays changed.
         unchanged = fields.untouched(visit.form, texts)
-        now = {name: text for name, text in fields.as_texts(memory).items() if name in unchanged}
+        now = {
+            name: text
+            for name, text in fields.as_texts(memory).items()
+            if name in unchanged
+        }
         return await _edit_form(visit, memory, texts | now, error, texts)
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -67,43 +83,65 @@ async def save(visit: Visit) -> Response:
 async def pin(visit: Visit) -> Response:
     """Pin a memory, or no longer."""
     memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
-    await visit.call(_update(memory, changes=requests.Changes.model_validate({"pinned": pinned})))
-    return visit.redirect(f"memories/{memory.id}", notice="pinned" if pinned else "unpinned")
+    await visit.call(
+        _update(memory, changes=requests.Changes.model_validate({"pinned": pinned}))
+    )
+    return visit.redirect(
+        f"memories/{memory.id}", notice="pinned" if pinned else "unpinned"
+    )
 
 
 async def ask_undo(visit: Visit) -> Response:
     """Show the last change of a memory, which an undo takes back."""
     memory = await _writable(visit)
-    history = await visit.call(requests.HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
-    return await visit.render("memory_undo.html", memory=memory, change=next(shown_changes(history), None))
+    history = await visit.call(
+        requests.HistoryRequest(id=memory.id, namespaces=(memory.namespace,))
+    )
+    return await visit.render(
+        "memory_undo.html", memory=memory, change=next(shown_changes(history), None)
+    )
 
 
 async def undo(visit: Visit) -> Response:
     """Take back the last change, if nothing has changed since it was shown."""
     memory = await _writable(visit)
     revision = number_of(visit.form.get("revision", ""), "revision")
-    await visit.call(requests.UndoRequest(id=memory.id, revision=revision, namespaces=(memory.namespace,)))
+    await visit.call(
+        requests.UndoRequest(
+            id=memory.id, revision=revision, namespaces=(memory.namespace,)
+        )
+    )
     return visit.redirect(f"memories/{memory.id}", notice="undone")
 
 
 async def ask_forget(visit: Visit) -> Response:
     """Show what forgetting a memory would do."""
     memory = await _writable(visit)
-    preview = await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True))
-    return await visit.render("memory_forget.html", memory=memory, restored=preview.restored)
+    preview = await visit.call(
+        requests.ForgetRequest(
+            ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True
+        )
+    )
+    return await visit.render(
+        "memory_forget.html", memory=memory, restored=preview.restored
+    )
 
 
 async def forget(visit: Visit) -> Response:
     """Forget a memory."""
     memory = await _writable(visit)
-    await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
+    await visit.call(
+        requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,))
+    )
     return visit.redirect(f"memories/{memory.id}", notice="forgotten")
 
 
 async def ask_erase(visit: Visit, error: InvalidInput | None = None) -> Response:
     """Show what erasing a memory would do."""
     details = await _erasable(visit)
-    return await visit.render("memory_erase.html", details=details, memory=details.memory, error=error)
+    return await visit.render(
+        "memory_erase.html", details=details, memory=details.memory, error=error
+    )
 
 
 async def erase(visit: Visit) -> Response:
@@ -111,23 +149,42 @@ async def erase(visit: Visit) -> Response:
     memory = (await _erasable(visit)).memory
     if (error := visit.wrong_word("erase")) is not None:
         return await ask_erase(visit, error)
-    await visit.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
+    await visit.call(
+        requests.ForgetRequest(
+            ids=(memory.id,), namespaces=(memory.namespace,), erase=True
+        )
+    )
     return visit.redirect("search", notice="erased", project=memory.namespace)
 
 
 async def ask_supersede(visit: Visit) -> Response:
     """Show the form of a memory that supersedes this one."""
     memory = await _writable(visit)
-    return await visit.render("memory_supersede.html", memory=memory, content=memory.content, reason="")
+    return await visit.render(
+        "memory_supersede.html", memory=memory, content=memory.content, reason=""
+    )
 
 
 async def supersede(visit: Visit) -> Response:
     """Store a memory that supersedes this one, with its kind and tags."""
     memory = await _writable(visit)
-    content, reason = visit.form.get("content", ""), visit.form.get("reason", "").strip()
-    draft = Draft(content, kind=memory.kind, tags=memory.tags, supersedes=memory.id, supersede_reason=reason or None)
+    content, reason = (
+        visit.form.get("content", ""),
+        visit.form.get("reason", "").strip(),
+    )
+    draft = Draft(
+        content,
+        kind=memory.kind,
+        tags=memory.tags,
+        supersedes=memory.id,
+        supersede_reason=reason or None,
+    )
     try:
-        result = await visit.call(requests.StoreRequest(memories=(draft,), namespace=memory.namespace, single=True))
+        result = await visit.call(
+            requests.StoreRequest(
+                memories=(draft,), namespace=memory.namespace, single=True
+            )
+        )
     except FolkloreError as error:
         values = {"memory": memory, "content": content, "reason": reason}
         return await visit.render("memory_supersede.html", error=error, **values)
@@ -139,9 +196,19 @@ async def choose(visit: Visit) -> Response:
     memory = await _writable(visit)
     question, where = visit.query.get("q", ""), (memory.namespace,)
     query = question.strip() or memory.content[:1_000]
-    request = requests.RecallRequest(query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False)
-    candidates = [item.memory for item in (await visit.call(request)).memories if item.memory.id != memory.id]
-    values: dict[str, Any] = {"memory": memory, "question": question, "candidates": candidates[:_CANDIDATES]}
+    request = requests.RecallRequest(
+        query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False
+    )
+    candidates = [
+        item.memory
+        for item in (await visit.call(request)).memories
+        if item.memory.id != memory.id
+    ]
+    values: dict[str, Any] = {
+        "memory": memory,
+        "question": question,
+        "candidates": candidates[:_CANDIDATES],
+    }
     merging = visit.request.url.path.endswith("/merge")
     return await visit.render("memory_choose.html", merging=merging, **values)
 
@@ -155,7 +222,9 @@ async def relate(visit: Visit) -> Response:
         raise InvalidInput("strength", "must be a number.") from None
     other = await memory_id(visit, visit.form.get("other", ""))
     type_ = visit.form.get("type", "").strip() or "relates_to"
-    change = requests.RelationChange(from_id=memory.id, to_id=other, type=type_, strength=strength)
+    change = requests.RelationChange(
+        from_id=memory.id, to_id=other, type=type_, strength=strength
+    )
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="related")
 
@@ -163,25 +232,46 @@ async def relate(visit: Visit) -> Response:
 async def unrelate(visit: Visit) -> Response:
     """Remove a relation."""
     memory = await _writable(visit)
-    ends = {f"{name}_id": await memory_id(visit, visit.form.get(name, "")) for name in ("from", "to")}
-    change = requests.RelationChange(**ends, type=visit.form.get("type", ""), remove=True)
+    ends = {
+        f"{name}_id": await memory_id(visit, visit.form.get(name, ""))
+        for name in ("from", "to")
+    }
+    change = requests.RelationChange(
+        **ends, type=visit.form.get("type", ""), remove=True
+    )
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="unrelated")
 
 
 async def merge(visit: Visit) -> Response:
     """Show what a merge would do, and after the confirmation merge another memory into this one."""
-    memory, other_id = await _writable(visit), await memory_id(visit, visit.form.get("other", ""))
+    memory, other_id = (
+        await _writable(visit),
+        await memory_id(visit, visit.form.get("other", "")),
+    )
     if not visit.form.get("confirmed"):
         [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
-        return await visit.render("memory_merge.html", memory=memory, other=other.memory)
-    where, revision = (memory.namespace,), number_of(visit.form.get("revision", ""), "revision")
-    await visit.call(requests.UpdateRequest(id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where))
+        return await visit.render(
+            "memory_merge.html", memory=memory, other=other.memory
+        )
+    where, revision = (
+        (memory.namespace,),
+        number_of(visit.form.get("revision", ""), "revision"),
+    )
+    await visit.call(
+        requests.UpdateRequest(
+            id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where
+        )
+    )
     return visit.redirect(f"memories/{memory.id}", notice="merged")
 
 
-async def _relate(visit: Visit, memory: Memory, change: requests.RelationChange) -> None:
-    result = await visit.call(requests.RelateRequest(relations=(change,), namespaces=(memory.namespace,)))
+async def _relate(
+    visit: Visit, memory: Memory, change: requests.RelationChange
+) -> None:
+    result = await visit.call(
+        requests.RelateRequest(relations=(change,), namespaces=(memory.namespace,))
+    )
     if result.failed:
         raise InvalidInput("other", result.failed[0].reason)
 
@@ -201,19 +291,31 @@ async def _erasable(visit: Visit) -> MemoryDetails:
 
 
 def _update(memory: Memory, **changes: Any) -> requests.UpdateRequest:
-    return requests.UpdateRequest(id=memory.id, if_revision=memory.revision, namespaces=(memory.namespace,), **changes)
+    return requests.UpdateRequest(
+        id=memory.id,
+        if_revision=memory.revision,
+        namespaces=(memory.namespace,),
+        **changes,
+    )
 
 
 async def _new_form(
-    visit: Visit, texts: Mapping[str, str], project: str, error: FolkloreError | None = None
+    visit: Visit,
+    texts: Mapping[str, str],
+    project: str,
+    error: FolkloreError | None = None,
 ) -> Response:
     access = visit.caller.access
     if access is None:
-        names = [item.name for item in await visit.call(requests.ListNamespacesRequest())]
+        names = [
+            item.name for item in await visit.call(requests.ListNamespacesRequest())
+        ]
     else:
         names = list(granted_names(access, "writer"))
     inputs = fields.form_fields(texts)
-    return await visit.render("memory_new.html", fields=inputs, project=project, projects=names, error=error)
+    return await visit.render(
+        "memory_new.html", fields=inputs, project=project, projects=names, error=error
+    )
 
 
 async def _edit_form(
@@ -228,8 +330,15 @@ async def _edit_form(
     differing = [
         (field.label, now[field.name], typed[field.name], field.text == now[field.name])
         for field in inputs
-        if isinstance(error, Conflict) and typed is not None and typed[field.name].strip() != now[field.name].strip()
+        if isinstance(error, Conflict)
+        and typed is not None
+        and typed[field.name].strip() != now[field.name].strip()
     ]
     return await visit.render(
-        "memory_edit.html", memory=memory, fields=inputs, error=error, differing=differing, shown=fields.digests(now)
+        "memory_edit.html",
+        memory=memory,
+        fields=inputs,
+        error=error,
+        differing=differing,
+        shown=fields.digests(now),
     )

@@ -4,7 +4,13 @@ from starlette.responses import Response
 
 from folklore.http.console.visit import Visit
 from folklore.jobs import definitions
-from folklore.memory.requests import BackupsRequest, ChecksRequest, EmbeddingsRequest, JobsRequest, SizesRequest
+from folklore.memory.requests import (
+    BackupsRequest,
+    ChecksRequest,
+    EmbeddingsRequest,
+    JobsRequest,
+    SizesRequest,
+)
 
 # Backups and tables that are shown.
 _BACKUPS, _TABLES = 20, 12

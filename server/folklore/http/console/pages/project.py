@@ -26,34 +26,46 @@ async def show(visit: Visit) -> Response:
 
 async def rename(visit: Visit) -> Response:
     """Rename a project."""
-    name = await visit.call(requests.RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", "")))
+    name = await visit.call(
+        requests.RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", ""))
+    )
     return visit.redirect("project", notice="renamed", project=name)
 
 
 async def describe(visit: Visit) -> Response:
     """Set the description of a project, or remove it."""
     description = visit.form.get("description", "").strip() or None
-    await visit.call(requests.DescribeNamespaceRequest(name=_name(visit), description=description))
+    await visit.call(
+        requests.DescribeNamespaceRequest(name=_name(visit), description=description)
+    )
     return visit.redirect("project", notice="saved", project=_name(visit))
 
 
 async def share(visit: Visit) -> Response:
     """Search a project in every project too, or no longer."""
-    await visit.call(requests.ShareNamespaceRequest(name=_name(visit), off=visit.form.get("shared") != "1"))
+    await visit.call(
+        requests.ShareNamespaceRequest(
+            name=_name(visit), off=visit.form.get("shared") != "1"
+        )
+    )
     return visit.redirect("project", notice="saved", project=_name(visit))
 
 
 async def ask_rename_tag(visit: Visit) -> Response:
     """Show which tags would get which names, on how many memories."""
     request = _tag_request(visit, dry_run=True)
-    return await visit.render("project_tag.html", request=request, done=await visit.call(request))
+    return await visit.render(
+        "project_tag.html", request=request, done=await visit.call(request)
+    )
 
 
 async def rename_tag(visit: Visit) -> Response:
     """Rename a tag, or take that back."""
     request = _tag_request(visit)
     await visit.call(request)
-    return visit.redirect("project", notice="undone" if request.undo else "retagged", project=_name(visit))
+    return visit.redirect(
+        "project", notice="undone" if request.undo else "retagged", project=_name(visit)
+    )
 
 
 async def ask_merge(visit: Visit) -> Response:
@@ -69,7 +81,9 @@ async def merge(visit: Visit) -> Response:
     """Move all memories into another project, or take that back."""
     request = _merge_request(visit)
     await visit.call(request)
-    notice, target = ("undone", request.name) if request.undo else ("merged", request.into)
+    notice, target = (
+        ("undone", request.name) if request.undo else ("merged", request.into)
+    )
     return visit.redirect("project", notice=notice, project=target)
 
 
@@ -89,7 +103,9 @@ async def delete(visit: Visit) -> Response:
 async def ask_erase(visit: Visit, error: InvalidInput | None = None) -> Response:
     """Show what erasing a project would do."""
     require_owner(visit.caller)
-    preview = await visit.call(requests.EraseNamespaceRequest(name=_name(visit), dry_run=True))
+    preview = await visit.call(
+        requests.EraseNamespaceRequest(name=_name(visit), dry_run=True)
+    )
     return await visit.render("project_erase.html", preview=preview, error=error)
 
 
@@ -101,7 +117,9 @@ async def erase(visit: Visit) -> Response:
     try:
         only = tuple(UUID(id_) for id_ in visit.form.getlist("id"))
     except ValueError:
-        raise InvalidInput("id", "does not name a project.", hint="Reload the page.") from None
+        raise InvalidInput(
+            "id", "does not name a project.", hint="Reload the page."
+        ) from None
     await visit.call(requests.EraseNamespaceRequest(name=_name(visit), only=only))
     return visit.redirect("projects", notice="erased")
 
@@ -112,7 +130,10 @@ async def _project(visit: Visit) -> Namespace:
     for item in await visit.call(requests.ListNamespacesRequest()):
         if names.key(item.name) == key:
             return item
-    raise NotFound(f"There is no project {_name(visit)!r}.", hint="The page Projects has all that you may see.")
+    raise NotFound(
+        f"There is no project {_name(visit)!r}.",
+        hint="The page Projects has all that you may see.",
+    )
 
 
 def _name(visit: Visit) -> str:
@@ -132,4 +153,6 @@ def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRe
 
 def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
     form = visit.form if visit.form else visit.query
-    return requests.MergeNamespacesRequest(name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1")
+    return requests.MergeNamespacesRequest(
+        name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1"
+    )

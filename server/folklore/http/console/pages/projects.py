@@ -42,8 +42,14 @@ class Projects:
         """Return the page that the address names, or the last one."""
         pages = max(1, -(-len(namespaces) // size))
         number = visit.query.get("projects", "")
-        page = min(max(int(number), 1), pages) if number.isascii() and number.isdigit() and len(number) < 7 else 1
-        sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
+        page = (
+            min(max(int(number), 1), pages)
+            if number.isascii() and number.isdigit() and len(number) < 7
+            else 1
+        )
+        sorted_ = sorted(
+            namespaces, key=lambda item: (-(item.memories or 0), item.name)
+        )
         return cls(
             [
                 Project(item, role_in(visit.caller, item.name) or "reader")
@@ -60,10 +66,21 @@ async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
     namespaces = await visit.call(requests.ListNamespacesRequest())
-    deleted = await visit.call(requests.ListNamespacesRequest(deleted=True)) if visit.is_owner else ()
-    matches = [item for item in namespaces if all(word in item.name.casefold() for word in words)]
+    deleted = (
+        await visit.call(requests.ListNamespacesRequest(deleted=True))
+        if visit.is_owner
+        else ()
+    )
+    matches = [
+        item
+        for item in namespaces
+        if all(word in item.name.casefold() for word in words)
+    ]
     return await visit.render(
-        "projects.html", projects=Projects.of(visit, matches, _PROJECTS), deleted=deleted, words=" ".join(words)
+        "projects.html",
+        projects=Projects.of(visit, matches, _PROJECTS),
+        deleted=deleted,
+        words=" ".join(words),
     )
 
 
@@ -71,7 +88,9 @@ async def create(visit: Visit) -> Response:
     """Create an empty project, and show it."""
     form = visit.form
     request = requests.CreateNamespaceRequest(
-        name=form.get("name", ""), language=form.get("language") or None, description=form.get("description") or None
+        name=form.get("name", ""),
+        language=form.get("language") or None,
+        description=form.get("description") or None,
     )
     name = await visit.call(request)
     return visit.redirect("project", notice="created", project=name)
@@ -79,27 +98,45 @@ async def create(visit: Visit) -> Response:
 
 async def restore(visit: Visit) -> Response:
     """Restore a deleted project, and show it."""
-    name = await visit.call(requests.RestoreNamespaceRequest(name=visit.form.get("project", "")))
+    name = await visit.call(
+        requests.RestoreNamespaceRequest(name=visit.form.get("project", ""))
+    )
     return visit.redirect("project", notice="restored", project=name)
 
 
 async def show_import(visit: Visit) -> Response:
     """Show the form of an import."""
     require_owner(visit.caller)
-    return await visit.render("import.html", report=None, dry_run=False, project="", on_conflict="skip")
+    return await visit.render(
+        "import.html", report=None, dry_run=False, project="", on_conflict="skip"
+    )
 
 
 async def import_file(visit: Visit) -> Response:
     """Import the lines of a file, or count what an import would do; authors and times are those of the file."""
     require_owner(visit.caller)
     form = visit.form
-    content, project, dry_run = form.get("file", ""), form.get("project", "").strip(), form.get("dry_run") == "1"
+    content, project, dry_run = (
+        form.get("file", ""),
+        form.get("project", "").strip(),
+        form.get("dry_run") == "1",
+    )
     if not content.strip():
         raise InvalidInput("file", "is empty.", hint="Choose an export of Folklore.")
     request = requests.ImportRequest.model_validate(
-        {"namespace": project or None, "on_conflict": form.get("on_conflict", "skip"), "dry_run": dry_run}
+        {
+            "namespace": project or None,
+            "on_conflict": form.get("on_conflict", "skip"),
+            "dry_run": dry_run,
+        }
     )
-    await import_lines(await visit.service.open(), json_lines(io.BytesIO(content.encode())), request)
+    await import_lines(
+        await visit.service.open(), json_lines(io.BytesIO(content.encode())), request
+    )
     return await visit.render(
-        "import.html", report=request.report, dry_run=dry_run, project=project, on_conflict=request.on_conflict
+        "import.html",
+        report=request.report,
+        dry_run=dry_run,
+        project=project,
+        on_conflict=request.on_conflict,
     )

@@ -21,7 +21,11 @@ from folklore.text.difference import Part, changed_lines
 
 # Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.
 _PAGE, _LIMIT, _SELECTION, _COMPARED = 10, 100, 100, 4_000
-TITLES = {"contradiction": "Contradictions", "similar": "Near-duplicates", "unused": "Unused for 180 days"}
+TITLES = {
+    "contradiction": "Contradictions",
+    "similar": "Near-duplicates",
+    "unused": "Unused for 180 days",
+}
 # The button of each decision, and its key.
 BUTTONS: Mapping[Decision, tuple[str, str]] = {
     "keep": ("Keep", "y"), "pin": ("Pin", "p"), "forget": ("Forget", "f"), "merge": ("Merge", "m"),
@@ -58,12 +62,28 @@ async def show(visit: Visit) -> Response:
         overview = await visit.call(requests.OverviewRequest())
         status = await visit.call(requests.StatusRequest(check_model=False))
         attention = {item.namespace: item for item in overview.attention}
-        said = Counter(one.project for one in await visit.call(requests.StatementsRequest(everywhere=True)))
+        said = Counter(
+            one.project
+            for one in await visit.call(requests.StatementsRequest(everywhere=True))
+        )
         names = dict.fromkeys([item.name for item in status.namespaces] + list(said))
-        return await visit.render("review_projects.html", projects=names, attention=attention, said=said)
-    reason, skip = _reason(visit.query.get("reason", "similar")), number_of(visit.query.get("skip") or "0", "skip")
-    after = id_of(text, "after", "Reload the page.") if (text := visit.query.get("after")) else None
-    result = await visit.call(requests.ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=after))
+        return await visit.render(
+            "review_projects.html", projects=names, attention=attention, said=said
+        )
+    reason, skip = (
+        _reason(visit.query.get("reason", "similar")),
+        number_of(visit.query.get("skip") or "0", "skip"),
+    )
+    after = (
+        id_of(text, "after", "Reload the page.")
+        if (text := visit.query.get("after"))
+        else None
+    )
+    result = await visit.call(
+        requests.ReviewRequest(
+            reason=reason, namespace=project, limit=_LIMIT, after=after
+        )
+    )
     items = [_shown(item) for item in result.items[skip : skip + _PAGE]]
     statements = await visit.call(requests.StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
@@ -72,16 +92,27 @@ async def show(visit: Visit) -> Response:
     elif result.after is not None:
         more = {"after": result.after}
     values = {"items": items, "more": more, "statements": statements}
-    return await visit.render("review.html", **_of_page(visit, project, reason) | values)
+    return await visit.render(
+        "review.html", **_of_page(visit, project, reason) | values
+    )
 
 
 async def store_or_drop(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
     project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
     if stores := "store" in visit.form:
-        await visit.call(requests.StoreRequest(memories=(Draft(sentence),), namespace=project, single=True))
+        await visit.call(
+            requests.StoreRequest(
+                memories=(Draft(sentence),), namespace=project, single=True
+            )
+        )
     await visit.call(requests.StatementsRequest(namespace=project, drop=(sentence,)))
-    return visit.redirect("review", notice="stored" if stores else "dropped", project=project, reason="similar")
+    return visit.redirect(
+        "review",
+        notice="stored" if stores else "dropped",
+        project=project,
+        reason="similar",
+    )
 
 
 def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]:
@@ -115,39 +146,58 @@ async def preview(visit: Visit) -> Response:
 async def apply(visit: Visit) -> Response:
     """Write a decision for one item, or for each chosen one, that has not changed since it was shown."""
     reason, decision, names = _chosen(visit)
-    return await _answer(visit, reason, [await _applied(visit, reason, decision, name) for name in names])
+    return await _answer(
+        visit, reason, [await _applied(visit, reason, decision, name) for name in names]
+    )
 
 
 async def undo(visit: Visit) -> Response:
     """Take back a decision, if the memory that it changed has not changed since, and show the item again."""
     reason = _reason(visit.form.get("reason", ""))
     decision, revision, name = [*visit.form.get("undo", "").split(" "), "", ""][:3]
-    request = _decided((await _read(visit, reason, name)).item, _decision(reason, decision)).undo
+    request = _decided(
+        (await _read(visit, reason, name)).item, _decision(reason, decision)
+    ).undo
     if isinstance(request, requests.UndoRequest):
         request = request.model_copy(update={"revision": number_of(revision, "undo")})
     await visit.call(cast("requests.Returns[object]", request))
     if not is_from_script(visit.request):
-        return visit.redirect("review", notice="undone", project=visit.form.get("project"), reason=reason)
+        return visit.redirect(
+            "review", notice="undone", project=visit.form.get("project"), reason=reason
+        )
     return await _answer(visit, reason, [await _read(visit, reason, name)])
 
 
-async def _answer(visit: Visit, reason: ReviewReason, items: Sequence[FormItem]) -> Response:
+async def _answer(
+    visit: Visit, reason: ReviewReason, items: Sequence[FormItem]
+) -> Response:
     """Return a page of decided items, or to the script the HTML of one."""
     values = {**_of_page(visit, visit.form.get("project", ""), reason), "items": items}
     if is_from_script(visit.request):
-        return JSONResponse({"html": await visit.fragment("review_item.html", **values, shown=items[0])})
+        return JSONResponse(
+            {"html": await visit.fragment("review_item.html", **values, shown=items[0])}
+        )
     done = sum(item.changed is not None for item in items)
-    return await visit.render("review.html", **values | {"done": f"{done} of {len(items)} done."})
+    return await visit.render(
+        "review.html", **values | {"done": f"{done} of {len(items)} done."}
+    )
 
 
 def _decided(item: ReviewItem, decision: Decision) -> Decided:
     return decide(item, decision, datetime.now(UTC).date())
 
 
-async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name: str) -> FormItem:
+async def _applied(
+    visit: Visit, reason: ReviewReason, decision: Decision, name: str
+) -> FormItem:
     item = await _read(visit, reason, name)
     if item.name != name:
-        return replace(item, error=InvalidInput("item", "changed since it was shown.", hint="Look at it again."))
+        return replace(
+            item,
+            error=InvalidInput(
+                "item", "changed since it was shown.", hint="Look at it again."
+            ),
+        )
     decided = _decided(item.item, decision)
     try:
         result = await visit.call(cast("requests.Returns[object]", decided.request))
@@ -155,7 +205,9 @@ async def _applied(visit: Visit, reason: ReviewReason, decision: Decision, name:
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
         return replace(item, error=error)
-    [changed] = (await visit.call(requests.GetRequest(ids=(decided.changed.id,), forgotten=True))).found
+    [changed] = (
+        await visit.call(requests.GetRequest(ids=(decided.changed.id,), forgotten=True))
+    ).found
     return replace(item, decision=decision, changed=changed.memory)
 
 
@@ -164,16 +216,22 @@ async def _read(visit: Visit, reason: ReviewReason, name: str) -> FormItem:
     try:
         ids = [UUID(part.partition(":")[0]) for part in name.split("|")]
     except ValueError:
-        raise InvalidInput("item", "does not name memories.", hint="Reload the page.") from None
+        raise InvalidInput(
+            "item", "does not name memories.", hint="Reload the page."
+        ) from None
     request = requests.GetRequest(ids=tuple(ids), forgotten=True)
-    memories = {item.memory.id: item.memory for item in (await visit.call(request)).found}
+    memories = {
+        item.memory.id: item.memory for item in (await visit.call(request)).found
+    }
     if missing := [id_ for id_ in ids if id_ not in memories]:
         raise NotFound(f"There is no memory {missing[0]}.", hint="Reload the page.")
     return _shown(ReviewItem(reason, tuple(memories[id_] for id_ in ids)))
 
 
 def _shown(item: ReviewItem) -> FormItem:
-    return FormItem(item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories))
+    return FormItem(
+        item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories)
+    )
 
 
 def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
@@ -186,17 +244,29 @@ def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
         decision, _, name = one.partition(" ")
         return reason, _decision(reason, decision), [name]
     if not 1 <= len(names) <= _SELECTION:
-        raise InvalidInput("item", f"must be 1 to {_SELECTION} chosen ones, got {len(names)}.", hint="Check the boxes.")
-    return reason, _decision(reason, visit.form.get("decision", "")), list(dict.fromkeys(names))
+        raise InvalidInput(
+            "item",
+            f"must be 1 to {_SELECTION} chosen ones, got {len(names)}.",
+            hint="Check the boxes.",
+        )
+    return (
+        reason,
+        _decision(reason, visit.form.get("decision", "")),
+        list(dict.fromkeys(names)),
+    )
 
 
 def _decision(reason: ReviewReason, text: str) -> Decision:
     if text not in DECISIONS[reason]:
-        raise InvalidInput("decision", f"must be one of {', '.join(DECISIONS[reason])}.")
+        raise InvalidInput(
+            "decision", f"must be one of {', '.join(DECISIONS[reason])}."
+        )
     return cast("Decision", text)
 
 
 def _reason(text: str) -> ReviewReason:
     if text not in get_args(ReviewReason):
-        raise InvalidInput("reason", f"must be one of {', '.join(get_args(ReviewReason))}.")
+        raise InvalidInput(
+            "reason", f"must be one of {', '.join(get_args(ReviewReason))}."
+        )
     return cast("ReviewReason", text)

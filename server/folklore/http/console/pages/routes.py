@@ -75,7 +75,11 @@ PAGES = [
         ("/memories/{id}/undo", memory_changes.ask_undo, memory_changes.undo),
         ("/memories/{id}/forget", memory_changes.ask_forget, memory_changes.forget),
         ("/memories/{id}/erase", memory_changes.ask_erase, memory_changes.erase),
-        ("/memories/{id}/supersede", memory_changes.ask_supersede, memory_changes.supersede),
+        (
+            "/memories/{id}/supersede",
+            memory_changes.ask_supersede,
+            memory_changes.supersede,
+        ),
         ("/memories/{id}/relate", memory_changes.choose, memory_changes.relate),
         ("/memories/{id}/unrelate", None, memory_changes.unrelate),
         ("/memories/{id}/merge", memory_changes.choose, memory_changes.merge),
@@ -110,14 +114,18 @@ PAGES = [
 ]
 
 
-def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> list[BaseRoute]:
+def console_routes(
+    team: Team, sessions: ConsoleSessions, exports: Exports
+) -> list[BaseRoute]:
     """Return the routes of the console."""
     signing_in, live = SigningIn(team, sessions), LiveFeed(team, sessions)
 
     async def export(visit: Visit) -> Response:
         name = names.normalise(visit.query.get("project", ""), field="project")
         answer = await exports.answer(ExportRequest(namespaces=(name,)))
-        answer.headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(name, safe='')}.jsonl"
+        answer.headers["content-disposition"] = (
+            f"attachment; filename*=utf-8''{quote(name, safe='')}.jsonl"
+        )
         return answer
 
     page = partial(_page, team.service)
@@ -128,7 +136,10 @@ def console_routes(team: Team, sessions: ConsoleSessions, exports: Exports) -> l
         _route(LIVE_PATH, page(live.show)),
         _route("/project/export", page(export)),
         _route("/sign-out", None, page(signing_in.sign_out)),
-        *(_route(path, get and page(get), post and page(post)) for path, get, post in PAGES),
+        *(
+            _route(path, get and page(get), post and page(post))
+            for path, get, post in PAGES
+        ),
     ]
 
 
@@ -138,11 +149,16 @@ def is_console(scope: Scope) -> bool:
     return beginning in _BEGINNINGS or (
         scope["method"] == "GET"
         and beginning not in _MACHINES
-        and ("text/html" in request.headers.get("accept", "") or cookie_name(request) in request.cookies)
+        and (
+            "text/html" in request.headers.get("accept", "")
+            or cookie_name(request) in request.cookies
+        )
     )
 
 
-def missing_page(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:
+def missing_page(
+    service: Service,
+) -> Callable[[Request, Exception], Awaitable[Response]]:
     """Return the handler of a path without a route: a page within the console, else the answer of Starlette."""
 
     async def answer(request: Request, _error: Exception) -> Response:
@@ -151,7 +167,11 @@ def missing_page(service: Service) -> Callable[[Request, Exception], Awaitable[R
             return PlainTextResponse("Not Found", 404)
         visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
         return error_page(
-            request, NotFound("There is no such page.", hint="The navigation above has all pages."), visit
+            request,
+            NotFound(
+                "There is no such page.", hint="The navigation above has all pages."
+            ),
+            visit,
         )
 
     return answer
@@ -162,15 +182,30 @@ def _beginning(path: str) -> str:
 
 
 _OTHERS = ("/static/", "/sign-in", "/sign-out", "/open", LIVE_PATH)
-_MACHINES = ("api", "mcp", "sse", "messages", "healthz", "readyz", "metrics", ".well-known")
+_MACHINES = (
+    "api",
+    "mcp",
+    "sse",
+    "messages",
+    "healthz",
+    "readyz",
+    "metrics",
+    ".well-known",
+)
 _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
 def _route(path: str, get: Endpoint | None, post: Endpoint | None = None) -> Path:
-    endpoints = {method: endpoint for method, endpoint in (("GET", get), ("POST", post)) if endpoint is not None}
+    endpoints = {
+        method: endpoint
+        for method, endpoint in (("GET", get), ("POST", post))
+        if endpoint is not None
+    }
 
     async def endpoint(request: Request) -> Response:
-        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+        return await endpoints["GET" if request.method == "HEAD" else request.method](
+            request
+        )
 
     return Path(path, endpoint, methods=list(endpoints))
 
@@ -189,7 +224,9 @@ def _page(service: Service, handler: Handler) -> Endpoint:
                 if not compare_digest(token.encode(), visit.form_token.encode()):
                     return _sent_again(visit)
             return await handler(visit)
-        except ValidationError as error:  # of a request that a page makes of its address or form
+        except (
+            ValidationError
+        ) as error:  # of a request that a page makes of its address or form
             return error_page(request, InvalidInput(*field_errors(error)[0]), visit)
         except FolkloreError as error:
             return error_page(request, error, visit)
@@ -199,7 +236,10 @@ def _page(service: Service, handler: Handler) -> Endpoint:
 
 def _sent_again(visit: Visit) -> Response:
     """Refuse a form without the token of this session, and offer to send it again with it: a session may have ended."""
-    error = Refused("The form lacks the token of this session.", hint="Look at it and send it again.")
+    error = Refused(
+        "The form lacks the token of this session.",
+        hint="Look at it and send it again.",
+    )
     visit.service.on_denial("console", error)
     if is_from_script(visit.request):
         return error_page(visit.request, error, visit)
@@ -210,4 +250,6 @@ async def _static(request: Request) -> Response:
     file = static_files().get(request.path_params["name"])
     if file is None:
         return Response(status_code=404)
-    return Response(file.content, media_type=file.media_type, headers={"cache-control": _CACHING})
+    return Response(
+        file.content, media_type=file.media_type, headers={"cache-control": _CACHING}
+    )

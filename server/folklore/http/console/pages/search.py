@@ -19,7 +19,13 @@ from starlette.responses import JSONResponse, Response
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory.context import ALL
-from folklore.memory.requests import FiltersRequest, ListRequest, RecallRequest, Returns, SearchRequest
+from folklore.memory.requests import (
+    FiltersRequest,
+    ListRequest,
+    RecallRequest,
+    Returns,
+    SearchRequest,
+)
 from folklore.model import Answer, Memory, Recalled
 from folklore.text.amounts import amount
 from folklore.text.query.highlight import highlight_pattern, highlighted, words_of
@@ -60,7 +66,9 @@ class Question:
         """Read an address. Raises InvalidInput."""
         filters: dict[str, tuple[str, ...]] = {}
         for name in (*_CHIP_FILTERS, *_FORM_FILTERS):
-            values = tuple(dict.fromkeys(value for value in query.getlist(name) if value.strip()))
+            values = tuple(
+                dict.fromkeys(value for value in query.getlist(name) if value.strip())
+            )
             if values:
                 filters[name] = values if name in _SEVERAL else values[-1:]
         return cls(
@@ -93,7 +101,9 @@ class Question:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of this question, without the number of its results."""
-        values = {name: self.filters.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
+        values = {
+            name: self.filters.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)
+        }
         return {"q": self.text, "exact": "1" if self.exact else None, **values}
 
     def toggled(self, name: str, value: str) -> dict[str, Any]:
@@ -108,7 +118,11 @@ class Question:
     def request(self) -> Returns[Answer]:
         """Return the request, always for as many results as a page can show. Raises InvalidInput."""
         project = self.first("project")
-        where = {"namespaces": (ALL,) if project is None else (project,), "filters": self._filters(), "limit": _MOST}
+        where = {
+            "namespaces": (ALL,) if project is None else (project,),
+            "filters": self._filters(),
+            "limit": _MOST,
+        }
         if not self.has_question:
             return ListRequest(cursor=self.cursor, **where)
         request = SearchRequest if self.literal else RecallRequest
@@ -162,7 +176,9 @@ async def show(visit: Visit) -> Response:
     answer = await visit.call(question.request())
     values: dict[str, Any] = {
         "question": question,
-        "groups": _groups(visit, question, [item.memory for item in answer.memories], answer.searched),
+        "groups": _groups(
+            visit, question, [item.memory for item in answer.memories], answer.searched
+        ),
         "results": _shown(question, answer.memories[: question.limit]),
         "counted": len(answer.memories),
         "more": _more(visit, question, answer),
@@ -172,24 +188,41 @@ async def show(visit: Visit) -> Response:
     }
     if not is_from_script(visit.request):
         return await visit.render("search.html", **values)
-    return JSONResponse({"html": await visit.fragment("search_answer.html", **values), "summary": values["summary"]})
+    return JSONResponse(
+        {
+            "html": await visit.fragment("search_answer.html", **values),
+            "summary": values["summary"],
+        }
+    )
 
 
 def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] | None:
     """Return the words and the address of a link to more: the rest of the ranking, then older ones of a list."""
     if len(answer.memories) > question.limit:
-        return "Show more", visit.url("search", **question.parameters(), limit=_MOST, cursor=question.cursor)
+        return "Show more", visit.url(
+            "search", **question.parameters(), limit=_MOST, cursor=question.cursor
+        )
     if question.has_question or answer.cursor is None:
         return None
-    return "Older", visit.url("search", **question.parameters(), limit=_MOST, cursor=answer.cursor)
+    return "Older", visit.url(
+        "search", **question.parameters(), limit=_MOST, cursor=answer.cursor
+    )
 
 
 def _summary(question: Question, answer: Answer) -> str:
     total, count = len(answer.memories), min(len(answer.memories), question.limit)
     by_score = question.has_question
     if not total:
-        return "No memory matches." if by_score or question.filters else "Nothing has been stored yet."
-    first, further = ("best", "a narrower question finds others") if by_score else ("newest", "there are older ones")
+        return (
+            "No memory matches."
+            if by_score or question.filters
+            else "Nothing has been stored yet."
+        )
+    first, further = (
+        ("best", "a narrower question finds others")
+        if by_score
+        else ("newest", "there are older ones")
+    )
     order = "older" if question.cursor and not by_score else first
     if answer.cursor is not None:
         return f"The {order} {count} memories; {further if count == total else 'there are more'}."
@@ -208,19 +241,24 @@ def _shown(question: Question, results: Iterable[Recalled]) -> Iterator[ResultVi
     return (_shown_result(item, words, pattern) for item in results)
 
 
-def _shown_result(result: Recalled, words: QuestionWords, pattern: re.Pattern[str] | None) -> ResultView:
+def _shown_result(
+    result: Recalled, words: QuestionWords, pattern: re.Pattern[str] | None
+) -> ResultView:
     text = result.memory.content
     if len(text) <= _WHOLE:
         return ResultView(result, marked(text, pattern), None)
     head = line(result.memory.summary or text[:_WHOLE], words, _LINE)
-    return ResultView(result, marked(head, pattern), marked(snippet(text, words, _SNIPPET), pattern))
+    return ResultView(
+        result, marked(head, pattern), marked(snippet(text, words, _SNIPPET), pattern)
+    )
 
 
 def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
     """Return a text as HTML, in which matches of the pattern are marked."""
     parts = highlighted(text, pattern)
     return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if matches else escape(part) for part, matches in parts
+        Markup("<mark>{}</mark>").format(part) if matches else escape(part)
+        for part, matches in parts
     )
 
 
@@ -228,26 +266,50 @@ def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
 
 
 def _groups(
-    visit: Visit, question: Question, memories: Sequence[Memory], searched: Sequence[str]
+    visit: Visit,
+    question: Question,
+    memories: Sequence[Memory],
+    searched: Sequence[str],
 ) -> list[tuple[str, list[Chip]]]:
     """Return the groups of chips with counts among these memories; a searched project may have none of them."""
     now = datetime.now(UTC)
     counts: Mapping[str, Counter[str]] = {
-        "project": Counter({**dict.fromkeys(searched, 0), **Counter(memory.namespace for memory in memories)}),
+        "project": Counter(
+            {
+                **dict.fromkeys(searched, 0),
+                **Counter(memory.namespace for memory in memories),
+            }
+        ),
         "kind": Counter(memory.kind for memory in memories),
         "tag": Counter(tag for memory in memories for tag in memory.tags),
         "author": Counter(memory.author for memory in memories),
-        "time": Counter(name for memory in memories for name, age in _TIMES.items() if memory.when >= now - age),
+        "time": Counter(
+            name
+            for memory in memories
+            for name, age in _TIMES.items()
+            if memory.when >= now - age
+        ),
     }
-    return [(name, _chips(visit, question, name, counts[name])) for name in _CHIP_FILTERS]
+    return [
+        (name, _chips(visit, question, name, counts[name])) for name in _CHIP_FILTERS
+    ]
 
 
-def _chips(visit: Visit, question: Question, name: str, counts: Counter[str]) -> list[Chip]:
+def _chips(
+    visit: Visit, question: Question, name: str, counts: Counter[str]
+) -> list[Chip]:
     on = question.filters.get(name, ())
-    off = [value for value, _ in counts.most_common(_CHIPS + len(on)) if value not in on][:_CHIPS]
+    off = [
+        value for value, _ in counts.most_common(_CHIPS + len(on)) if value not in on
+    ][:_CHIPS]
     if name == "time":
         off = [value for value in _TIMES if value not in on]
     return [
-        Chip(value, counts.get(value, 0), visit.url("search", **question.toggled(name, value)), value in on)
+        Chip(
+            value,
+            counts.get(value, 0),
+            visit.url("search", **question.toggled(name, value)),
+            value in on,
+        )
         for value in (*on, *off)
     ]

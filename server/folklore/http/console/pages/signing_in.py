@@ -34,19 +34,27 @@ class SigningIn:
         form = await read_form(request)
         token, next_page = form.get("token", "").strip(), form.get("next", "")
         try:
-            caller = await self._team.authenticator.admit(token or None, address_of(request.scope))
+            caller = await self._team.authenticator.admit(
+                token or None, address_of(request.scope)
+            )
             secret = await self._sessions.begin(caller)
         except Unauthenticated as error:
-            self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)
+            self._team.denied(
+                self._team.app.caller, "console sign_in", error, error.reason
+            )
             return await self._page(request, next_page, error, status=403)
         except FolkloreError as error:
-            return await self._page(request, next_page, error, status=failure(error).status_code)
+            return await self._page(
+                request, next_page, error, status=failure(error).status_code
+            )
         return self._begun(request, secret, next_page)
 
     async def open(self, request: Request) -> Response:
         """Exchange a one-time link, at once if the person followed it from outside of a browser's page."""
         code = request.query_params.get("code", "")
-        if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
+        if request.method == "HEAD" or "prefetch" in request.headers.get(
+            "sec-purpose", ""
+        ):
             return Response(status_code=204)
         # A page of another site could sign its visitor in to an account of its own.
         if request.headers.get("sec-fetch-site") == "cross-site":
@@ -71,7 +79,12 @@ class SigningIn:
         except FolkloreError as error:
             return await self._page(request, "", error, status=503)
         if secret is None:
-            return await self._page(request, "", Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK), status=403)
+            return await self._page(
+                request,
+                "",
+                Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK),
+                status=403,
+            )
         return self._begun(request, secret, request.query_params.get("next", ""))
 
     def _begun(self, request: Request, secret: str, next_page: str) -> Response:
@@ -80,10 +93,22 @@ class SigningIn:
         return response
 
     async def _page(
-        self, request: Request, next_page: str, error: FolkloreError | None = None, *, status: int = 200
+        self,
+        request: Request,
+        next_page: str,
+        error: FolkloreError | None = None,
+        *,
+        status: int = 200,
     ) -> Response:
         try:
             demanded = await self._team.authenticator.demands_token()
         except FolkloreError as unavailable:
             demanded, error, status = True, error or unavailable, max(status, 503)
-        return open_page(request, "sign_in.html", status, demanded=demanded, next=next_page, error=error)
+        return open_page(
+            request,
+            "sign_in.html",
+            status,
+            demanded=demanded,
+            next=next_page,
+            error=error,
+        )

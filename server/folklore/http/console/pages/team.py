@@ -20,14 +20,26 @@ from folklore.model import Token
 _ENTRIES = 50
 _BACK = "Go back to the page Team."
 # Periods in the form of the audit log.
-_PERIODS = {"": "any time", "24h": "the last 24 hours", "7d": "the last 7 days", "30d": "the last 30 days"}
+_PERIODS = {
+    "": "any time",
+    "24h": "the last 24 hours",
+    "7d": "the last 7 days",
+    "30d": "the last 30 days",
+}
 
 
 async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
-    tokens = await visit.call(requests.ListTokensRequest(all=every)) if visit.is_owner else ()
-    people = {principal: list(group) for principal, group in groupby(tokens, lambda token: token.principal)}
+    tokens = (
+        await visit.call(requests.ListTokensRequest(all=every))
+        if visit.is_owner
+        else ()
+    )
+    people = {
+        principal: list(group)
+        for principal, group in groupby(tokens, lambda token: token.principal)
+    }
     caller = await visit.call(requests.CallerRequest())
     return await visit.render(
         "team.html",
@@ -42,18 +54,32 @@ async def show(visit: Visit) -> Response:
 
 async def create(visit: Visit) -> Response:
     """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
-    owner, home, agent = visit.form.get("owner") == "1", _given(visit, "home"), _given(visit, "agent")
-    request = requests.CreateTokenRequest(**_asked(visit), owner=owner, namespace=home, agent=agent)
+    owner, home, agent = (
+        visit.form.get("owner") == "1",
+        _given(visit, "home"),
+        _given(visit, "agent"),
+    )
+    request = requests.CreateTokenRequest(
+        **_asked(visit), owner=owner, namespace=home, agent=agent
+    )
     created = await visit.call(request)
-    return await visit.render("team_secret.html", created=created, invitation=None, line="")
+    return await visit.render(
+        "team_secret.html", created=created, invitation=None, line=""
+    )
 
 
 async def invite(visit: Visit) -> Response:
     """Create an invitation, and show its code once."""
     within = _given(visit, "within") or "3d"
-    invitation = await visit.call(requests.InviteRequest(**_asked(visit), within=within))
+    invitation = await visit.call(
+        requests.InviteRequest(**_asked(visit), within=within)
+    )
     line = f"folklore join {_own_address(visit)} {invitation.code}"
-    values: dict[str, Any] = {"invitation": invitation, "line": line, "install": pip_install()}
+    values: dict[str, Any] = {
+        "invitation": invitation,
+        "line": line,
+        "install": pip_install(),
+    }
     return await visit.render("team_secret.html", created=None, **values)
 
 
@@ -66,7 +92,10 @@ async def confirm_revoke(visit: Visit) -> Response:
     """Show which tokens would be revoked."""
     ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
     tokens = await visit.call(requests.ListTokensRequest(principal=principal))
-    return await visit.render("team_revoke.html", tokens=[token for token in tokens if not ids or token.id in ids])
+    return await visit.render(
+        "team_revoke.html",
+        tokens=[token for token in tokens if not ids or token.id in ids],
+    )
 
 
 async def revoke(visit: Visit) -> Response:
@@ -93,7 +122,10 @@ async def show_audit(visit: Visit) -> Response:
             limit=_ENTRIES + 1,
         )
     )
-    filters = {name: query.get(name, "") for name in ("project", "person", "action", "since", "denied")}
+    filters = {
+        name: query.get(name, "")
+        for name in ("project", "person", "action", "since", "denied")
+    }
     return await visit.render(
         "team_audit.html",
         entries=entries[:_ENTRIES],
@@ -117,7 +149,11 @@ def _state(token: Token, now: datetime) -> str:
 
 def _administered(visit: Visit) -> tuple[str, ...]:
     access = visit.caller.access
-    return () if access is None else tuple(grant.name for grant in access.grants if grant.role == "admin")
+    return (
+        ()
+        if access is None
+        else tuple(grant.name for grant in access.grants if grant.role == "admin")
+    )
 
 
 def _may_audit(visit: Visit) -> bool:
@@ -144,13 +180,21 @@ def _asked(visit: Visit) -> dict[str, Any]:
     """Return what the forms of a token and of an invitation have in common."""
     lines = map(str.strip, visit.form.get("grants", "").splitlines())
     expires = _given(visit, "expires") or requests.TOKEN_PERIOD
-    return {"name": visit.form.get("name", ""), "grants": tuple(filter(None, lines)), "expires": expires}
+    return {
+        "name": visit.form.get("name", ""),
+        "grants": tuple(filter(None, lines)),
+        "expires": expires,
+    }
 
 
 def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
     """Return the token or the principal that an address names. Raises InvalidInput."""
     if bool(id_) == bool(principal):
-        raise InvalidInput("id", "give a token or a person, one of the two.", hint="Choose a token on the page Team.")
+        raise InvalidInput(
+            "id",
+            "give a token or a person, one of the two.",
+            hint="Choose a token on the page Team.",
+        )
     return ((id_of(id_, "id", _BACK),), None) if id_ else ((), principal)
 
 

@@ -26,7 +26,10 @@ async def show(visit: Visit) -> Response:
     """Show a page of events, newest first."""
     end = visit.query.get("before") or None
     read = await visit.call(asked(visit, before=end))
-    days = [(name, list(group)) for name, group in groupby(read.events, key=lambda event: day(event.at))]
+    days = [
+        (name, list(group))
+        for name, group in groupby(read.events, key=lambda event: day(event.at))
+    ]
     return await visit.render(
         "timeline.html",
         days=days,
@@ -43,7 +46,9 @@ def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
     """Return the request that the address describes, `after` or `before` a cursor. Raises InvalidInput."""
     kind, project = visit.query.get("kind", ""), visit.query.get("project", "")
     if kind and kind not in KINDS:
-        raise InvalidInput("kind", f"must be one of {', '.join(KINDS)}, got {kind[:60]!r}.")
+        raise InvalidInput(
+            "kind", f"must be one of {', '.join(KINDS)}, got {kind[:60]!r}."
+        )
     return ActivityRequest(
         namespaces=(project,) if project else ("*",),
         author=visit.query.get("author") or None,
@@ -55,4 +60,10 @@ def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
 
 def shared(visit: Visit) -> dict[str, Any]:
     """Return what the template of an event needs: the filters of the address, and words for actions."""
-    return {"choices": {name: visit.query.get(name) or None for name in ("project", "author", "kind")}, "done": DONE}
+    return {
+        "choices": {
+            name: visit.query.get(name) or None
+            for name in ("project", "author", "kind")
+        },
+        "done": DONE,
+    }

@@ -63,21 +63,40 @@ class Row:
 
 async def show(visit: Visit) -> Response:
     """Show the explanation of a question; a script asks for the part below the form alone."""
-    question, project = visit.query.get("q", "").strip(), visit.query.get("project", "").strip()
+    question, project = (
+        visit.query.get("q", "").strip(),
+        visit.query.get("project", "").strip(),
+    )
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(requests.ListPresetsRequest())
     texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
-    weights = {name: _number(text, name, 0, 100) for name, text in texts.items() if text}
-    explanation = await _explained(visit, question, project, preset, weights) if question else None
-    candidates, rows = ([], []) if explanation is None else (explanation.candidates, _rows(explanation))
-    numbers = {**next((item.numbers for item in presets if item.name == preset), {}), **weights}
+    weights = {
+        name: _number(text, name, 0, 100) for name, text in texts.items() if text
+    }
+    explanation = (
+        await _explained(visit, question, project, preset, weights)
+        if question
+        else None
+    )
+    candidates, rows = (
+        ([], [])
+        if explanation is None
+        else (explanation.candidates, _rows(explanation))
+    )
+    numbers = {
+        **next((item.numbers for item in presets if item.name == preset), {}),
+        **weights,
+    }
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
         project=project,
         preset=preset,
         presets=presets,
-        sliders=[Slider(name, label, numbers.get(name, 0.0), most, name in weights) for name, most, label in SLIDERS],
+        sliders=[
+            Slider(name, label, numbers.get(name, 0.0), most, name in weights)
+            for name, most, label in SLIDERS
+        ],
         changed=weights,
         explanation=explanation,
         texts={item.memory.id: item.memory for item in candidates},
@@ -85,11 +104,17 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def _explained(visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]) -> Explanation:
+async def _explained(
+    visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]
+) -> Explanation:
     weights = {name: value for name, value in knobs.items() if name != _DIVERSITY}
-    ranking = requests.RankingRequest(preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY))
+    ranking = requests.RankingRequest(
+        preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY)
+    )
     limit = number_of(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST)
-    request = requests.ExplainRequest(query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking)
+    request = requests.ExplainRequest(
+        query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking
+    )
     return await visit.call(request)
 
 
@@ -97,7 +122,10 @@ async def save(visit: Visit) -> Response:
     """Save the changed numbers as a preset."""
     pairs = [text.partition("=") for text in visit.form.getlist("number")]
     numbers = {name: _number(value, name, 0, 100) for name, _, value in pairs}
-    base, name = visit.form.get("base", "") or "balanced", visit.form.get("name", "").strip()
+    base, name = (
+        visit.form.get("base", "") or "balanced",
+        visit.form.get("name", "").strip(),
+    )
     await visit.call(requests.SavePresetRequest(name=name, base=base, numbers=numbers))
     return visit.redirect("why", notice="saved", preset=name)
 
@@ -124,7 +152,10 @@ def _rows(explanation: Explanation) -> list[Row]:
         for hit in branch.hits:
             ranks.setdefault(hit.id, {})[branch.branch] = hit.rank
     most = max((item.relevance for item in explanation.candidates), default=0.0) or 1.0
-    return [Row(item, _bars(item, most), ranks.get(item.memory.id, {})) for item in explanation.candidates]
+    return [
+        Row(item, _bars(item, most), ranks.get(item.memory.id, {}))
+        for item in explanation.candidates
+    ]
 
 
 def _bars(candidate: ExplainedCandidate, most: float) -> list[Bar]:

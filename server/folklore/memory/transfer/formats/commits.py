@@ -29,16 +29,30 @@ def commit_lines(root: Path) -> list[bytes]:
     try:
         commits = Git(root, monotonic() + _SECONDS).commits(_READ)
     except GitFailed as error:
-        hint = "A repository without commits has nothing to import." if str(error) == "CalledProcessError" else None
-        raise InvalidInput("FILE", f"{root}: the history cannot be read ({error}).", hint=hint) from None
+        hint = (
+            "A repository without commits has nothing to import."
+            if str(error) == "CalledProcessError"
+            else None
+        )
+        raise InvalidInput(
+            "FILE", f"{root}: the history cannot be read ({error}).", hint=hint
+        ) from None
     by_people = (commit for commit in commits if not commit.author.endswith("[bot]"))
-    lines = (_line(commit, reasons) for commit in by_people if (reasons := _reasons(commit.body)))
+    lines = (
+        _line(commit, reasons)
+        for commit in by_people
+        if (reasons := _reasons(commit.body))
+    )
     return list(islice(lines, MOST_COMMITS))
 
 
 def _reasons(body: str) -> str:
     """Return the part of a message's body that explains, empty if it is too short to; a revert needs no more words."""
-    lines = (line for line in body.splitlines() if not (_TRAILER.match(line) or _SUBJECT.match(line)))
+    lines = (
+        line
+        for line in body.splitlines()
+        if not (_TRAILER.match(line) or _SUBJECT.match(line))
+    )
     text = "\n".join(line.rstrip() for line in lines).strip()
     enough = len(text) >= _CHARACTERS or _REVERT.search(text)
     return text[:_LONGEST] if enough else ""
@@ -46,7 +60,10 @@ def _reasons(body: str) -> str:
 
 def _line(commit: Commit, reasons: str) -> bytes:
     revert = _REVERT.search(reasons) is not None
-    fix = re.match(r"(?:bug|hot)?fix(?:es|ed)?\b", commit.subject, re.IGNORECASE) is not None
+    fix = (
+        re.match(r"(?:bug|hot)?fix(?:es|ed)?\b", commit.subject, re.IGNORECASE)
+        is not None
+    )
     return line_of(
         {
             "id": id_of("commit", commit.id),

@@ -25,7 +25,14 @@ from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, line_of, skipped_line
+from folklore.memory.transfer.formats.line import (
+    Lines,
+    Raw,
+    SourceLine,
+    id_of,
+    line_of,
+    skipped_line,
+)
 from folklore.text.hooks.statements import statements
 
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
@@ -33,10 +40,14 @@ _CHUNK = 1024 * 1024
 _CONVERSATION_CHARACTERS = 64 * _CHUNK
 _LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
 _NOT_SPACE = re.compile(r"[^\s,]")
-_BROKEN = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` decodes them
+_BROKEN = re.compile(
+    "[\udc80-\udcff]"
+)  # bytes that are not UTF-8, as `surrogateescape` decodes them
 _HINT = "Export it again, or leave it out."
 # Marks of ChatGPT for what it cites, such as \ue200cite\ue202turn0search1\ue201 and 【4†source】.
-_CITATIONS = re.compile("\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】")
+_CITATIONS = re.compile(
+    "\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】"
+)
 # Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
 _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _decode = json.JSONDecoder().raw_decode
@@ -86,7 +97,9 @@ def conversation_lines(path: Path) -> Lines:
                     number += 1
                     yield SourceLine(number, raw, f"{name}, conversation {place:,}")
     except _UNREADABLE as error:
-        raise InvalidInput("FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT) from error
+        raise InvalidInput(
+            "FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT
+        ) from error
 
 
 def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -96,14 +109,20 @@ def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 with archive.open(name) as member:
                     yield name, member
         return
-    files = sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name)) if path.is_dir() else [path]
+    files = (
+        sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name))
+        if path.is_dir()
+        else [path]
+    )
     for file in files:
         with file.open("rb") as source:
             yield file.name, source
 
 
 def _members(archive: ZipFile) -> list[str]:
-    return sorted(name for name in archive.namelist() if _FILE.fullmatch(name.rpartition("/")[2]))
+    return sorted(
+        name for name in archive.namelist() if _FILE.fullmatch(name.rpartition("/")[2])
+    )
 
 
 class _Values:
@@ -144,18 +163,26 @@ class _Values:
         try:
             value, end = _decode(self._text, start)
         except RecursionError:
-            raise InvalidInput("conversation", "is nested too deep to be read.", hint=_HINT) from None
+            raise InvalidInput(
+                "conversation", "is nested too deep to be read.", hint=_HINT
+            ) from None
         except ValueError as error:
             if self._at_end or not _is_cut(error, length):
                 problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
                 raise InvalidInput("FILE", problem, hint=_HINT) from None
             return ()
         # A number may go on in the next piece, after `.` or `e+`.
-        if not (self._at_end or isinstance(value, dict | list | str) or end + 2 < length):
+        if not (
+            self._at_end or isinstance(value, dict | list | str) or end + 2 < length
+        ):
             return ()
         self._at = end
         broken = _BROKEN.search(self._text, start, end)
-        return (InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value,)
+        return (
+            InvalidInput("conversation", "is not UTF-8.", hint=_HINT)
+            if broken
+            else value,
+        )
 
     def _read(self) -> None:
         text = self._text[self._at :]
@@ -163,14 +190,21 @@ class _Values:
             problem = f"has a conversation of more than {_CONVERSATION_CHARACTERS:,} characters, or is not JSON."
             raise InvalidInput("FILE", problem, hint=_HINT)
         piece = self._source.read(max(_CHUNK, len(text)))
-        self._text, self._at, self._at_end = text + self._decoder.decode(piece, final=not piece), 0, not piece
+        self._text, self._at, self._at_end = (
+            text + self._decoder.decode(piece, final=not piece),
+            0,
+            not piece,
+        )
 
 
 def _is_cut(error: ValueError, length: int) -> bool:
     """Return True if the text may only end too early: in a string, or within the last characters of a literal."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    return error.msg.startswith("Unterminated") or error.pos >= length - _LITERAL_CHARACTERS
+    return (
+        error.msg.startswith("Unterminated")
+        or error.pos >= length - _LITERAL_CHARACTERS
+    )
 
 
 def _conversation(value: Any) -> _Conversation | InvalidInput:
@@ -181,10 +215,24 @@ def _conversation(value: Any) -> _Conversation | InvalidInput:
     get = value.get
     if isinstance(get("mapping"), dict):
         id_ = get("conversation_id") or get("id")
-        return "ChatGPT", id_, get("title"), get("create_time"), _chatgpt_messages(value)
+        return (
+            "ChatGPT",
+            id_,
+            get("title"),
+            get("create_time"),
+            _chatgpt_messages(value),
+        )
     if isinstance(get("chat_messages"), list):
-        return "Claude", get("uuid"), get("name"), get("created_at"), _claude_messages(value)
-    return InvalidInput("conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT).")
+        return (
+            "Claude",
+            get("uuid"),
+            get("name"),
+            get("created_at"),
+            _claude_messages(value),
+        )
+    return InvalidInput(
+        "conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT)."
+    )
 
 
 def _lines_of(value: Any) -> Iterator[Raw]:
@@ -193,9 +241,15 @@ def _lines_of(value: Any) -> Iterator[Raw]:
         yield conversation
         return
     system, id_, title, began, messages = conversation
-    source = f"{system}: {' '.join(title.split())}" if isinstance(title, str) and title.strip() else system
+    source = (
+        f"{system}: {' '.join(title.split())}"
+        if isinstance(title, str) and title.strip()
+        else system
+    )
     shared = {"source": source[:1000], "tags": ["conversation", system.lower()]}
-    session = id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
+    session = (
+        id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
+    )
     position = 0
     for message in messages:
         if isinstance(message, str):
@@ -220,7 +274,11 @@ def _lines_of(value: Any) -> Iterator[Raw]:
 
 def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
     """Yield the messages of Claude's export, of a tree those of the branch that was seen last."""
-    every = [message for message in conversation["chat_messages"] if isinstance(message, dict)]
+    every = [
+        message
+        for message in conversation["chat_messages"]
+        if isinstance(message, dict)
+    ]
     messages = _claude_branch(every, conversation.get("current_leaf_message_uuid"))
     yield from repeat("turn of another branch", len(every) - len(messages))
     for place, message in enumerate(messages):
@@ -228,16 +286,29 @@ def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
             yield "message of the system or a tool"
         elif text := _claude_text(message).strip():
             id_ = message["uuid"] if _is_text(message, "uuid") else str(place)
-            yield _Turn(id_, text, message.get("created_at"), "Claude" if message["sender"] == "assistant" else None)
+            yield _Turn(
+                id_,
+                text,
+                message.get("created_at"),
+                "Claude" if message["sender"] == "assistant" else None,
+            )
         else:
             yield "turn without text"
 
 
-def _claude_branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
+def _claude_branch(
+    messages: list[dict[str, Any]], leaf: object
+) -> list[dict[str, Any]]:
     """Return the messages of the branch that ends with `leaf` or the last message; all if none names its parent."""
-    by_id = {message["uuid"]: message for message in messages if _is_text(message, "uuid")}
-    parents = {id_: message.get("parent_message_uuid") for id_, message in by_id.items()}
-    if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
+    by_id = {
+        message["uuid"]: message for message in messages if _is_text(message, "uuid")
+    }
+    parents = {
+        id_: message.get("parent_message_uuid") for id_, message in by_id.items()
+    }
+    if not any(
+        isinstance(parent, str) and parent in by_id for parent in parents.values()
+    ):
         return messages
     return [by_id[id_] for id_ in _branch(parents, leaf)]
 
@@ -245,8 +316,16 @@ def _claude_branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[st
 def _claude_text(message: Mapping[str, Any]) -> str:
     """Return the text blocks of a message, else its text. Tools, their results and thoughts are other blocks."""
     content = message.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    texts = [block["text"] for block in blocks if block.get("type") == "text" and _is_text(block, "text")]
+    blocks = (
+        [block for block in content if isinstance(block, dict)]
+        if isinstance(content, list)
+        else []
+    )
+    texts = [
+        block["text"]
+        for block in blocks
+        if block.get("type") == "text" and _is_text(block, "text")
+    ]
     if blocks or not _is_text(message, "text"):
         return "\n\n".join(texts)
     return str(message["text"])
@@ -254,10 +333,18 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 
 def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
     """Yield the messages of ChatGPT's export on the branch that ends with the current node."""
-    mapping: dict[str, Any] = {id_: node for id_, node in conversation["mapping"].items() if isinstance(node, dict)}
+    mapping: dict[str, Any] = {
+        id_: node
+        for id_, node in conversation["mapping"].items()
+        if isinstance(node, dict)
+    }
     parents = {id_: node.get("parent") for id_, node in mapping.items()}
     branch = dict.fromkeys(_branch(parents, conversation.get("current_node")))
-    messages = {id_: node["message"] for id_, node in mapping.items() if isinstance(node.get("message"), dict)}
+    messages = {
+        id_: node["message"]
+        for id_, node in mapping.items()
+        if isinstance(node.get("message"), dict)
+    }
     for id_ in branch:
         if id_ in messages:  # the root has none
             yield _chatgpt_message(id_, messages[id_])
@@ -266,17 +353,26 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
 
 def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
     author, content, metadata = (
-        value if isinstance(value, dict) else {} for value in map(message.get, ("author", "content", "metadata"))
+        value if isinstance(value, dict) else {}
+        for value in map(message.get, ("author", "content", "metadata"))
     )
     role, recipient = author.get("role"), message.get("recipient")
     if role not in ("user", "assistant") or recipient not in (None, "all"):
         return "message of the system or a tool"
-    if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _VISIBLE_TYPES:
+    if (
+        metadata.get("is_visually_hidden_from_conversation")
+        or content.get("content_type") not in _VISIBLE_TYPES
+    ):
         return "message that is not shown"
     text = _chatgpt_text(content)
     if not text.strip():
         return "turn without text"
-    return _Turn(id_, text, message.get("create_time"), "ChatGPT" if role == "assistant" else None)
+    return _Turn(
+        id_,
+        text,
+        message.get("create_time"),
+        "ChatGPT" if role == "assistant" else None,
+    )
 
 
 def _chatgpt_text(content: Mapping[str, Any]) -> str:
@@ -284,7 +380,10 @@ def _chatgpt_text(content: Mapping[str, Any]) -> str:
     parts = content.get("parts")
     pieces = parts if isinstance(parts, list) else [content]
     texts = [part.get("text") if isinstance(part, Mapping) else part for part in pieces]
-    return _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
+    return _CITATIONS.sub(
+        "",
+        "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()),
+    )
 
 
 # The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
@@ -294,7 +393,11 @@ _VISIBLE_TYPES = frozenset({"text", "multimodal_text", None})
 def _branch(parents: dict[str, Any], leaf: object) -> list[str]:
     """Return the ids from the root to `leaf`, or to the last one. A circle ends where it would begin again."""
     path: dict[str, None] = {}
-    last = leaf if isinstance(leaf, str) and leaf in parents else next(reversed(parents), None)
+    last = (
+        leaf
+        if isinstance(leaf, str) and leaf in parents
+        else next(reversed(parents), None)
+    )
     while isinstance(last, str) and last in parents and last not in path:
         path[last] = None
         last = parents[last]
@@ -309,7 +412,11 @@ def _time(value: object) -> str | None:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
-    return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+    return (
+        None
+        if time is None
+        else (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+    )
 
 
 def _is_text(record: Mapping[str, Any], name: str) -> bool:

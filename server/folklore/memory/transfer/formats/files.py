@@ -13,17 +13,31 @@ from folklore.memory.transfer.formats.pages import PageFile
 
 # The endings of Markdown pages.
 MARKDOWN = (".md", ".markdown", ".mdx")
-_SKIPPED_FOLDERS = frozenset({"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"})
+_SKIPPED_FOLDERS = frozenset(
+    {"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"}
+)
 # Files with rules for assistants, by name and by the folder that they are in.
 _RULE_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules"})
-_RULE_FOLDERS = {(".cursor", "rules"): ".mdc", (".claude", "rules"): ".md", (".github", "instructions"): ".md"}
+_RULE_FOLDERS = {
+    (".cursor", "rules"): ".mdc",
+    (".claude", "rules"): ".md",
+    (".github", "instructions"): ".md",
+}
 # Folders of decision records, one a file.
-DECISION_FOLDERS = ("docs/adr", "docs/decisions", "docs/architecture/decisions", "doc/adr", "adr")
+DECISION_FOLDERS = (
+    "docs/adr",
+    "docs/decisions",
+    "docs/architecture/decisions",
+    "doc/adr",
+    "adr",
+)
 # The user's own notes on a project, which are not in its repository.
 PERSONAL_RULES = "CLAUDE.local.md"
 
 
-def markdown_files(root: Path, base: Path, *, personal: bool = False) -> Iterator[PageFile]:
+def markdown_files(
+    root: Path, base: Path, *, personal: bool = False
+) -> Iterator[PageFile]:
     """Yield a file, or the Markdown files below a folder, the user's own only if `personal`.
 
     Names are relative to `base`.
@@ -32,7 +46,9 @@ def markdown_files(root: Path, base: Path, *, personal: bool = False) -> Iterato
         return iter([PageFile(root, _name(root, base))])
 
     def chosen(path: Path) -> bool:
-        return path.name.lower().endswith(MARKDOWN) and (personal or path.name != PERSONAL_RULES)
+        return path.name.lower().endswith(MARKDOWN) and (
+            personal or path.name != PERSONAL_RULES
+        )
 
     return _walk(root, base, chosen)
 
@@ -48,7 +64,9 @@ def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
 
     def entered(path: Path) -> bool:
         hidden = (".claude", ".cursor", ".github")
-        return (path.name in hidden or not path.name.startswith(".")) and not (path / ".git").exists()
+        return (path.name in hidden or not path.name.startswith(".")) and not (
+            path / ".git"
+        ).exists()
 
     return _walk(root, root, chosen, entered)
 
@@ -59,13 +77,21 @@ def is_rule_file(path: Path) -> bool:
     return (
         path.name in _RULE_FILES
         or path.parts[-2:] == (".github", "copilot-instructions.md")
-        or any(path.name.endswith(suffix) and folder in pairwise(folders) for folder, suffix in _RULE_FOLDERS.items())
+        or any(
+            path.name.endswith(suffix) and folder in pairwise(folders)
+            for folder, suffix in _RULE_FOLDERS.items()
+        )
     )
 
 
 def decision_files(root: Path) -> list[PageFile]:
     """Return the decision records of a repository; their names are relative to it."""
-    return [file for name in DECISION_FOLDERS if (root / name).is_dir() for file in markdown_files(root / name, root)]
+    return [
+        file
+        for name in DECISION_FOLDERS
+        if (root / name).is_dir()
+        for file in markdown_files(root / name, root)
+    ]
 
 
 def contributing_files(root: Path) -> list[PageFile]:
@@ -92,7 +118,11 @@ def _walk(
     real, visited = root.resolve(), set[Path]()
     for folder, folders, files in os.walk(root):
         below = Path(folder)
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and entered(below / name))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED_FOLDERS and entered(below / name)
+        )
         for path in filter(accepts, sorted(below / name for name in files)):
             target = Path(os.path.realpath(path))
             reason = _reason(path, target, real)
@@ -116,4 +146,6 @@ def _reason(path: Path, target: Path, root: Path) -> str:
 
 def _name(path: Path, base: Path) -> str:
     name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
-    return name.encode(errors="replace").decode()  # a name in another encoding than UTF-8
+    return name.encode(
+        errors="replace"
+    ).decode()  # a name in another encoding than UTF-8

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, json_lines, line_of
+from folklore.memory.transfer.formats.line import (
+    Lines,
+    Raw,
+    SourceLine,
+    id_of,
+    json_lines,
+    line_of,
+)
 
 _SYSTEM = "mcp-memory"
 
@@ -31,29 +38,55 @@ def graph_lines(source: BinaryIO) -> Lines:
 
 def _lines_of(record: Any) -> Iterator[Raw]:
     match record:
-        case {"type": "entity", "name": str(name), "observations": [*observations]} if name.strip():
+        case {"type": "entity", "name": str(name), "observations": [*observations]} if (
+            name.strip()
+        ):
             kind = str(record.get("entityType") or "entity")
-            yield _memory(id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)])
+            yield _memory(
+                id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)]
+            )
             for text in observations:
                 if isinstance(text, str) and text.strip():
-                    sentence = text if name.lower() in text.lower() else f"{name}: {text}"
-                    yield _memory(id_of(_SYSTEM, name, text), sentence, name, [_tag(name, kind)])
+                    sentence = (
+                        text if name.lower() in text.lower() else f"{name}: {text}"
+                    )
+                    yield _memory(
+                        id_of(_SYSTEM, name, text), sentence, name, [_tag(name, kind)]
+                    )
                 else:
-                    yield InvalidInput("observations", "must be texts, and one is empty or of another type.")
-        case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(relation)}:
+                    yield InvalidInput(
+                        "observations",
+                        "must be texts, and one is empty or of another type.",
+                    )
+        case {
+            "type": "relation",
+            "from": str(source),
+            "to": str(target),
+            "relationType": str(relation),
+        }:
             sentence = f"{source} {relation.replace('_', ' ')} {target}"
-            yield _memory(id_of(_SYSTEM, source, relation, target), sentence, source, ["relation"])
+            yield _memory(
+                id_of(_SYSTEM, source, relation, target), sentence, source, ["relation"]
+            )
             type_ = re.sub(r"[^a-z0-9]+", "_", relation.lower()).strip("_")[:40]
             if re.match("[a-z]", type_):
                 ends = {"from": id_of(_SYSTEM, source), "to": id_of(_SYSTEM, target)}
                 yield line_of({"type": "relation", "relation": type_} | ends)
         case _:
-            yield InvalidInput("line", "is neither an entity with observations nor a relation.")
+            yield InvalidInput(
+                "line", "is neither an entity with observations nor a relation."
+            )
 
 
 def _memory(id_: str, content: str, name: str, tags: list[str]) -> bytes:
     return line_of(
-        {"id": id_, "content": content, "kind": "semantic", "tags": tags, "source": f"{_SYSTEM}:{name}"[:1000]}
+        {
+            "id": id_,
+            "content": content,
+            "kind": "semantic",
+            "tags": tags,
+            "source": f"{_SYSTEM}:{name}"[:1000],
+        }
     )
 
 

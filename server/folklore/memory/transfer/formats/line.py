@@ -31,7 +31,9 @@ class SourceLine(NamedTuple):
         line = self.begins
         if isinstance(error, Refused) and isinstance(self.raw, bytes):
             content = str(json.loads(self.raw).get("content", ""))
-            line += next((content.count("\n", 0, secret.start) for secret in find(content)), 0)
+            line += next(
+                (content.count("\n", 0, secret.start) for secret in find(content)), 0
+            )
         return f"{self.file}:{line}"
 
 
@@ -59,13 +61,22 @@ def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
         while chunk := list(islice(lines, most)):
             yield chunk
     except OSError as error:
-        raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
+        raise InvalidInput(
+            "FILE", f"cannot be read any further ({error.strerror})."
+        ) from error
 
 
 def encoded(lines: Iterable[SourceLine]) -> bytes:
     """Return lines as they are sent to a server: number and place, a tab, and the line or its error."""
     return b"".join(
-        json.dumps((number, file, begins, None if isinstance(raw, bytes) else (raw.message, raw.hint))).encode()
+        json.dumps(
+            (
+                number,
+                file,
+                begins,
+                None if isinstance(raw, bytes) else (raw.message, raw.hint),
+            )
+        ).encode()
         + b"\t%s\n" % (raw.rstrip(b"\n") if isinstance(raw, bytes) else b"")
         for number, raw, file, begins in lines
     )
@@ -76,10 +87,16 @@ def decoded(line: bytes) -> SourceLine:
     head, _, raw = line.partition(b"\t")
     try:
         number, file, begins, error = json.loads(head)
-        given = cast("InvalidInput", error_from_code(InvalidInput.code, *error)) if error else raw
+        given = (
+            cast("InvalidInput", error_from_code(InvalidInput.code, *error))
+            if error
+            else raw
+        )
         return SourceLine(int(number), given, str(file), int(begins))
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise InvalidInput("body", "is not what `folklore import` of this version sends.") from None
+        raise InvalidInput(
+            "body", "is not what `folklore import` of this version sends."
+        ) from None
 
 
 def skipped_line(reason: str) -> bytes:
@@ -89,13 +106,21 @@ def skipped_line(reason: str) -> bytes:
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
     """Return a line without empty fields."""
-    return json.dumps({name: value for name, value in fields.items() if value not in (None, "", [], {})}).encode()
+    return json.dumps(
+        {
+            name: value
+            for name, value in fields.items()
+            if value not in (None, "", [], {})
+        }
+    ).encode()
 
 
 def id_of(*parts: str) -> str:
     """Return the id of a record of another system, always the same for the same parts."""
     name = "\x1f".join(("folklore:import", *parts))
-    return str(uuid5(NAMESPACE_URL, name.encode(errors="replace").decode()))  # half a surrogate pair has no UTF-8
+    return str(
+        uuid5(NAMESPACE_URL, name.encode(errors="replace").decode())
+    )  # half a surrogate pair has no UTF-8
 
 
 def uuid_or(value: object, *parts: str) -> str:

@@ -33,19 +33,36 @@ from folklore.memory.transfer.formats.line import (
 
 PageFormat = Literal["markdown", "rules", "claude-memory", "decisions", "web"]
 
-PAGE_CHARACTERS = 2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
+PAGE_CHARACTERS = (
+    2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
+)
 _IN_MEMORY_BYTES = 1_000_000  # of lines; more are in a file
 _SECTION_CHARACTERS = 8_000  # a longer section is split between blocks
-_PART_CHARACTERS = 16_000  # a longer block is split between lines, a longer line anywhere
+_PART_CHARACTERS = (
+    16_000  # a longer block is split between lines, a longer line anywhere
+)
 _HEADING_CHARACTERS = 200
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
 _FRONT_MATTER_LINES = 200  # more lines are text between two rules
 # Only blocks are needed. A line of - or = makes no heading: often the line above is a paragraph and the - a rule.
-_MARKDOWN = MarkdownIt("commonmark").disable(["inline", "text_join", "lheading", "reference"])
+_MARKDOWN = MarkdownIt("commonmark").disable(
+    ["inline", "text_join", "lheading", "reference"]
+)
 # The types of Claude Code's own notes, as kinds.
-_CLAUDE_KINDS = {"user": "identity", "feedback": "procedural", "project": "semantic", "reference": "note"}
+_CLAUDE_KINDS = {
+    "user": "identity",
+    "feedback": "procedural",
+    "project": "semantic",
+    "reference": "note",
+}
 # The fields of front matter that give a field of a memory.
-_SOURCES = {"kind": ("kind", "type"), "tags": ("tags",), "occurred_at": ("date", "created")}
+_SOURCES = {
+    "kind": ("kind", "type"),
+    "tags": ("tags",),
+    "occurred_at": ("date", "created"),
+}
 # Conditions of rules: the files that they apply to.
 _CONDITIONS = {"globs", "alwaysApply", "applyTo", "paths"}
 # Other fields that are used, or Claude Code's own, and the kind of a page that names none, by format.
@@ -89,7 +106,13 @@ class Pages:
     named there (none: all). `ids` are those of all sections; the sections of `unread` pages are not known.
     """
 
-    def __init__(self, form: PageFormat, origin: str, files: Iterable[PageFile], below: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        form: PageFormat,
+        origin: str,
+        files: Iterable[PageFile],
+        below: Sequence[str] = (),
+    ) -> None:
         self._form = form
         self.origin = origin
         self.below = tuple(below)
@@ -110,7 +133,9 @@ class Pages:
         """Yield the sections of all pages, after the errors."""
         yield from self._errors
         self._lines.seek(0)
-        for number, line in enumerate(map(decoded, self._lines), start=len(self._errors) + 1):
+        for number, line in enumerate(
+            map(decoded, self._lines), start=len(self._errors) + 1
+        ):
             yield line._replace(number=number)
 
     def _read(self, file: PageFile) -> None:
@@ -124,7 +149,9 @@ class Pages:
             self.unread.add(file.name)
             self._errors.append(SourceLine(len(self._errors) + 1, error, file.name))
             return
-        for id_, begins, raw in _page_lines(page, self.origin, self._form, file.path.parent):
+        for id_, begins, raw in _page_lines(
+            page, self.origin, self._form, file.path.parent
+        ):
             if id_ is not None:
                 self.count += 1
                 self.ids.add(id_)
@@ -143,9 +170,13 @@ def _page(file: PageFile, form: PageFormat) -> _Page:
     except OSError as error:
         raise InvalidInput(name, f"cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:  # replacement characters would be a silent loss
-        raise InvalidInput(name, "is not UTF-8.", hint="Convert it and import it again.") from None
+        raise InvalidInput(
+            name, "is not UTF-8.", hint="Convert it and import it again."
+        ) from None
     if len(text) > PAGE_CHARACTERS:
-        raise InvalidInput(name, f"must be at most {PAGE_CHARACTERS:,} characters.", hint="Split it.")
+        raise InvalidInput(
+            name, f"must be at most {PAGE_CHARACTERS:,} characters.", hint="Split it."
+        )
     front, body = _front_matter(text, lenient=form == "rules")
     return _Page(name, front, body, text.count("\n", 0, len(text) - len(body)))
 
@@ -162,7 +193,9 @@ def _front_matter(text: str, *, lenient: bool) -> tuple[dict[str, Any], str]:
         fields = yaml.safe_load(match[1]) or {}
     except (yaml.YAMLError, ValueError, RecursionError):
         fields = _plain_fields(match[1]) if lenient else None
-    return fields if isinstance(fields, dict) else {_IGNORED: "not YAML of fields"}, text[match.end() :]
+    return fields if isinstance(fields, dict) else {
+        _IGNORED: "not YAML of fields"
+    }, text[match.end() :]
 
 
 def _plain_fields(text: str) -> dict[str, Any] | None:
@@ -173,17 +206,27 @@ def _plain_fields(text: str) -> dict[str, Any] | None:
     return {name: value.strip() for name, _, value in pairs}
 
 
-def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Iterator[tuple[UUID | None, int, bytes]]:
+def _page_lines(
+    page: _Page, origin: str, form: PageFormat, folder: Path
+) -> Iterator[tuple[UUID | None, int, bytes]]:
     """Yield the sections of a page: id, line of the page, and line of the import; without id what is left out."""
     shared = _shared(page, form)
-    shared["metadata"] = {**shared.get("metadata", {}), "document": page.name, "import": origin}
-    title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
+    shared["metadata"] = {
+        **shared.get("metadata", {}),
+        "document": page.name,
+        "import": origin,
+    }
+    title = _text(page.front.get("title")) or (
+        _text(page.front.get("name")) if form == "claude-memory" else ""
+    )
     title = title[:_HEADING_CHARACTERS]
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     counts: dict[str, int] = {}
     for headings, line, text in _sections(page.text):
         where = " > ".join(headings)
-        counts[where] = counts.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
+        counts[where] = (
+            counts.get(where, 0) + 1
+        )  # equal headings and the parts of a long section differ by their order
         heading = where or title
         begins = page.lines_before + line
         if index and _only_links(text, folder):
@@ -208,7 +251,9 @@ def _only_links(text: str, folder: Path) -> bool:
     def links(line: str) -> bool:
         if len(line) > _LINK_CHARACTERS:
             return False
-        return bool(_PAGE_LINK.search(line)) or any((folder / name).is_file() for name in _PAGE_NAME.findall(line))
+        return bool(_PAGE_LINK.search(line)) or any(
+            (folder / name).is_file() for name in _PAGE_NAME.findall(line)
+        )
 
     return all(links(line) for line in text.splitlines() if line.strip())
 
@@ -216,14 +261,24 @@ def _only_links(text: str, folder: Path) -> bool:
 def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     """Return the fields that all lines of a page have, with the unused front matter among them."""
     front = page.front
-    values: dict[str, Any] = {"kind": _kind(front, form), "tags": _tags(front), "occurred_at": _time(front)}
+    values: dict[str, Any] = {
+        "kind": _kind(front, form),
+        "tags": _tags(front),
+        "occurred_at": _time(front),
+    }
     used = {"title", "description", *_USED.get(form, ())}
-    used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
+    used.update(
+        *(_SOURCES[name] for name, value in values.items() if value is not None)
+    )
     values["kind"] = values["kind"] or _KINDS.get(form)
-    values["tags"] = [*(values["tags"] or ()), *_tags_of_format(page.name, form)][-_MOST_TAGS:]
+    values["tags"] = [*(values["tags"] or ()), *_tags_of_format(page.name, form)][
+        -_MOST_TAGS:
+    ]
     values["summary"] = _text(front.get("description"))[:2000]
     if form == "rules":
-        values["metadata"] = {name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))}
+        values["metadata"] = {
+            name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))
+        }
     if form == "decisions":
         values["paths"] = [page.name]
     return values | dict.fromkeys(_unused(front, used), True)
@@ -233,14 +288,22 @@ def _tags_of_format(name: str, form: PageFormat) -> list[str]:
     """Return the tags of all pages of a format; notes of Claude Code have that of their project."""
     if form == "claude-memory":
         parts = name.split("/")
-        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
+        project = (
+            [f"project:{parts[1].strip('-')}"[:100]]
+            if parts[0] == "projects" and len(parts) > 2
+            else []
+        )
         return [form, *project]
     return ["rules"] if form == "rules" else []
 
 
 def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
     """Return the names of other fields with a value, as the report counts them."""
-    names = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
+    names = {
+        str(name)
+        for name, value in front.items()
+        if name not in used and value not in (None, "", [], {})
+    }
     return [name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in names]
 
 
@@ -248,14 +311,24 @@ def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
     metadata = front.get("metadata")
     type_ = metadata.get("type") if isinstance(metadata, dict) else None
     kind = valid_kind(_text(front.get("kind") or front.get("type") or type_))
-    return _CLAUDE_KINDS.get(kind, kind) if form == "claude-memory" and kind is not None else kind
+    return (
+        _CLAUDE_KINDS.get(kind, kind)
+        if form == "claude-memory" and kind is not None
+        else kind
+    )
 
 
 def _text(value: object) -> str:
     """Return a plain value of front matter as text: written out, nested ones may be larger than memory."""
-    if isinstance(value, int) and value.bit_length() > 64:  # thousands of digits are an error
+    if (
+        isinstance(value, int) and value.bit_length() > 64
+    ):  # thousands of digits are an error
         return ""
-    return str(value) if value is not None and isinstance(value, str | int | float | date) else ""
+    return (
+        str(value)
+        if value is not None and isinstance(value, str | int | float | date)
+        else ""
+    )
 
 
 def _texts(value: object) -> str | list[str]:
@@ -268,7 +341,11 @@ def _tags(front: dict[str, Any]) -> list[str] | None:
     tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags
     if not isinstance(tags, list):
         return None
-    return [text.strip().lstrip("#")[:100] for tag in tags if (text := _text(tag)).strip("# ")][:_MOST_TAGS]
+    return [
+        text.strip().lstrip("#")[:100]
+        for tag in tags
+        if (text := _text(tag)).strip("# ")
+    ][:_MOST_TAGS]
 
 
 def _time(front: dict[str, Any]) -> str | None:
@@ -297,7 +374,9 @@ def _sections(text: str) -> Iterator[_Section]:
             first, body = start, ""
         if start in places:
             level, heading = places[start]
-            headings = {above: words for above, words in headings.items() if above < level} | {level: heading}
+            headings = {
+                above: words for above, words in headings.items() if above < level
+            } | {level: heading}
             start += 1
             first = start
         body += "\n".join(lines[start:end]) + "\n"

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, Raw, id_of, line_of, numbered, uuid_or, valid_kind
+from folklore.memory.transfer.formats.line import (
+    Lines,
+    Raw,
+    id_of,
+    line_of,
+    numbered,
+    uuid_or,
+    valid_kind,
+)
 
 _NOT_SPACE = re.compile(r"\S")
 _LISTS = ("results", "memories", "records")
@@ -34,13 +42,21 @@ def service_lines(source: BinaryIO) -> Lines:
     return _converted(_service, records_of(source, ("memories",)))
 
 
-def _converted(convert: Callable[[Any], Raw], records: Iterator[dict[str, Any] | InvalidInput]) -> Lines:
-    return numbered(record if isinstance(record, InvalidInput) else convert(record) for record in records)
+def _converted(
+    convert: Callable[[Any], Raw], records: Iterator[dict[str, Any] | InvalidInput]
+) -> Lines:
+    return numbered(
+        record if isinstance(record, InvalidInput) else convert(record)
+        for record in records
+    )
 
 
 def record_format(path: Path) -> str | None:
     """Return the format of an export if the fields of its first record are of one format alone, else None."""
-    with suppress(OSError, ValueError, IndexError, RecursionError), path.open("rb") as file:
+    with (
+        suppress(OSError, ValueError, IndexError, RecursionError),
+        path.open("rb") as file,
+    ):
         text = file.read(_HEAD_BYTES).decode("utf-8-sig", "ignore").lstrip()
         try:
             document, _ = _decode(text)
@@ -52,12 +68,18 @@ def record_format(path: Path) -> str | None:
             return None
         if _is_text(record, "memory") and "content" not in record:
             return "mem0"
-        if _is_text(record, "content") and _is_text(record, "content_hash") and record is not document:
+        if (
+            _is_text(record, "content")
+            and _is_text(record, "content_hash")
+            and record is not document
+        ):
             return "mcp-memory-service"
     return None
 
 
-def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
+def records_of(
+    source: BinaryIO, names: tuple[str, ...]
+) -> Iterator[dict[str, Any] | InvalidInput]:
     """Yield the objects of a list, of the list under one of `names` in an object, or of JSON Lines.
 
     Raises InvalidInput, after the readable values, if the document cannot be read any further.
@@ -65,36 +87,68 @@ def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, A
     try:
         text = source.read().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput("FILE", "is not UTF-8.", hint="Convert it and import it again.") from None
+        raise InvalidInput(
+            "FILE", "is not UTF-8.", hint="Convert it and import it again."
+        ) from None
     at = 0
     while (start := _NOT_SPACE.search(text, at)) is not None:
         try:
             value, at = _decode(text, start.start())
         except (ValueError, RecursionError) as error:
-            wrong = "is not JSON, or ends too early," if isinstance(error, ValueError) else "is nested too deeply"
+            wrong = (
+                "is not JSON, or ends too early,"
+                if isinstance(error, ValueError)
+                else "is nested too deeply"
+            )
             problem = f"{wrong} from character {start.start() + 1:,} on."
-            raise InvalidInput("FILE", problem, hint="--format names other formats.") from None
+            raise InvalidInput(
+                "FILE", problem, hint="--format names other formats."
+            ) from None
         for record in _listed(value, names):
-            yield record if isinstance(record, dict) else InvalidInput("record", "is not a JSON object.")
+            yield (
+                record
+                if isinstance(record, dict)
+                else InvalidInput("record", "is not a JSON object.")
+            )
 
 
 def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
     """Return the records of a document, or the document itself if it has no list of them."""
     if not isinstance(value, dict):
         return value if isinstance(value, list) else [value]
-    documents = [value, value["data"]] if isinstance(value.get("data"), dict) else [value]
-    lists = [document[name] for document in documents for name in names if isinstance(document.get(name), list)]
+    documents = (
+        [value, value["data"]] if isinstance(value.get("data"), dict) else [value]
+    )
+    lists = [
+        document[name]
+        for document in documents
+        for name in names
+        if isinstance(document.get(name), list)
+    ]
     return list(chain.from_iterable(lists)) if lists else [value]
 
 
 def _mem0(record: Any) -> Raw:
-    content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
+    content = next(
+        (
+            record[name]
+            for name in ("memory", "content", "text", "data")
+            if _is_text(record, name)
+        ),
+        None,
+    )
     if content is None:
         return InvalidInput("memory", "is missing.")
-    tags = [f"{name}:{value}" for name in ("user", "agent", "app") if (value := record.get(f"{name}_id"))]
+    tags = [
+        f"{name}:{value}"
+        for name in ("user", "agent", "app")
+        if (value := record.get(f"{name}_id"))
+    ]
     return line_of(
         {
-            "id": uuid_or(record.get("id"), "mem0", str(record.get("user_id") or ""), content),
+            "id": uuid_or(
+                record.get("id"), "mem0", str(record.get("user_id") or ""), content
+            ),
             "content": content,
             "tags": _tags([*tags, *_list(record.get("categories"))]),
             "source": _source("mem0", record.get("id")),
