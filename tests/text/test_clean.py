@@ -6,7 +6,14 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.text.clean import clean, digest, nfc, replace_lone_surrogates
+from folklore.text.clean import (
+    clean,
+    digest,
+    former_digest,
+    nfc,
+    replace_lone_surrogates,
+    trimmed,
+)
 
 ANYTHING = st.text(st.characters())  # with lone surrogates
 TRICKY = st.text(
@@ -87,14 +94,54 @@ def test_clean_text_can_be_stored(raw: str) -> None:
     )
 
 
-def test_white_space_and_the_encoding_of_accents_do_not_change_the_digest() -> None:
-    assert digest("Café  is\n\topen ") == digest("Cafe\u0301 is open")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "- Café  is\r\n  -\topen ",
+        "\n\n- Cafe\u0301 is  \n  - open\n",
+        "- Caf\u00e9\u00a0is\n\u00a0\u00a0- open",
+        "    - Café is\n      - open",
+        "- Café is\u2028  - open",
+    ],
+)
+def test_blanks_that_say_nothing_do_not_change_the_digest(other: str) -> None:
+    assert digest(other) == digest("- Café is\n  - open")
+
+
+def test_the_number_of_empty_lines_does_not_change_the_digest() -> None:
+    assert digest("one\n\n \n\ntwo") == digest("one\n\ntwo") != digest("one\ntwo")
+
+
+DIFFERENT = [
+    ("- a\n- b", "- a\n  - b"),
+    ("- a\n  - b\n  - c", "- a\n  - b\n    - c"),
+    ("all:\n\tmake it", "all:\n        make it"),
+    ("if a:\n    b()\nc()", "if a:\n    b()\n    c()"),
+    ("HOST=a\nPORT=1", "HOST=a PORT=1"),
+    ("alice\nbob smith", "alice bob\nsmith"),
+    ("  - a\n  - b", "- a\n  - b"),
+    ("a\n\tb", "a\n\t\tb"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_indentation_and_borders_of_lines_change_the_digest(
+    one: str, other: str
+) -> None:
+    assert digest(one) != digest(other)
+    assert former_digest(one) == former_digest(other)
 
 
 @given(ANYTHING)
 def test_every_text_has_a_digest_of_32_bytes(raw: str) -> None:
     assert len(digest(raw)) == 32
-    assert digest(raw) == digest(f"\n {raw}\t")
+    assert digest(raw) == digest(f"\n\n{raw}\t") == digest(trimmed(raw))
+
+
+@given(ANYTHING)
+def test_the_digest_of_one_line_is_what_it_was(raw: str) -> None:
+    line = " ".join(raw.split())
+    assert digest(line) == former_digest(line)
 
 
 @given(st.text())

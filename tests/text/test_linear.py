@@ -49,6 +49,7 @@ UNITS = [
 ]  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "clean.clean": clean.clean, "clean.cleaned": lambda it: clean.cleaned({it: [it]}), "clean.digest": clean.digest,
+    "clean.former_digest": clean.former_digest, "clean.trimmed": clean.trimmed,
     "clean.nfc": clean.nfc, "clean.normal_form": lambda it: clean.normal_form("NFKD", it),
     "clean.replace_lone_surrogates": lambda it: clean.replace_lone_surrogates(it.encode()),
     "dates.date_terms.date_terms": date_terms.date_terms,

@@ -22,7 +22,7 @@ from folklore.model import (
 )
 from folklore.text import tags as tag_rules
 from folklore.text.amounts import amount
-from folklore.text.clean import clean, cleaned
+from folklore.text.clean import clean, cleaned, trimmed
 from folklore.text.dates.zones import with_zone
 from folklore.text.hooks.injected import OPENING, without_blocks
 from folklore.text.languages import detect, language
@@ -280,7 +280,7 @@ def _text(value: str, check: _Check) -> str | None:
     if check.field.name != "content":
         return _limited(value, check.name, check.field.limit)
     text = _limited(
-        value,
+        trimmed(value),
         check.name,
         MAX_CONTENT,
         hint="Split it into several memories of one fact each.",

@@ -6,6 +6,7 @@ bidirectional overrides, runs of variation selectors. Postgres rejects NUL and l
 
 import hashlib
 import re
+import textwrap
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _INVISIBLE = re.compile(
 # Terminal escape sequences: colours, cursor moves, titles, hyperlinks. Without the whole sequence, "[0m" would remain.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _LINE_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_EMPTY_LINES = re.compile("\n{3,}")
+_NOT_A_TAB = re.compile("[^\t]")
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _JOINERS_AND_SELECTORS = re.compile(f"[{_JOINERS}{_SELECTORS}]+")
@@ -94,14 +97,39 @@ def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
     return "".join(pieces)
 
 
-def digest(text: str) -> bytes:
-    """Return the SHA-256 of the composed text with each run of white space as one blank.
+def trimmed(text: str) -> str:
+    """Return a text without blanks around it, and without the indentation that all of its lines share.
 
-    Texts that differ in line breaks, indentation or the encoding of accents share a digest; case and punctuation count.
+    A list that was pasted with an indent keeps the depth of its entries.
     """
-    return hashlib.sha256(
-        " ".join(nfc(text).split()).encode("utf-8", "surrogatepass")
-    ).digest()
+    return textwrap.dedent(_LINE_BREAKS.sub("\n", text)).strip()
+
+
+def digest(text: str) -> bytes:
+    """Return the SHA-256 of what a text says: composed, line by line.
+
+    Texts share a digest that differ in the blanks around them, between words or at the end of a line, in the kind of
+    line break, in the number of empty lines between two others, or in the encoding of accents. Indentation and the
+    borders of lines count, as do case and punctuation: in a list or in code, they say what belongs to what.
+    """
+    lines = map(_with_single_blanks, nfc(trimmed(text)).split("\n"))
+    canonical = _EMPTY_LINES.sub("\n\n", "\n".join(lines))
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).digest()
+
+
+def former_digest(text: str) -> bytes:
+    """Return the digest that earlier versions gave a text, in which each run of white space was one blank."""
+    words = " ".join(nfc(text).split())
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+
+
+def _with_single_blanks(line: str) -> str:
+    """Return a line with one blank between words and its indentation, of which tabs alone differ from blanks."""
+    words = " ".join(line.split())
+    indentation = line[: len(line) - len(line.lstrip())]
+    if not words or not indentation:
+        return words
+    return _NOT_A_TAB.sub(" ", indentation) + words
 
 
 def replace_lone_surrogates(json: bytes) -> bytes:

@@ -8,12 +8,15 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
+from folklore.db.migrate import migrations
 from folklore.db.rows import word_of
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link
+from folklore.text.clean import digest, former_digest, trimmed
 from tests import embedders
 from tests.person import NOON, Person, contents
+from tests.text.test_clean import DIFFERENT
 from tests.waiting import STUCK, statements_of
 
 pytestmark = pytest.mark.usefixtures("database_url")
@@ -30,7 +33,7 @@ async def test_storing_the_same_text_twice_keeps_one_memory(
 
     for again in (
         "Use tabs, not spaces.",
-        "  Use tabs,\r\n\tnot   spaces.  ",
+        "  Use tabs,\tnot   spaces.  \r\n",
         "Use tabs, not\u200b spaces.",
     ):
         second = await person.store(again)
@@ -39,6 +42,73 @@ async def test_storing_the_same_text_twice_keeps_one_memory(
         ]
     assert await count(connection) == 1
     assert await connection.fetchval("select confirmed_count from memories") == 3
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+async def test_a_text_with_another_indentation_is_another_memory(
+    person: Person, connection: asyncpg.Connection, one: str, other: str
+) -> None:
+    [first] = await person.keep(one)
+
+    second = await person.store(other)
+
+    [stored] = second.stored
+    assert (stored.status, stored.id == first) == ("stored", False)
+    rows = await connection.fetch("select content from memories order by id")
+    assert [row["content"] for row in rows] == [trimmed(one), trimmed(other)]
+
+
+async def test_a_corrected_list_is_stored_and_the_former_one_reported_as_similar(
+    person: Person,
+) -> None:
+    [first] = await person.keep("- a\n- b")
+
+    [corrected] = (await person.store("- a\n  - b")).stored
+
+    assert corrected.status == "stored"
+    assert [item.id for item in corrected.similar] == [first]
+
+
+async def test_memories_of_a_former_version_are_known_by_their_present_digests(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    texts = [
+        *(text for pair in DIFFERENT for text in pair),
+        "Caf\u00e9\u00a0 au\u3000lait \n\u00a0\u00a0-\u2003sucre\n\n \n\n- Cafe\u0301",
+        "one line",
+    ]
+    await person.keep(*texts)
+    present = "select content, digest from memories order by content"
+    expected = await connection.fetch(present)
+    assert len(expected) == len(set(map(digest, texts)))
+    # An earlier version had one of those that it took for the same.
+    for row in expected:
+        await connection.execute(
+            "update memories set digest = $2 || decode(md5(content), 'hex') where content = $1",
+            row["content"],
+            former_digest(row["content"]),
+        )
+
+    [carry_over] = [each for each in migrations() if "line_digests" in each.name]
+    await connection.execute(carry_over.sql)
+
+    changed = [row for row in await connection.fetch(present) if "\n" in row["content"]]
+    assert changed == [row for row in expected if "\n" in row["content"]]
+
+
+async def test_a_key_of_a_former_version_answers_the_same_request(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    [id_] = await person.keep(Draft("- a\n- b", idempotency_key="k"))
+    await connection.execute(
+        "update idempotency_keys set request = $1", former_digest("- a\n- b")
+    )
+
+    [again] = (await person.store(Draft("- a\n- b", idempotency_key="k"))).stored
+
+    assert again.id == id_
+    with pytest.raises(InvalidInput, match="used before for another request"):
+        await person.store(Draft("- a\n- c", idempotency_key="k"))
 
 
 async def test_characters_removed_from_a_text_are_reported(person: Person) -> None:

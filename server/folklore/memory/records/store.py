@@ -48,7 +48,7 @@ from folklore.model import (
 )
 from folklore.telemetry import stage
 from folklore.text import names
-from folklore.text.clean import digest
+from folklore.text.clean import digest, former_digest
 
 log = get_logger(__name__)
 
@@ -235,6 +235,15 @@ def _request_digest(draft: Draft, text: bytes) -> bytes:
     ).digest()
 
 
+def _same_request(answer: KeyAnswer, item: PreparedMemory) -> bool:
+    """Return True if a key answered this request, or did so for a version with other digests of texts."""
+    if answer.request == item.request:
+        return True
+    return answer.request == _request_digest(
+        item.draft, former_digest(item.draft.content)
+    )
+
+
 async def _write_batch(
     context: RequestContext, name: str, batch: _Batch
 ) -> tuple[UUID, str, dict[int, Inserted]]:
@@ -325,7 +334,7 @@ def _answered(
             f"was used before for another request, which the memory {answer.id} answered.",
         )
         for place, answer in repeats.items()
-        if answer.request != batch.memories[place].request
+        if not _same_request(answer, batch.memories[place])
     }:
         raise _RefusedItems(errors)
     return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
