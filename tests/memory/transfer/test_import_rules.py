@@ -74,7 +74,7 @@ async def test_rules_of_a_repository_go_to_its_namespace_and_own_ones_stay_priva
     )
     assert rest["source"] == ".cursor/rules/api/rest.mdc#REST"
     assert rest["metadata"] == {
-        "alwaysApply": "false", "document": ".cursor/rules/api/rest.mdc", "globs": "**/*.ts,src/api/*.py",
+        "alwaysApply": False, "document": ".cursor/rules/api/rest.mdc", "globs": "**/*.ts,src/api/*.py",
         "import": "rules repo:acme/shop",
     }  # fmt: skip
     assert found["Use variables."]["metadata"]["globs"] == ["*.css", "*.scss"]

@@ -25,7 +25,7 @@ from folklore.cli.team.import_targets import (
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
-from folklore.memory.transfer.report import Report
+from folklore.memory.transfer.report import Failure, Report
 from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
@@ -340,9 +340,7 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
     for line in _remarks(report):
         print_line(f"  {line}")
     for failure in (*report.refusals, *report.failures):
-        click.echo(
-            f"  {failure.place or f'line {failure.line}'}: {failure.message}", err=True
-        )
+        click.echo(f"  {_failure(failure)}", err=True)
     unshown = {
         "with secrets": report.refused - len(report.refusals),
         "failed": report.failed - len(report.failures),
@@ -361,11 +359,21 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
         )
 
 
+def _failure(failure: Failure) -> str:
+    """Return a failure with its place, which some messages name themselves."""
+    place = failure.place or f"line {failure.line}"
+    if failure.message.startswith(f"{place}: "):
+        return failure.message
+    return f"{place}: {failure.message}"
+
+
 def _remarks(report: Report) -> Iterator[str]:
     for name, count in report.skipped.items():
         yield f"skipped: {count:,} of type {name!r}"
     for name, count in report.ignored_fields.items():
-        yield f"ignored: field {name!r} on {count:,} lines; {_reason(name)}"
+        first = report.ignored_at.get(name, "")
+        where = f" ({first}{', …' if count > 1 else ''})" if first else ""
+        yield f"ignored: field {name!r} on {amount(count, 'line')}{where}; {_reason(name)}"
     for what, count in (
         (
             "found by keyword only until a server has made their vectors (`folklore status`)",

@@ -59,7 +59,7 @@ class ImportedVectors:
         usable = frozenset[int]() if model is None else _usable(batch, model)
         for memory in batch:
             if memory.vector is not None and memory.line not in usable:
-                self._report.ignore("embedding")
+                self._report.ignore("embedding", memory.place or f"line {memory.line}")
         return [
             memory if memory.line in usable else replace(memory, vector=None)
             for memory in batch

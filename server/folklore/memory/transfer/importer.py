@@ -206,7 +206,7 @@ class _Importer:
             return None
         line = read_line(raw)
         for name in line.ignored:
-            self.report.ignore(name)
+            self.report.ignore(name, source.place() or f"line {source.number}")
         if self.context.caller.access is not None:
             line = replace(line, value=_stated(line.value))
         value = line.value
@@ -276,7 +276,7 @@ class _Importer:
         if (
             vector is not None and checked.content != memory.draft.content
         ):  # the vector of another text
-            self.report.ignore("embedding")
+            self.report.ignore("embedding", source.place() or f"line {source.number}")
             vector = None
         language, place = detected_language(checked), source.place()
         return TransferredMemory(

@@ -23,6 +23,7 @@ class Failure:
 class Report:
     """Counts of an import so far. `skipped` counts by type of line, `ignored_fields` by field, `namespaces` memories.
 
+    `ignored_at` is the first place of each ignored field.
     `removed` memories were forgotten because their section is no longer in its file. `refused` lines hold a secret,
     `redacted` ones held one. `without_vector` memories have a pending embedding. `unlinked` memories have a successor,
     and `untied` relations and revisions a memory, that is neither stored nor in the file.
@@ -37,6 +38,7 @@ class Report:
     namespaces: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     ignored_fields: dict[str, int] = field(default_factory=dict)
+    ignored_at: dict[str, str] = field(default_factory=dict)
     refused: int = 0
     refusals: list[Failure] = field(default_factory=list)
     redacted: int = 0
@@ -85,9 +87,11 @@ class Report:
         """Count a line of a type that is not imported."""
         _count(self.skipped, type_)
 
-    def ignore(self, name: str) -> None:
+    def ignore(self, name: str, place: str) -> None:
         """Count a line with a field that was left out."""
         _count(self.ignored_fields, name)
+        if name in self.ignored_fields:
+            self.ignored_at.setdefault(name, place)
 
     def fail(self, line: int, error: FolkloreError, place: str = "") -> None:
         """Count a line that was left out, as refused if it holds a secret, and keep the first reasons."""

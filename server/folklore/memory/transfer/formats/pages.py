@@ -6,20 +6,24 @@ reported.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
 from uuid import UUID
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folklore.errors import InvalidInput
+from folklore.memory.transfer.formats.encodings import encoding_of
+from folklore.memory.transfer.formats.front_matter import (
+    is_empty,
+    read_front_matter,
+)
 from folklore.memory.transfer.formats.line import (
     Lines,
     SourceLine,
@@ -42,10 +46,7 @@ _PART_CHARACTERS = (
     16_000  # a longer block is split between lines, a longer line anywhere
 )
 _HEADING_CHARACTERS = 200
-_FRONT_MATTER = re.compile(
-    r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
-)
-_FRONT_MATTER_LINES = 200  # more lines are text between two rules
+_MOST_BYTES = 4 * PAGE_CHARACTERS + 4  # of a page in any encoding
 # Only blocks are needed. A line of - or = makes no heading: often the line above is a paragraph and the - a rule.
 _MARKDOWN = MarkdownIt("commonmark").disable(
     ["inline", "text_join", "lheading", "reference"]
@@ -57,19 +58,18 @@ _CLAUDE_KINDS = {
     "project": "semantic",
     "reference": "note",
 }
-# The fields of front matter that give a field of a memory.
-_SOURCES = {
-    "kind": ("kind", "type"),
-    "tags": ("tags",),
-    "occurred_at": ("date", "created"),
-}
+# The fields of front matter that give a field of a memory, the first that can be used.
+_SOURCES = {"kind": ("kind", "type"), "occurred_at": ("date", "created")}
 # Conditions of rules: the files that they apply to.
-_CONDITIONS = {"globs", "alwaysApply", "applyTo", "paths"}
-# Other fields that are used, or Claude Code's own, and the kind of a page that names none, by format.
-_USED = {"claude-memory": {"name", "metadata"}, "rules": _CONDITIONS}
+_CONDITIONS = ("globs", "alwaysApply", "applyTo", "paths")
+# Other texts that are used, and the kind of a page that names none, by format.
+_PLAIN = {"claude-memory": ("name",)}
 _KINDS = {"rules": "procedural", "decisions": "decision"}
 _MOST_TAGS = 64
-_FIELD = re.compile(r"[A-Za-z][\w-]*")
+_TAG_CHARACTERS = 100
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+# The blank before an offset, as YAML has it and ISO 8601 does not.
+_BLANK_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d|Z$)")
 # The file of Claude Code that lists the other notes of its folder, and the lines that it does so with.
 _INDEX = "memory.md"
 _PAGE_LINK = re.compile(r"\]\((?!\w+:)[^)\s]+\.md[^)]*\)")
@@ -144,7 +144,7 @@ class Pages:
             self._write(file.name, 0, skipped_line(file.skipped))
             return
         try:
-            page = _page(file, self._form)
+            page = _page(file)
         except InvalidInput as error:
             self.unread.add(file.name)
             self._errors.append(SourceLine(len(self._errors) + 1, error, file.name))
@@ -161,14 +161,16 @@ class Pages:
         self._lines.write(encoded([SourceLine(0, raw, name, begins)]))
 
 
-def _page(file: PageFile, form: PageFormat) -> _Page:
+def _page(file: PageFile) -> _Page:
     """Read a page. Raises InvalidInput."""
     name = file.name
     try:
-        with file.path.open(encoding="utf-8-sig") as source:
-            text = source.read(PAGE_CHARACTERS + 1)
+        with file.path.open("rb") as source:
+            raw = source.read(_MOST_BYTES)
     except OSError as error:
         raise InvalidInput(name, f"cannot be read ({error.strerror}).") from None
+    try:
+        text = raw.decode(encoding_of(raw))
     except UnicodeDecodeError:  # replacement characters would be a silent loss
         raise InvalidInput(
             name, "is not UTF-8.", hint="Convert it and import it again."
@@ -177,33 +179,13 @@ def _page(file: PageFile, form: PageFormat) -> _Page:
         raise InvalidInput(
             name, f"must be at most {PAGE_CHARACTERS:,} characters.", hint="Split it."
         )
-    front, body = _front_matter(text, lenient=form == "rules")
-    return _Page(name, front, body, text.count("\n", 0, len(text) - len(body)))
-
-
-def _front_matter(text: str, *, lenient: bool) -> tuple[dict[str, Any], str]:
-    """Return the fields between two lines of --- at the beginning of a page, and the text after them.
-
-    With `lenient`, lines of `name: value` do as well: rules of Cursor have `globs: **/*.ts`, which is not YAML.
-    """
-    match = _FRONT_MATTER.match(text)
-    if match is None or match[1].count("\n") > _FRONT_MATTER_LINES:
-        return {}, text
-    try:
-        fields = yaml.safe_load(match[1]) or {}
-    except (yaml.YAMLError, ValueError, RecursionError):
-        fields = _plain_fields(match[1]) if lenient else None
-    return fields if isinstance(fields, dict) else {
-        _IGNORED: "not YAML of fields"
-    }, text[match.end() :]
-
-
-def _plain_fields(text: str) -> dict[str, Any] | None:
-    """Return lines of `name: value` as fields, None for anything else."""
-    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
-    if not all(separator and _FIELD.fullmatch(name) for name, separator, _ in pairs):
-        return None
-    return {name: value.strip() for name, _, value in pairs}
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = read_front_matter(text)
+    fields = front.fields | (
+        {_IGNORED: "a part is no field"} if front.is_partial else {}
+    )
+    lines_before = text.count("\n", 0, len(text) - len(front.text))
+    return _Page(name, fields, front.text, lines_before)
 
 
 def _page_lines(
@@ -261,27 +243,47 @@ def _only_links(text: str, folder: Path) -> bool:
 def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     """Return the fields that all lines of a page have, with the unused front matter among them."""
     front = page.front
-    values: dict[str, Any] = {
-        "kind": _kind(front, form),
-        "tags": _tags(front),
-        "occurred_at": _time(front),
+    used = {
+        name
+        for name in ("title", "description", *_PLAIN.get(form, ()))
+        if isinstance(front.get(name), str)
     }
-    used = {"title", "description", *_USED.get(form, ())}
-    used.update(
-        *(_SOURCES[name] for name, value in values.items() if value is not None)
-    )
-    values["kind"] = values["kind"] or _KINDS.get(form)
-    values["tags"] = [*(values["tags"] or ()), *_tags_of_format(page.name, form)][
-        -_MOST_TAGS:
-    ]
-    values["summary"] = _text(front.get("description"))[:2000]
+    kind, kind_name = _first_of(front, _SOURCES["kind"], lambda text: _kind(text, form))
+    time, time_name = _first_of(front, _SOURCES["occurred_at"], _time)
+    tags, all_tags_fit = _tags(front.get("tags"))
+    used |= {kind_name, time_name, *(["tags"] if all_tags_fit else [])}
+    note = front.get("metadata")
+    if form == "claude-memory" and isinstance(note, dict):
+        used.add("metadata")  # Claude Code's own, but for the type
+        kind = kind or _kind(_text(note.get("type")), form)
+    values: dict[str, Any] = {
+        "kind": kind or _KINDS.get(form),
+        "tags": [*tags, *_tags_of_format(page.name, form)][-_MOST_TAGS:],
+        "occurred_at": time,
+        "summary": _text(front.get("description"))[:2000],
+    }
     if form == "rules":
+        conditions = {name: _condition(front.get(name)) for name in _CONDITIONS}
         values["metadata"] = {
-            name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))
+            name: condition
+            for name, condition in conditions.items()
+            if condition is not None
         }
+        used |= values["metadata"].keys()
     if form == "decisions":
         values["paths"] = [page.name]
     return values | dict.fromkeys(_unused(front, used), True)
+
+
+def _first_of(
+    front: dict[str, Any], names: Iterable[str], read: Callable[[str], str | None]
+) -> tuple[str | None, str]:
+    """Return the first value of these fields that can be used, and its name; empty names for none."""
+    for name in names:
+        value = read(_text(front.get(name)))
+        if value is not None:
+            return value, name
+    return None, ""
 
 
 def _tags_of_format(name: str, form: PageFormat) -> list[str]:
@@ -300,61 +302,56 @@ def _tags_of_format(name: str, form: PageFormat) -> list[str]:
 def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
     """Return the names of other fields with a value, as the report counts them."""
     names = {
-        str(name)
+        name
         for name, value in front.items()
-        if name not in used and value not in (None, "", [], {})
+        if name not in used and not is_empty(value)
     }
     return [name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in names]
 
 
-def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
-    metadata = front.get("metadata")
-    type_ = metadata.get("type") if isinstance(metadata, dict) else None
-    kind = valid_kind(_text(front.get("kind") or front.get("type") or type_))
-    return (
-        _CLAUDE_KINDS.get(kind, kind)
-        if form == "claude-memory" and kind is not None
-        else kind
-    )
+def _kind(text: str, form: PageFormat) -> str | None:
+    kind = valid_kind(text)
+    if form == "claude-memory" and kind is not None:
+        return _CLAUDE_KINDS.get(kind, kind)
+    return kind
 
 
 def _text(value: object) -> str:
-    """Return a plain value of front matter as text: written out, nested ones may be larger than memory."""
-    if (
-        isinstance(value, int) and value.bit_length() > 64
-    ):  # thousands of digits are an error
-        return ""
-    return (
-        str(value)
-        if value is not None and isinstance(value, str | int | float | date)
-        else ""
+    """Return a value of front matter as text, empty for a list, an object and none."""
+    return value.strip() if isinstance(value, str) and not is_empty(value) else ""
+
+
+def _condition(value: object) -> str | bool | list[str] | None:
+    """Return a condition of a rule: a text, texts, true or false; None for none and for another value."""
+    if isinstance(value, list):
+        texts = [entry for entry in value if isinstance(entry, str)]
+        return texts if texts and len(texts) == len(value) else None
+    text = _text(value)
+    return _TRUTH.get(text.lower(), text or None)
+
+
+def _tags(value: object) -> tuple[list[str], bool]:
+    """Return tags of a list or of words, and whether all of the value are tags."""
+    entries = re.split(r"[,\s]+", _text(value)) if isinstance(value, str) else value
+    if entries is None:
+        return [], True
+    if not isinstance(entries, list):
+        return [], False
+    texts = [entry for entry in entries if isinstance(entry, str)]
+    tags = [tag for text in texts if (tag := text.strip().strip("[]").lstrip("# "))]
+    fits = (
+        len(texts) == len(entries)
+        and len(tags) <= _MOST_TAGS
+        and all(len(tag) <= _TAG_CHARACTERS for tag in tags)
     )
+    return [tag[:_TAG_CHARACTERS] for tag in tags][:_MOST_TAGS], fits
 
 
-def _texts(value: object) -> str | list[str]:
-    return [_text(item) for item in value] if isinstance(value, list) else _text(value)
-
-
-def _tags(front: dict[str, Any]) -> list[str] | None:
-    """Return the tags, None if they are neither a list nor words."""
-    tags = front.get("tags") or []
-    tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags
-    if not isinstance(tags, list):
-        return None
-    return [
-        text.strip().lstrip("#")[:100]
-        for tag in tags
-        if (text := _text(tag)).strip("# ")
-    ][:_MOST_TAGS]
-
-
-def _time(front: dict[str, Any]) -> str | None:
-    time = front.get("date") or front.get("created")
+def _time(text: str) -> str | None:
     try:
-        time = datetime.fromisoformat(time) if isinstance(time, str) else time
+        return datetime.fromisoformat(_BLANK_BEFORE_OFFSET.sub("", text)).isoformat()
     except ValueError:
         return None
-    return time.isoformat() if isinstance(time, date | datetime) else None
 
 
 # A part of a page: its headings, the line of the page on which its text begins, from 1, and its text.
