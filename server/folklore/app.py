@@ -166,9 +166,13 @@ class App:
         return self.copy.namespace
 
     async def project_at(self, directory: str) -> str:
-        """Return the namespace of a directory, which need not be the one of this process; it is looked up once."""
+        """Return the namespace of a directory, which need not be the one of this process."""
         if self.settings.namespace is not None:
             return self.settings.namespace
+        return await self.repository_at(directory)
+
+    async def repository_at(self, directory: str) -> str:
+        """Return the namespace of the repository of a directory, whatever the setting; it is looked up once."""
         if directory not in self._projects:
             self._projects[directory] = await asyncio.to_thread(
                 project_namespace, Path(directory)

@@ -323,6 +323,15 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
         raise _invalid(error) from None
 
 
+def namespace_of_file(config: Path | None = None) -> str | None:
+    """Return the setting `namespace` without that of the environment, which belongs to one process.
+
+    Raises ConfigInvalid as `load_settings` does.
+    """
+    namespace = _read_file(config_path(config, os.environ)).get("namespace")
+    return None if namespace is None else Settings(namespace=namespace).namespace
+
+
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings in the environment: FOLKLORE_HTTP__PORT is `port` of `http`. Lists and sections are JSON."""
     values: dict[str, Any] = {}

@@ -16,13 +16,22 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 
+import httpx
 import pytest
 from mcp import Client
 
 from folklore.local import server as local
 from folklore.local.server import LocalServer
 from tests.commands import Ran
-from tests.servers import Watched, on_stdio, own_servers, own_servers_ended, watched
+from tests.servers import (
+    Watched,
+    free_port,
+    on_http,
+    on_stdio,
+    own_servers,
+    own_servers_ended,
+    watched,
+)
 from tests.team import called
 from tests.terminal import on_terminal
 from tests.waiting import STUCK, eventually
@@ -418,6 +427,9 @@ def test_a_server_ends_when_it_is_told_and_when_it_is_idle(machine: Machine) -> 
     stopped = machine.run("server", "stop")
     assert shown == {
         "pid": told,
+        "url": None,
+        "http": False,
+        "database": "that of database_url",
         "socket": machine.local.path,
         "log": machine.local.log,
     }
@@ -457,6 +469,10 @@ def test_another_configuration_and_another_version_have_a_server_of_their_own(
     assert (
         LocalServer(str(machine.home), environ | {"FOLKLORE_RETENTION_DAYS": "1"}).path
         != first
+    )
+    assert (
+        LocalServer(str(machine.home), environ | {"FOLKLORE_HTTP__PORT": "1"}).path
+        == first
     )
     assert LocalServer(str(machine.home), environ, read_only="true").path != first
     machine.home.mkdir()
@@ -529,3 +545,150 @@ def test_another_user_is_refused_even_where_the_folder_lets_him_in(
         own.connect(str(path))
         own.sendall(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")
         assert own.recv(4) == b"HTTP"
+
+
+# `folklore serve --http` as the user's server
+
+
+async def test_sessions_and_commands_use_the_server_that_serves_http(
+    machine: Machine, tmp_path: Path
+) -> None:
+    repository = tmp_path / "harbour"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    # The server's own namespace, notes, is not that of a session in another repository.
+    async with (
+        on_http(machine.server) as http,
+        machine.session(FOLKLORE_NAMESPACE="") as session,
+    ):
+        stored = await asyncio.to_thread(machine.run, "store", EACH)
+        found = await called(
+            session,
+            "memory_recall",
+            query="what names a release?",
+            namespaces=["notes"],
+        )
+        there = await asyncio.to_thread(
+            machine.run,
+            *("store", "The harbour's note.", "--json"),
+            cwd=repository,
+            FOLKLORE_NAMESPACE="",
+        )
+        hook = {
+            "event": "UserPromptSubmit",
+            "prompt": "Where is the harbour's note?",
+            "session": "1",
+            "cwd": str(repository),
+        }
+        [note] = (await session.call_tool("client_hook", hook)).content
+        link = await asyncio.to_thread(machine.run, "open", "--json")
+        status = await asyncio.to_thread(machine.run, "server", "status", "--json")
+
+        assert (stored.code, stored.err) == (0, "")
+        assert found["memories"][0]["content"] == EACH
+        assert there.json["namespace"] == "repo:harbour"
+        assert "by tester] The harbour" in str(note)
+        assert link.json["url"].startswith(f"{http.url}/open?code=")
+        assert machine.local.pid() == http.process.pid == status.json["pid"]
+        assert (status.json["http"], status.json["url"]) == (True, http.url)
+        assert own_servers(machine.home) == []
+        await http.end()
+    assert not Path(machine.local.path).exists()
+    assert EACH in machine.contents()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_serving_http_takes_over_from_the_server_that_runs(
+    machine: Machine, workers: str
+) -> None:
+    port = free_port()
+    async with machine.session(FOLKLORE_HTTP__PORT=str(port)) as session:
+        await called(session, "memory_store", content=EACH)
+        former = machine.process
+        link = await asyncio.to_thread(
+            machine.run, "open", "--json", FOLKLORE_HTTP__PORT=str(port)
+        )
+        serving = Watched(
+            machine.shell(FOLKLORE_HTTP__WORKERS=workers), machine.server.notes
+        )
+        async with on_http(serving, port=port) as http:
+            await asyncio.to_thread(eventually, lambda: not own_servers(machine.home))
+            found = await called(
+                session, "memory_recall", query="what names a release?"
+            )
+            opened = await asyncio.to_thread(machine.run, "open", "--json")
+            await asyncio.to_thread(
+                eventually, lambda: machine.local.pid() == http.process.pid
+            )
+            await http.end()
+
+    assert link.json["url"].startswith(f"http://127.0.0.1:{port}/")
+    assert opened.json["url"].startswith(f"http://127.0.0.1:{port}/")
+    assert found["memories"][0]["content"] == EACH
+    assert former not in own_servers(machine.home)
+
+
+async def test_servers_and_commands_that_start_at_once_leave_one_server(
+    machine: Machine,
+) -> None:
+    async with on_http(machine.server) as http:
+        pass
+    for number in range(3):
+        works = [
+            asyncio.to_thread(machine.run, "store", f"{EACH} {number} {n}")
+            for n in range(3)
+        ]
+        begun = [asyncio.create_task(work) for work in works]
+        async with on_http(machine.server) as http:
+            ran = await asyncio.gather(*begun)
+            assert [(done.code, done.err) for done in ran] == [(0, "")] * 3
+            await asyncio.to_thread(
+                eventually, lambda: machine.local.pid() == http.process.pid
+            )
+            await asyncio.to_thread(eventually, lambda: not own_servers(machine.home))
+            assert len(await asyncio.to_thread(machine.contents)) == 3 * number + 3
+            if number:
+                http.process.kill()
+
+
+async def test_a_server_of_http_that_does_not_answer_is_left_and_not_killed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_STUCK_SECONDS", 0.5)
+    async with on_http(machine.server) as http:
+        await asyncio.to_thread(machine.run, "store", EACH)
+        await asyncio.to_thread(
+            eventually, lambda: machine.local.pid() == http.process.pid
+        )
+        os.kill(http.process.pid, signal.SIGSTOP)
+        await asyncio.to_thread(machine.local.replace_stuck)
+        listed = await asyncio.to_thread(machine.contents)
+        os.kill(http.process.pid, signal.SIGCONT)
+
+        assert listed == [EACH]
+        assert machine.process == machine.local.pid()
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"{http.url}/healthz")).status_code == 200
+        await http.end()
+    assert machine.process == machine.local.pid()
+
+
+async def test_a_port_that_is_taken_names_the_folklore_server_that_has_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    async with on_http(machine.server) as http:
+        await asyncio.to_thread(
+            eventually, lambda: machine.local.pid() == http.process.pid
+        )
+        serve = ("serve", "--http", "--port", str(http.port))
+        here = await asyncio.to_thread(machine.run, *serve)
+        elsewhere = await asyncio.to_thread(
+            machine.run, *serve, FOLKLORE_HOME=str(tmp_path / "other")
+        )
+        restart = await asyncio.to_thread(machine.run, "server", "restart")
+        stopped = await asyncio.to_thread(machine.run, "server", "stop")
+
+        assert here.code == elsewhere.code == 2
+        assert f"`folklore serve --http` (process {http.process.pid})" in here.err
+        assert "another Folklore server" in elsewhere.err
+        assert (restart.code, "serve --http" in restart.err) == (5, True)
+        assert stopped.out == f"Process {http.process.pid} has ended.\n"

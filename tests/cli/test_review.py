@@ -183,12 +183,21 @@ async def test_what_was_said_and_not_stored_comes_first(
     ]
 
 
-async def test_without_a_terminal_the_next_step_is_named(alike: CommandLine) -> None:
-    ran = await alike("review")
+async def test_without_a_terminal_what_wants_a_decision_is_listed(
+    alike: CommandLine, app: App
+) -> None:
+    nothing = await alike("review", "--only", "stated")
+    await app.service.call(HookRequest(prompt="Never push to main.", session="s1"))
+    await alike.done("store", "The gateway times out after 30 seconds.")
+    await alike.done("store", "The gateway times out after 40 seconds.")
+    listed = await alike("review")
+    left = (await alike.json("review"))["review"]
 
-    assert ran.code == 2
-    assert "needs a terminal" in ran.err
-    assert "--json" in ran.err
+    assert (nothing.code, nothing.out) == (0, "\nNothing wants a decision.\n")
+    assert listed.code == 0
+    assert "Never push to main." in listed.out
+    assert "times out after" in listed.out
+    assert f"{len(left)} want a decision" in listed.out
 
 
 async def test_unused_memories_are_kept_pinned_or_forgotten(

@@ -62,7 +62,7 @@ async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_noth
 
     assert (alive.status_code, alive.json()) == (
         200,
-        {"status": "ok", "version": __version__},
+        {"status": "ok", "name": "folklore", "version": __version__},
     )
     assert (ready.status_code, ready.json()) == (
         200,

@@ -99,11 +99,7 @@ def local_settings(ctx: click.Context) -> Settings:
 
 def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
     """Return the running server of this user; None with --server, with FOLKLORE_OWN, and if it cannot be started."""
-    if (
-        settings.server is not None
-        or os.environ.get("FOLKLORE_OWN")
-        or not hasattr(socket, "AF_UNIX")
-    ):
+    if settings.server is not None or has_own_process():
         return None
     server = found_server(ctx, settings)
     try:
@@ -114,6 +110,11 @@ def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
         )
         return None
     return server
+
+
+def has_own_process() -> bool:
+    """Return whether each command and session works in a process of its own."""
+    return bool(os.environ.get("FOLKLORE_OWN")) or not hasattr(socket, "AF_UNIX")
 
 
 def found_server(ctx: click.Context, settings: Settings) -> LocalServer:

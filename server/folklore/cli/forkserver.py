@@ -41,9 +41,10 @@ _BACKLOG = 128
 _SECONDS = 5.0
 
 
-def start(path: Path) -> None:
+def start(path: Path, log: Path) -> None:
     """Fork the process that listens at a path, until this one has ended. Call it while there is one thread.
 
+    What it has to say goes to a log: it may outlive this process, whose output others wait for.
     Raises OSError: no socket or process can be made.
     """
     if sys.platform != "linux" or threading.active_count() > 1:
@@ -60,15 +61,28 @@ def start(path: Path) -> None:
         listening.listen(_BACKLOG)
         if os.fork() == 0:
             try:
+                _redirect_streams(log)
                 _serve(listening, end_of_server)
             finally:
                 os._exit(1)
     os.close(end_of_server)
 
 
+def _redirect_streams(log: Path) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for descriptor, stream in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, stream)
+
+
 def _serve(listening: socket.socket, end_of_server: int) -> None:
     """Fork for each client until the other end of `end_of_server` is closed, and stay until the last fork has ended."""
     Path("/proc/self/comm").write_text(_NAME)
+    # What ends a server in a terminal is not meant for the sessions that forks carry on.
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     for descriptor in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
         if descriptor > 2 and descriptor not in (listening.fileno(), end_of_server):
             with suppress(OSError):  # the lock and the socket of the server

@@ -1,7 +1,8 @@
 """The user's server: one process that serves every session and command of a home, over a Unix socket.
 
 A client that finds no server binds the socket and passes it on to the server that it starts, so that other clients can
-connect at once. Imports the standard library only, since every hook of an assistant does this.
+connect at once. `folklore serve --http` binds the socket itself, and is the user's server for as long as it runs.
+Imports the standard library only, since every hook of an assistant does this.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from folklore import __version__
 from folklore.lazy import fcntl, subprocess
@@ -22,6 +24,8 @@ _OF_A_SESSION = frozenset(
     f"FOLKLORE_{name}"
     for name in ("AUTHOR", "HOME", "NAMESPACE", "OWN", "SERVER", "TIME_ZONE", "TOKEN")
 )
+# Settings of what listens for others; sessions and commands do not depend on them.
+_OF_HTTP = ("FOLKLORE_HTTP", "FOLKLORE_OAUTH")
 _OF_A_REPOSITORY = ("GIT_", "CLAUDE_")
 _LONGEST_PATH = 100  # of a socket: 104 bytes on macOS, 108 on Linux
 _BACKLOG = 2048
@@ -29,11 +33,30 @@ _LONGEST_LOG = 5_000_000
 _STUCK_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _ABSENT = (FileNotFoundError, ConnectionRefusedError)
+_RECORD = ".pid"
 
 
 def home_of(environ: Mapping[str, str]) -> str:
     """Return the home that the environment names, else the default one."""
     return os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+
+
+class Running(NamedTuple):
+    """A server that runs: its process, the address of its console, and whether it is `folklore serve --http`.
+
+    The address is empty while no console listens.
+    """
+
+    pid: int
+    url: str
+    is_http: bool
+
+
+class Bound(NamedTuple):
+    """A listening socket at the path of a server, and the inode of that path."""
+
+    listening: socket.socket
+    inode: int
 
 
 class LocalServer:
@@ -57,7 +80,7 @@ class LocalServer:
         shared = sorted(
             (name, value)
             for name, value in settings.items()
-            if name not in _OF_A_SESSION
+            if name not in _OF_A_SESSION and not name.startswith(_OF_HTTP)
         )
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
         key = hashlib.sha256(
@@ -70,6 +93,8 @@ class LocalServer:
             # Of the user and the home: whose folder it is, is checked.
             folder = f"/tmp/folklore-{os.getuid()}"  # noqa: S108
         self.path = f"{folder}/{key}.sock"
+        self._record: int | None = None
+        self._is_http = False
 
     def connect(self, seconds: float) -> socket.socket:
         """Return a connection to the server, which is started if it does not run. Raises OSError."""
@@ -83,13 +108,32 @@ class LocalServer:
             self._start()
             return self._connected(seconds)
 
-    def replace_stuck(self) -> None:
-        """Kill the server if it does not answer in ten seconds; the next connection starts another. Raises OSError."""
+    def take_over(self) -> Bound | None:
+        """Bind the socket for this process; the server that had it ends when its requests are answered.
+
+        None if another `folklore serve --http` is the server. Raises OSError.
+        """
         with self._locked():
-            pid = self.pid()
-            if pid is not None and not self._answers() and pid == self.pid():
-                os.kill(pid, signal.SIGKILL)
-                self.wait(_STUCK_SECONDS)
+            running = self.running()
+            if running is not None and running.is_http:
+                return None
+            return self._bind()
+
+    def replace_stuck(self) -> None:
+        """Kill the server if it does not answer in ten seconds; the next connection starts another. Raises OSError.
+
+        `folklore serve --http` may serve others: it lives on, and is the user's server no more.
+        """
+        with self._locked():
+            running = self.running()
+            if running is None or self._answers() or running != self.running():
+                return
+            if running.is_http:
+                os.unlink(self.path)
+                os.unlink(self.path + _RECORD)
+                return
+            os.kill(running.pid, signal.SIGKILL)
+            self.wait(_STUCK_SECONDS)
 
     def stop(self) -> int | None:
         """Ask the server that runs to end when its requests are answered, and return its process id."""
@@ -109,24 +153,50 @@ class LocalServer:
 
     def pid(self) -> int | None:
         """Return the process id of the server that runs; None if none does."""
-        with (
-            suppress(FileNotFoundError, ValueError),
-            open(f"{self.path}.pid", encoding="ascii") as file,
-        ):
-            try:
-                _lock(file.fileno(), wait=False)
-            except BlockingIOError:
-                return int(file.read())
+        running = self.running()
+        return None if running is None else running.pid
+
+    def running(self) -> Running | None:
+        """Return the server that runs; None if none does."""
+        return _recorded(self.path + _RECORD)
+
+    def running_at(self, port: int) -> tuple[str, Running] | None:
+        """Return the server of this home, of any settings and version, whose console has a port; and its socket."""
+        folder = os.path.dirname(self.path)
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                path = f"{folder}/{name}"
+                running = _recorded(path) if name.endswith(_RECORD) else None
+                if running is not None and running.url.endswith(f":{port}"):
+                    return path.removesuffix(_RECORD), running
         return None
 
-    def claim(self) -> None:
-        """Declare this process the server, for its whole life; wait for the end of the one before it."""
-        file = os.open(
-            f"{self.path}.pid", os.O_RDWR | os.O_CREAT, 0o600
-        )  # never closed
-        _lock(file)
-        os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)
+    def claim(self, inode: int, url: str = "", *, is_http: bool = False) -> bool:
+        """Declare this process the server, for its whole life; wait for the end of the one before it.
+
+        False if the socket with this inode is replaced meanwhile: then another process is the server.
+        """
+        file = os.open(self.path + _RECORD, os.O_RDWR | os.O_CREAT, 0o600)
+        while True:
+            try:
+                _lock(file, wait=False)
+                break
+            except BlockingIOError:
+                if self.inode() != inode:
+                    os.close(file)
+                    return False
+                time.sleep(_POLL_SECONDS)
+        self._record = file  # never closed
+        self._is_http = is_http
+        self.note_url(url)
+        return True
+
+    def note_url(self, url: str) -> None:
+        """Record the address of the console, once this process is the server."""
+        if self._record is not None:
+            lines = (str(os.getpid()), url, "http" if self._is_http else "")
+            os.ftruncate(self._record, 0)
+            os.pwrite(self._record, "\n".join(lines).encode(), 0)
 
     def release(self, inode: int) -> bool:
         """Remove the socket with this inode, so that no client connects any more; False while another has the lock."""
@@ -169,30 +239,36 @@ class LocalServer:
             raise
         return connection
 
-    def _start(self) -> None:
-        """Bind the socket, and start a server that gets it."""
+    def _bind(self) -> Bound:
+        """Return a new listening socket at the path. The caller holds the lock."""
         with suppress(FileNotFoundError):
             os.unlink(self.path)
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(self.path)
+            os.chmod(self.path, 0o600)
+            listening.listen(_BACKLOG)
+            return Bound(listening, os.stat(self.path).st_ino)
+        except OSError:
+            listening.close()
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
+            raise
+
+    def _start(self) -> None:
+        """Bind the socket, and start a server that gets it. The caller holds the lock."""
         os.makedirs(os.path.dirname(self.log), exist_ok=True)
         with suppress(OSError):
             if os.stat(self.log).st_size > _LONGEST_LOG:
                 os.replace(self.log, f"{self.log}.1")
-        with socket.socket(socket.AF_UNIX) as listening, open(self.log, "ab") as log:
-            listening.bind(self.path)
+        listening, inode = self._bind()
+        # -P: without it, a file folklore.py of the working directory would be executed.
+        command = [sys.executable, "-P", "-m", "folklore", "serve"]
+        command += ["--socket", str(listening.fileno()), "--inode", str(inode)]
+        with listening, open(self.log, "ab") as log:
             try:
-                os.chmod(self.path, 0o600)
-                listening.listen(_BACKLOG)
-                # -P: without it, a file folklore.py of the working directory would be executed.
                 process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "folklore",
-                        "serve",
-                        "--socket",
-                        str(listening.fileno()),
-                    ],
+                    command,
                     env=self._environment,
                     cwd=self.home,
                     stdin=subprocess.DEVNULL,
@@ -240,6 +316,18 @@ def _divided(
     return settings, {
         name: value for name, value in environ.items() if not name.startswith(ours)
     }
+
+
+def _recorded(path: str) -> Running | None:
+    """Return the server that has locked a record; None if none has."""
+    with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
+        try:
+            # Shared, so that two processes that look at once do not take one another for the server.
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid, url, kind = (*file.read().split("\n"), "", "")[:3]
+            return Running(int(pid), url, kind == "http")
+    return None
 
 
 def _lock(file: int, *, wait: bool = True) -> None:

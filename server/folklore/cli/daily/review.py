@@ -24,7 +24,7 @@ from folklore.cli.output import (
     time_text,
     wants_json,
 )
-from folklore.errors import FolkloreError, InvalidInput, NotFound
+from folklore.errors import FolkloreError, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import short
@@ -188,11 +188,9 @@ def review(
 
     First comes what you said to an assistant and was not stored. Each is shown, and one key decides: store, drop, keep,
     merge, supersede, forget, relate, pin, edit. Every decision on a memory can be undone, and what is kept is not shown
-    again. --json lists them and asks nothing.
+    again. Without a terminal, and with --json, they are listed and nothing is asked.
     """
-    if not (wants_json() or (sys.stdin.isatty() and sys.stdout.isatty())):
-        hint = "Run it there, or list what there is to decide with --json."
-        raise InvalidInput("review", "needs a terminal.", hint=hint)
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
     zone, reasons, copy = zone_of(ctx), only or _REASONS, working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
@@ -214,6 +212,8 @@ def review(
                 for one in statements
             ]
             print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
+        elif not asks:
+            await _list(statements, items, zone)
         elif await _store(operations, stated, statements, zone):
             await _walk(operations, copy, items, zone)
 
@@ -268,6 +268,32 @@ async def _items_of(
         )
 
 
+async def _list(
+    statements: Sequence[Statement], items: AsyncIterator[ReviewItem], zone: tzinfo
+) -> None:
+    """Print what wants a decision, and ask nothing."""
+    count = len(statements)
+    for statement in statements:
+        print_line()
+        print_line("This was said and not stored", bold=True)
+        _print_statement(statement, zone)
+    async for item in items:
+        count += 1
+        _print_item(item, zone)
+    print_line()
+    if count == 0:
+        print_line("Nothing wants a decision.")
+    else:
+        wants = "want" if count > 1 else "wants"
+        print_line(f"{count} {wants} a decision: `folklore review` in a terminal asks.")
+
+
+def _print_statement(statement: Statement, zone: tzinfo) -> None:
+    said = time_text(statement.said_at, zone)
+    print_line(f"said {said} in session {statement.session}", dim=True)
+    print_line(statement.sentence)
+
+
 async def _store(
     operations: Operations,
     stated: StatementsRequest,
@@ -281,10 +307,7 @@ async def _store(
             bold=True,
         )
     for one in items:
-        print_line(
-            f"said {time_text(one.said_at, zone)} in session {one.session}", dim=True
-        )
-        print_line(one.sentence)
+        _print_statement(one, zone)
         print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
         while (key := click.getchar().lower()) not in ("s", "d", "n", "q"):
             pass
@@ -350,6 +373,11 @@ async def _taken(session: _Session, key: str, item: ReviewItem) -> ReviewItem | 
 
 
 def _show(item: ReviewItem, zone: tzinfo) -> None:
+    _print_item(item, zone)
+    print_line(f"{_KEYS[item.reason]}  {_ALWAYS}", fg="cyan")
+
+
+def _print_item(item: ReviewItem, zone: tzinfo) -> None:
     similarity = "" if item.similarity is None else f" ({item.similarity:.2f})"
     print_line()
     print_line(f"{_TITLES[item.reason]}{similarity}", bold=True)
@@ -369,7 +397,6 @@ def _show(item: ReviewItem, zone: tzinfo) -> None:
         print_stale(item.stale, zone)
     else:
         print_difference(item.memories[0].content, item.memories[1].content)
-    print_line(f"{_KEYS[item.reason]}  {_ALWAYS}", fg="cyan")
 
 
 def _summary(session: _Session | None) -> None:

@@ -19,6 +19,7 @@ from folklore.cli.output import in_one_line, paint, print_either, print_line, wa
 from folklore.cli.screen import confirm
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import requests, serializers
+from folklore.memory.ids import short
 from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult, StoreResult
 from folklore.memory.service import Operations
@@ -76,8 +77,12 @@ def store(
     names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
     names = names[: max(MAX_TAGS - len(tags), 0)]
 
+    superseded: list[UUID] = []
+
     def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
-        all_tags, former = (*tags, *(names if entities else ())), next(iter(old), None)
+        superseded[:] = old
+        all_tags = (*tags, *(names if entities else ()))
+        former = next(iter(old), None)
         draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
         return requests.StoreRequest(
             memories=(draft,), namespace=namespace, single=True
@@ -87,14 +92,24 @@ def store(
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     print_either(
         serializers.stored(result),
-        lambda: _print_stored(result, () if entities else names),
+        lambda: _print_stored(result, () if entities else names, superseded),
     )
 
 
-def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
+def _print_stored(
+    result: StoreResult, names: Sequence[str], superseded: Sequence[UUID]
+) -> None:
     """Print what was stored; `names` are tags of entities that it does not have."""
     for item in result.stored:
-        print_line(f"{item.status} {item.id} in {result.namespace}")
+        if item.status == "duplicate":
+            print_line(f"known already as {item.id} in {result.namespace}")
+        else:
+            print_line(f"stored {item.id} in {result.namespace}")
+        for old in superseded:
+            print_line(
+                f"  supersedes {short(old)}, which recall leaves out from now on",
+                dim=True,
+            )
         for near in item.similar:
             text = in_one_line(near.content)
             print_line(

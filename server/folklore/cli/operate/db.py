@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from folklore.backup.upgrade import upgrade_engine
-from folklore.cli.context import local_settings
+from folklore.cli.context import found_server, local_settings
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.doctor import check_token
 from folklore.cli.options import context_and_json
@@ -19,6 +19,9 @@ from folklore.engine.binaries import MAJOR
 from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput
 from folklore.runtime import database_address, start_engine
+
+# For the requests that your server works on.
+_SERVER_SECONDS = 15.0
 
 db = click.Group(
     "db",
@@ -42,10 +45,31 @@ def start(ctx: click.Context, /, new: bool) -> None:
 @db.command()
 @context_and_json
 def stop(ctx: click.Context) -> None:
-    """Stop the embedded engine for all its clients."""
-    was_running = _engine(local_settings(ctx)).stop()
-    text = "The engine is stopped." if was_running else "The engine was not running."
-    print_either({"running": False, "was_running": was_running}, text)
+    """Stop the embedded engine for all its clients, and your server, which would start it again.
+
+    `folklore serve --http` is left: it may serve others.
+    """
+    settings = local_settings(ctx)
+    engine = _engine(settings)
+    server = found_server(ctx, settings)
+    running = server.running()
+    is_left = running is not None and running.is_http
+    if not is_left:
+        server.stop()
+        server.wait(_SERVER_SECONDS)
+    was_running = engine.stop()
+
+    lines = ["The engine is stopped." if was_running else "The engine was not running."]
+    if is_left and running is not None:
+        lines.append(
+            f"`folklore serve --http` (process {running.pid}) runs on, and starts it at the next request."
+        )
+    elif running is not None:
+        lines.append(f"Your server, process {running.pid}, has ended.")
+    value: dict[str, object] = {"running": False, "was_running": was_running}
+    if is_left and running is not None:
+        value |= {"server": running.pid}
+    print_either(value, "\n".join(lines))
 
 
 @db.command()

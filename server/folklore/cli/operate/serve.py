@@ -1,5 +1,7 @@
 """`folklore serve`: MCP over stdio or HTTP, and the commands that connect assistants."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import socket as sockets
@@ -17,16 +19,25 @@ from folklore.app import App, working_copy
 from folklore.bridge.connections import Message
 from folklore.cli import forkserver
 from folklore.cli.client import LOCAL_URL, request_headers, token_for
-from folklore.cli.context import local_server, settings_of
+from folklore.cli.context import (
+    found_server,
+    has_own_process,
+    local_server,
+    settings_of,
+)
 from folklore.clients.credentials import normalised
-from folklore.config import Settings
+from folklore.config import Settings, namespace_of_file
 from folklore.errors import InvalidInput
 from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
 
 if TYPE_CHECKING:
     from folklore.bridge import bridge, remote, stdio
-    from folklore.http.server import local as http_local, serve as http_serve
+    from folklore.http.server import (
+        beside as http_beside,
+        local as http_local,
+        serve as http_serve,
+    )
     from folklore.mcp import in_memory, server as mcp_server
     from folklore.memory.service import bridged_code
 else:  # one process needs few of them
@@ -34,10 +45,9 @@ else:  # one process needs few of them
         Lazy,
         ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"),
     )
-    http_local, http_serve = (
-        Lazy("folklore.http.server.local"),
-        Lazy("folklore.http.server.serve"),
-    )
+    http_beside = Lazy("folklore.http.server.beside")
+    http_local = Lazy("folklore.http.server.local")
+    http_serve = Lazy("folklore.http.server.serve")
     in_memory, mcp_server = Lazy("folklore.mcp.in_memory"), Lazy("folklore.mcp.server")
     bridged_code = Lazy("folklore.memory.service.bridged_code")
 
@@ -74,6 +84,9 @@ else:  # one process needs few of them
     hidden=True,
     help="Serve the user's commands and sessions on this descriptor.",
 )
+@click.option(
+    "--inode", type=int, hidden=True, help="The inode of the path of that socket."
+)
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -83,6 +96,7 @@ def serve(
     insecure: bool,
     own: bool,
     socket: int | None,
+    inode: int | None,
     **options: Any,
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several.
@@ -95,8 +109,8 @@ def serve(
         _serve_http(ctx, read_only, insecure, **options)
     elif unusable := [*options, *(["insecure"] if insecure else [])]:
         raise click.UsageError(f"--{unusable[0]}: needs --http.")
-    elif socket is not None:
-        _serve_socket(ctx, socket)
+    elif socket is not None and inode is not None:
+        _serve_socket(ctx, socket, inode)
     else:
         _serve_stdio(ctx, read_only, own)
 
@@ -116,16 +130,21 @@ def _serve_stdio(ctx: click.Context, read_only: bool | None, own: bool) -> None:
         asyncio.run(_serve_own(settings))
 
 
-def _serve_socket(ctx: click.Context, descriptor: int) -> None:
+def _serve_socket(ctx: click.Context, descriptor: int, inode: int) -> None:
     settings = settings_of(ctx, quiet=False)
     server = LocalServer(str(settings.home), os.environ)
     with sockets.socket(fileno=descriptor) as listening:
         listening.set_inheritable(False)
         server.path = listening.getsockname()
-        server.claim()
-        with suppress(OSError):  # clients do without
-            forkserver.start(Path(server.forks_path))
-        http_local.run(settings, server, listening)
+        # Clients that connected before another process took the place are served all the same.
+        if server.claim(inode):
+            _start_forks(server)
+        http_local.run(settings, server, listening, inode)
+
+
+def _start_forks(server: LocalServer) -> None:
+    with suppress(OSError):  # clients do without
+        forkserver.start(Path(server.forks_path), Path(server.log))
 
 
 async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
@@ -193,4 +212,15 @@ def _serve_http(
         settings.http.port,
         insecure=insecure,
         public_url=url,
+        user_server=_place_of_user_server(ctx, settings),
     )
+
+
+def _place_of_user_server(
+    ctx: click.Context, settings: Settings
+) -> http_beside.TakenServer | None:
+    """Return the place of the user's server; None where each process is to have its own."""
+    if has_own_process():
+        return None
+    project = namespace_of_file(ctx.find_root().obj["config"])
+    return http_beside.TakenServer(found_server(ctx, settings), project, _start_forks)

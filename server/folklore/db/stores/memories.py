@@ -155,6 +155,13 @@ class Memories:
             memories, key=lambda item: (places[item[1].id], item[1].namespace)
         )
 
+    async def has_others(self, namespace: UUID, ids: Sequence[UUID]) -> bool:
+        """Return whether a namespace holds memories besides these. One statement."""
+        rows = await self._database.rows(
+            "memories/others", namespace=namespace, ids=ids
+        )
+        return bool(rows[0]["found"])
+
     async def ending(
         self, namespaces: Iterable[UUID], endings: Sequence[str], *, limit: int
     ) -> dict[str, tuple[UUID, ...]]:

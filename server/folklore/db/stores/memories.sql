@@ -50,3 +50,8 @@ select m.namespace_id, m.id from memories m
 where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
     and (not :unforgotten::boolean or m.forgotten_at is null)
 order by m.id, m.namespace_id
+
+-- name: others. Whether :namespace holds a memory that is none of :ids.
+select exists (
+    select from memories m where m.namespace_id = :namespace::uuid and m.id <> all(:ids::uuid[])
+) as found

@@ -3,7 +3,12 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from functools import partial
 from typing import Any
 
@@ -59,11 +64,13 @@ def build_app(
     limits: Limits | None = None,
     *,
     shared: bool = False,
+    beside: Callable[[App], AbstractAsyncContextManager[None]] | None = None,
     on_shutdown: Callable[[], None] = lambda: None,
 ) -> Starlette:
     """Return the ASGI application over `app`, which it starts, and closes unless it is `shared` with another.
 
-    `host` is the address it listens on; `on_shutdown` is called before anything is closed.
+    `host` is the address it listens on; `beside` is entered while the application runs; `on_shutdown` is called before
+    anything is closed.
     """
     settings, limits = app.settings, limits or Limits()
     oauth = settings.oauth
@@ -110,6 +117,8 @@ def build_app(
             stack.push_async_callback(health.close)
             app.start()
             app.start_jobs()
+            if beside is not None:
+                await stack.enter_async_context(beside(app))
             await stack.enter_async_context(metrics.publishing())
             await stack.enter_async_context(
                 streamable.router.lifespan_context(streamable)

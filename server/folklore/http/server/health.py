@@ -83,7 +83,9 @@ class Health:
 
     async def alive(self, _request: Request) -> Response:
         """Return 200 as long as the process answers."""
-        return JSONResponse({"status": "ok", "version": __version__})
+        return JSONResponse(
+            {"status": "ok", "name": "folklore", "version": __version__}
+        )
 
     async def ready(self, _request: Request) -> Response:
         """Return 200 if recall and store work, though perhaps without the model."""

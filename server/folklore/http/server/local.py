@@ -8,9 +8,14 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -61,17 +66,22 @@ _LIMITS = Limits()
 _LOOPBACK = "127.0.0.1"
 
 
-def run(settings: Settings, server: LocalServer, listening: socket.socket) -> None:
-    """Serve on a listening socket until the server is idle or the process gets SIGTERM."""
+def run(
+    settings: Settings, server: LocalServer, listening: socket.socket, inode: int
+) -> None:
+    """Serve on a listening socket until the server is idle or the process gets SIGTERM.
+
+    `inode` is that of the socket's path: the server ends too when the path leads elsewhere.
+    """
     # One process, on this machine.
     settings = settings.model_copy(
         update={"http": HttpSettings(port=settings.http.port)}
     )
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     app, guard = App(settings), ConnectionGuard(_LIMITS, admits=_is_of_this_user)
-    console = _Console(app)
+    console = _Console(app, server)
     ending = _Ending(
-        server, (guard, console.guard), settings.engine.idle_minutes * 60 or sys.maxsize
+        server, inode, console, guard, settings.engine.idle_minutes * 60 or sys.maxsize
     )
     ending.serving = _Server(
         uvicorn_config(
@@ -102,13 +112,16 @@ class _Inner(uvicorn.Server):
 class _Console:
     """The console, for browsers of this machine: on a port that is opened when a link is asked for."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, server: LocalServer) -> None:
         self.guard = ConnectionGuard(Limits())
         self._app = app
+        self._server = server
         self._serving: tuple[str, _Inner, asyncio.Task[None]] | None = None
 
     async def open(self, _request: Request) -> Response:
         """Answer with the address."""
+        if self._serving is not None and self._serving[1].should_exit:
+            await self.close()
         if self._serving is None:
             try:
                 [listening] = bind(_LOOPBACK, self._app.settings.http.port)
@@ -124,17 +137,26 @@ class _Console:
                 )
             )
             serving = in_background(inner.serve([listening]), "folklore-console")
-            self._serving = (
-                f"http://{_LOOPBACK}:{listening.getsockname()[1]}",
-                inner,
-                serving,
-            )
+            url = f"http://{_LOOPBACK}:{listening.getsockname()[1]}"
+            self._serving = (url, inner, serving)
+            self._server.note_url(url)
         return JSONResponse({"url": self._serving[0]})
 
+    async def hand_over(self, _request: Request) -> Response:
+        """Give up the port for `folklore serve --http`, and answer when it is free."""
+        await self.close()
+        return JSONResponse({})
+
     async def close(self) -> None:
-        if self._serving is not None:
-            self._serving[1].should_exit = True
-            await self._serving[2]
+        """Stop listening, and end when the requests that run are answered."""
+        if self._serving is None:
+            return
+        _url, inner, task = self._serving
+        inner.should_exit = True
+        await task
+        if self._serving is not None and self._serving[2] is task:
+            self._serving = None
+            self._server.note_url("")
 
 
 class _Ending:
@@ -145,11 +167,16 @@ class _Ending:
     def __init__(
         self,
         server: LocalServer,
-        guards: Sequence[ConnectionGuard],
+        inode: int,
+        console: _Console,
+        guard: ConnectionGuard,
         idle_seconds: float,
     ) -> None:
-        self._server, self._guards, self._idle_seconds = server, guards, idle_seconds
-        self._inode = server.inode()
+        self._server = server
+        self._inode = inode
+        self._console = console
+        self._guards = (guard, console.guard)
+        self._idle_seconds = idle_seconds
         self._released: float | None = None
 
     async def look(self) -> None:
@@ -164,10 +191,9 @@ class _Ending:
             self._server.inode() != self._inode
         )  # socket or home were removed: no client finds this server
         is_over = self.serving.is_stopping or self._is_idle(self._idle_seconds)
-        if is_removed or (
-            is_over and (self._inode is None or self._server.release(self._inode))
-        ):
+        if is_removed or (is_over and self._server.release(self._inode)):
             self._released = time.monotonic()
+            in_background(self._console.close(), "folklore-console-end")
             log.info("ending", told=self.serving.is_stopping, removed=is_removed)
 
     def _is_idle(self, seconds: float) -> bool:
@@ -186,36 +212,103 @@ def _is_of_this_user(transport: asyncio.BaseTransport) -> bool:
 
 
 def _application(app: App, console: _Console) -> Starlette:
-    security = transport_security("localhost", ())
-    service = _service(app)
-    streamable = streamable_http(
-        build_server(service, offered=app.settings.tools),
-        "localhost",
-        security,
-        _LIMITS,
-    )
+    """Return the application of the user's server, which starts and closes `app`."""
     health = Health(app)
+    routes = [
+        Path("/console", console.open, methods=["POST"]),
+        Path("/console/port", console.hand_over, methods=["DELETE"]),
+    ]
 
     @asynccontextmanager
-    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+    async def lifespan() -> AsyncIterator[None]:
         collector = telemetry.start_collector(os.environ)
         app.start()
         app.start_jobs()
-        async with streamable.router.lifespan_context(streamable):
-            yield
-            exit_in_time(_LAST_SECONDS)
+        yield
         await console.close()
         await health.close()
         await app.close()
         if collector is not None:
             await collector.stop()
 
+    service = _service(app, app.project_at)
+    return _user_application(
+        app, service, health, routes, lifespan, partial(exit_in_time, _LAST_SECONDS)
+    )
+
+
+@asynccontextmanager
+async def serving_beside(
+    listening: socket.socket, url: str, namespace: str | None, app: App
+) -> AsyncIterator[None]:
+    """Serve the user's sessions and commands on a socket, over an application that another server started.
+
+    `url` is where that server has its console; `namespace` is the setting for all projects of the user.
+    """
+
+    async def console(_request: Request) -> Response:
+        return JSONResponse({"url": url})
+
+    async def project_at(directory: str) -> str:
+        return namespace or await app.repository_at(directory)
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        yield
+        await health.close()
+
+    health = Health(app)
+    routes = [Path("/console", console, methods=["POST"])]
+    service = _service(app, project_at)
+    # The settings of the other server are for its clients: workers, certificates, proxies.
+    settings = app.settings.model_copy(update={"http": HttpSettings()})
+    guard = ConnectionGuard(_LIMITS, admits=_is_of_this_user)
+    inner = _Inner(
+        uvicorn_config(
+            settings,
+            _LOOPBACK,
+            lambda: _user_application(app, service, health, routes, lifespan),
+            guard,
+        )
+    )
+    serving = in_background(inner.serve([listening]), "folklore-local")
+    yield
+    inner.should_exit = True
+    await serving
+
+
+def _user_application(
+    app: App,
+    service: Service,
+    health: Health,
+    console: Sequence[Path],
+    around: Callable[[], AbstractAsyncContextManager[None]],
+    on_shutdown: Callable[[], None] = lambda: None,
+) -> Starlette:
+    """Return what the user's sessions and commands call: tools, operations, probes and the console's address.
+
+    It runs within `around`; `on_shutdown` is called before anything is closed.
+    """
+    security = transport_security("localhost", ())
+    streamable = streamable_http(
+        build_server(service, offered=app.settings.tools),
+        "localhost",
+        security,
+        _LIMITS,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+        async with around(), streamable.router.lifespan_context(streamable):
+            yield
+            on_shutdown()
+
     return Starlette(
         routes=[
             Path("/healthz", health.alive),
             Path("/readyz", health.ready),
             *api_routes(service, Exports(service, TokenWatch(app.memory, app.now))),
-            Path("/console", console.open, methods=["POST"]),
+            *console,
             Path("/mcp", streamable, methods=["POST"]),
         ],
         middleware=[
@@ -239,8 +332,11 @@ class _LocalCaller:
             await self._app(scope, receive, send)
 
 
-def _service(app: App) -> Service:
-    """Return the operations in the namespace, directory and time zone that a request states."""
+def _service(app: App, other_project: Callable[[str], Awaitable[str]]) -> Service:
+    """Return the operations in the namespace, directory and time zone that a request states.
+
+    `other_project` returns the namespace of a directory that is not the session's.
+    """
 
     def namespace() -> str:
         return requested_namespace() or app.namespace()
@@ -251,7 +347,7 @@ def _service(app: App) -> Service:
             requested(DIRECTORY) in (None, directory)
             and requested_namespace() is not None
         )
-        return namespace() if is_session else await app.project_at(directory)
+        return namespace() if is_session else await other_project(directory)
 
     async def context() -> Any:
         return await app.context(

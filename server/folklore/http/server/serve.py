@@ -12,9 +12,11 @@ import ssl
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from types import FrameType
+from typing import Any, Protocol, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -44,6 +46,31 @@ _OTHER_FILES = 128
 _UNRESPONSIVE_SECONDS = 30
 
 
+# Serves something else while an application runs.
+Beside = Callable[[App], AbstractAsyncContextManager[None]]
+
+
+class UserServer(Protocol):
+    """The user's server as `folklore serve --http` needs it: whose place it takes (http/server/beside.py)."""
+
+    def hand_over(self, port: int) -> bool:
+        """Return true if the server that runs had the port for its console, and has given it up."""
+
+    def owner(self, host: str, port: int) -> str | None:
+        """Return a sentence on the Folklore server that listens there; None if none does."""
+
+    def taken(
+        self, url: str, console_url: str
+    ) -> AbstractContextManager[Beside | None]:
+        """Be the user's server within the block; None where that is impossible.
+
+        `url` is where this process listens, `console_url` where a browser of this machine finds the console.
+        """
+
+    def release(self) -> None:
+        """Let no client connect any more."""
+
+
 def run(
     settings: Settings,
     host: str,
@@ -51,8 +78,11 @@ def run(
     *,
     insecure: bool = False,
     public_url: str | None = None,
+    user_server: UserServer | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then end in time; `public_url` is the address of a proxy before it.
+
+    With `user_server`, the user's sessions and commands are served too.
 
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
@@ -67,7 +97,7 @@ def run(
         )
     tls = tls_context(http.tls_cert, http.tls_key) is not None
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
-    sockets = bind(host, port)
+    sockets = _bind_or_take(host, port, user_server)
     address = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
     if insecure and not is_loopback(host):
@@ -81,15 +111,74 @@ def run(
         console=f"{public_url or url}/",
         workers=http.workers,
     )
-    config = uvicorn_config(settings, host)
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    with shared_folder(http.workers):
+    with ExitStack() as stack:
+        stack.enter_context(shared_folder(http.workers))
+        beside = None
+        if user_server is not None:
+            console_url = public_url or _from_here(url)
+            beside = stack.enter_context(user_server.taken(url, console_url))
+        application = partial(_application, settings, host, LIMITS, beside)
+        config = uvicorn_config(settings, host, application)
         if http.workers == 1:
-            uvicorn.Server(config).run(sockets)
+            _Server(config, user_server).run(sockets)
         else:
-            Multiprocess(config, sockets).run()
+            _Workers(config, sockets, user_server).run()
+
+
+def _from_here(url: str) -> str:
+    """Return an address that a browser of this machine can open."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+class _Server(uvicorn.Server):
+    """One process; the user's clients find another server as soon as it ends."""
+
+    def __init__(self, config: uvicorn.Config, user_server: UserServer | None) -> None:
+        super().__init__(config)
+        self._user_server = user_server
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._user_server is not None:
+            self._user_server.release()
+        super().handle_exit(sig, frame)
+
+
+class _Workers(Multiprocess):
+    """Several processes, as _Server."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        sockets: list[socket.socket],
+        user_server: UserServer | None,
+    ) -> None:
+        super().__init__(config, sockets)
+        self._user_server = user_server
+
+    def terminate_all(self) -> None:
+        if self._user_server is not None:
+            self._user_server.release()
+        super().terminate_all()
+
+
+def _bind_or_take(
+    host: str, port: int, user_server: UserServer | None
+) -> list[socket.socket]:
+    """Bind as `bind` does; a port that the console of the user's server has is taken over."""
+    try:
+        return bind(host, port)
+    except ConfigInvalid as error:
+        if user_server is None or not port:
+            raise
+        if user_server.hand_over(port):
+            return bind(host, port)
+        owner = user_server.owner(host, port)
+        if owner is None:
+            raise
+        raise ConfigInvalid("http.port", owner, hint=error.hint) from error
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
@@ -182,7 +271,9 @@ def _tls(
     return cast("ssl.SSLContext", tls_context(certificate, key))
 
 
-def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
+def _application(
+    settings: Settings, host: str, limits: Limits, beside: Beside | None = None
+) -> Starlette:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
         configure(settings.log_level, settings.log_format)
@@ -191,7 +282,9 @@ def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
         ).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-    return build_app(App(settings), host, limits, on_shutdown=exit_in_time)
+    return build_app(
+        App(settings), host, limits, beside=beside, on_shutdown=exit_in_time
+    )
 
 
 def _end_with(parent: Any) -> None:

@@ -28,7 +28,11 @@ NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrow
 async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     search, question = ranked.search, ranked.search.question
-    fresh = [id_ for id_ in _in_rank(ranked) if not is_given(id_, search.before)]
+    fresh = [
+        id_
+        for id_ in _in_rank(ranked)
+        if not is_given(id_, search.before) and _is_match(id_, ranked)
+    ]
     results = in_order(
         [_result(id_, ranked) for id_ in fresh[: question.limit]], question.sort
     )
@@ -54,6 +58,18 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     )
 
 
+def _is_match(id_: UUID, ranked: RankedList) -> bool:
+    """Return false for a result whose score is 0, unless the request has a `min_score` of 0."""
+    has_least = ranked.search.ranking.min_score is not None
+    return has_least or ranked.scores[id_] > 0 or not _is_scored(ranked)
+
+
+def _is_scored(ranked: RankedList) -> bool:
+    """Return whether the answer shows scores; of a question of signs alone there is nothing to say."""
+    words = ranked.search.words
+    return ranked.search.sorted_by_score and bool(words.words or words.dates)
+
+
 def continued(
     results: Sequence[Recalled], before: frozenset[bytes], key: object
 ) -> tuple[str | None, str | None]:
@@ -72,10 +88,8 @@ def _ids(results: Sequence[Recalled]) -> list[UUID]:
 
 def _result(id_: UUID, ranked: RankedList) -> Recalled:
     candidate, score = ranked.candidates.all[id_], ranked.scores[id_]
-    memory, scored = (
-        memory_of(candidate.row, candidate.namespace),
-        ranked.search.sorted_by_score,
-    )
+    memory = memory_of(candidate.row, candidate.namespace)
+    scored = _is_scored(ranked)
     return Recalled(
         memory,
         score if scored else None,
@@ -191,7 +205,7 @@ def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalle
 def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
     search = ranked.search
-    if ranked.scores:
+    if any(_is_match(id_, ranked) for id_ in ranked.scores):
         return (
             _NOTHING_FITS if not search.before and results and not ranked.fits else None
         )

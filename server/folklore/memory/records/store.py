@@ -58,6 +58,8 @@ NEAREST = 0.92
 # 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
 NEWEST = 3_000
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
+_NO_MODEL = f"{_UNKNOWN} the embedding model is unavailable."
+_LATER = "Similar memories are not in this answer: the embeddings are made after it."
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
 # Characters from which a batch is checked in a thread.
@@ -473,19 +475,16 @@ async def find_similar(
     Of a large batch the nearest one of each memory comes first; the answer shows at most 20 and counts the others.
 
     One statement, after the commit: an error here is logged and noted, and the memories are stored all the same.
-    Without `model` the new memories have no embeddings yet; `later` they will.
+    Without `model` the new memories have no embeddings yet; `later` they will. Of the first memories nothing is noted.
     """
     memory = context.memory
     if not ids or (model is None and memory.embedder is None):
         return {}, []
-    if model is None:
-        reason = (
-            "the embeddings are made after this answer"
-            if later
-            else "the embedding model is unavailable"
-        )
-        return {}, [f"{_UNKNOWN} {reason}."]
     try:
+        if model is None:
+            # The first memories of a namespace have none that they could be similar to.
+            has_others = await memory.memories.has_others(namespace, ids)
+            return {}, [_LATER if later else _NO_MODEL] if has_others else []
         near = await memory.embeddings.similar(
             namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now
         )
