@@ -142,6 +142,27 @@ begin atomic
     from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form;
 end;
 
+-- The words of cues, each after '~': an index of their own, so that those of the content keep their frequencies. In the
+-- language of the memory and as they are spelled, since people may ask in another language; without function words.
+create function folklore_cues(language text, cues text[]) returns tsvector
+language sql immutable parallel safe
+begin atomic
+    with analysed as materialized (
+        select folklore_words(folklore_cues.language, body, spelled => false) as words,
+            folklore_words('pg_catalog.simple', body, spelled => false) as spelled, folklore_compounds(body) as compounds
+        from (select array_to_string(folklore_cues.cues, ' . ') as body) joined
+    )
+    select coalesce(array_to_tsvector(array_agg(distinct '~' || found.lexeme)), '')
+    from (
+        select word.lexeme from analysed, unnest(analysed.words) as word
+        union all
+        select compound.lexeme from analysed, unnest(analysed.compounds) as compound
+        union all
+        select word.lexeme from analysed, unnest(analysed.spelled) as word
+        where word.positions && array(select unnest(stem.positions) from unnest(analysed.words) as stem)
+    ) found;
+end;
+
 -- Every prefix of every tag that ends before ':' or '/': entity:person:sarah is found by entity and by entity:person.
 create function folklore_tag_prefixes(tags text[]) returns text[]
 language sql immutable parallel safe
@@ -406,6 +427,8 @@ create table memories (
     trending timestamptz generated always as (
         folklore_trending(pinned, importance, coalesce(occurred_at, created_at), updated_at, last_recalled_at)
     ) stored,
+    -- Phrases that say when the memory is needed, searched beside its content.
+    cues text[] not null default '{}',
     constraint memories_pkey primary key (namespace_id, id),
     constraint memories_namespace_fkey foreign key (namespace_id) references namespaces (id),
     constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
@@ -435,6 +458,7 @@ create index memories_ending_idx on memories (namespace_id, right(id::text, 4));
 -- The planner keeps samples of columns. None of these, which no plan needs: a sample would outlive an erased memory.
 alter table memories alter column content set statistics 0;
 alter table memories alter column summary set statistics 0;
+alter table memories alter column cues set statistics 0;
 alter table memories alter column metadata set statistics 0;
 
 -- An idempotency key, and the memory that answered the request under it. The same request again gets the same answer,
@@ -452,7 +476,7 @@ create table idempotency_keys (
 create index idempotency_keys_memory_idx on idempotency_keys (namespace_id, memory_id);
 
 -- The vectors of a memory in one model: passage 0 is the whole text; a long text has one more row for each passage
--- (text/passages.py), of which the nearest to a query counts. A narrow table with vectors stored in line, since exact
+-- (text/passages.py), of which the nearest to a query counts, and so do the cues of the memory. A narrow table with vectors stored in line, since exact
 -- search reads every page of a namespace. No type modifier: models of different dimensions share the table.
 create table embeddings (
     namespace_id uuid not null,
@@ -467,19 +491,22 @@ create table embeddings (
     -- The length in lexemes, as in postings.
     length smallint not null,
     vector halfvec not null,
+    -- The vector of the cues, joined, in the row of the whole text; null without cues, or while it is pending.
+    cues halfvec,
     constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
     constraint embeddings_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade,
     constraint embeddings_model_fkey foreign key (model_id) references models (id)
 );
--- Not in CREATE TABLE, where Postgres 15 does not allow it; on Citus it must come before the table is distributed.
+-- Not in CREATE TABLE, where Postgres 15 does not allow it; on Citus it must come before the table is distributed. Not for
+-- cues: two vectors of thousands of dimensions are longer than a page.
 alter table embeddings alter column vector set storage plain;
 
 -- Postings: memories.search inverted. They give exact document frequencies of a namespace, bound the work of a question by
 -- its rarest words, and are indexed under row-level security, where a GIN index is not used.
 
 -- The words of a memory that is not packed yet, written by the statement after the one that writes the memory: their
--- hashes, four bytes each, and their frequencies, two. A question reads all of its scope. No foreign key, here and below: a check
+-- hashes, four bytes each, and their frequencies, two; those of cues too (folklore_cues). A question reads all of its scope. No foreign key, here and below: a check
 -- of each would slow a store. Erasing a memory deletes its words first.
 create table fresh_words (
     namespace_id uuid not null,

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from mcp.types import TextContent
 from benchmarks.command_line import SETS, main, print_json, print_table, track
 from benchmarks.latency import command, sentences, store
 from benchmarks.metrics import mean, percentile
-from benchmarks.moments import Moment, others, read_moments
+from benchmarks.moments import Moment, others, read_cues, read_moments, with_cues
 from benchmarks.sets import read_set
 from benchmarks.store import Store, open_store
 from folklore.engine import Engine
@@ -96,10 +96,13 @@ async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> I
 
 
 async def measure_set(
-    path: Path, beside: Sequence[dict[str, Any]]
+    path: Path,
+    beside: Sequence[dict[str, Any]],
+    cues: Mapping[tuple[str, str], list[str]],
 ) -> list[dict[str, Any]]:
     """Return the rows of typed prompts, by category, of edits and of statements."""
     memories, moments = read_moments(path)
+    memories = with_cues(memories, cues)
     found = []
     async with open_store() as store_:
         for namespace, held in memories.items():
@@ -304,22 +307,34 @@ def measure_start(home: str) -> dict[str, float | bool]:
 @SETS
 @click.option(
     "--beside",
+    "--changelog",
     type=click.Path(path_type=Path, dir_okay=False),
     help="A set; 200 of its memories lie beside.",
+)
+@click.option(
+    "--cues",
+    "cues_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSON Lines with the cues of memories, by namespace and source.",
 )
 @click.option(
     "--latency/--no-latency", default=True, help="Measure times at 10,000 memories too."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def hooks(
-    sets: tuple[Path, ...], beside: Path | None, latency: bool, as_json: bool
+    sets: tuple[Path, ...],
+    beside: Path | None,
+    cues_path: Path | None,
+    latency: bool,
+    as_json: bool,
 ) -> None:
     """Measure what hooks inject at the moments of SETS, and how long a client waits for them."""
     logging.getLogger("client").setLevel(
         logging.ERROR
     )  # the SDK warns that the tool is not listed
     lines = [] if beside is None else others(read_set(beside), _BESIDE)
-    rows = [row for path in sets for row in asyncio.run(measure_set(path, lines))]
+    cues = {} if cues_path is None else read_cues(cues_path)
+    rows = [row for path in sets for row in asyncio.run(measure_set(path, lines, cues))]
     figures: dict[str, Any] = {}
     if latency:
         os.environ["FOLKLORE_JOBS__ENABLED"] = "false"

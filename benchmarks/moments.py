@@ -53,6 +53,26 @@ def _moment(line: Mapping[str, Any]) -> Moment:
     )
 
 
+def read_cues(path: Path) -> dict[tuple[str, str], list[str]]:
+    """Return cues by the namespace and the source of their memory, from JSON Lines."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return {(line["namespace"], line["source"]): line["cues"] for line in lines}
+
+
+def with_cues(
+    memories: Mapping[str, Sequence[Mapping[str, Any]]],
+    cues: Mapping[tuple[str, str], list[str]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Return memories by namespace with the cues of their sources."""
+    return {
+        namespace: [
+            {**memory, "cues": cues.get((namespace, memory["source"]), [])}
+            for memory in held
+        ]
+        for namespace, held in memories.items()
+    }
+
+
 def others(given: RetrievalSet, count: int) -> Sequence[dict[str, Any]]:
     """Return memories of another set, evenly spread, to be added to those of a project."""
     return evenly(

@@ -26,6 +26,7 @@ FieldType = Literal[
     "kind",
     "tags",
     "paths",
+    "phrases",
     "language",
     "share",
     "integer",
@@ -245,8 +246,9 @@ class Field:
     about: str = (
         ""  # one line for tool schemas and --help; empty where the name says enough
     )
-    limit: int = 0  # text: most characters; integer: largest value
+    limit: int = 0  # text, phrases: most characters; integer: largest value
     least: int = 0  # integer: smallest value
+    most: int = 0  # phrases: how many
     default: object = None
     clearable: bool = True  # an update may take the value away
     indexed: bool = False  # search reads it: a change writes the postings again
@@ -296,6 +298,20 @@ class Stated:
             concise=True,
             argument=True,
             option="--tag",
+        ),
+    ] = ()
+    cues: Annotated[
+        tuple[str, ...],
+        Field(
+            "phrases",
+            "When it is needed: 3 to 6 phrases as somebody would type them then: "
+            "the task, the symptom, the question; other words than content",
+            limit=120,
+            most=8,
+            default=(),
+            indexed=True,
+            argument=True,
+            option="--cue",
         ),
     ] = ()
     source: Annotated[
@@ -455,11 +471,15 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class StoreItem:
-    """Outcome for one draft of a batch, with similar memories that were stored before."""
+    """Outcome for one draft of a batch, with similar memories that were stored before.
+
+    `cues` is "added" if a known text got further cues.
+    """
 
     id: UUID
     status: StoreStatus
     similar: tuple[Similar, ...] = ()
+    cues: Literal["added"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,10 +148,12 @@ async def test_namespace_ids_are_uuids_that_are_always_there(
             """,
         ),
         (
+            # Not the second of a row: two of thousands of dimensions are longer than a page.
             "a vector that could be moved out of line",
             """
             select t.relname || '.' || a.attname from pg_attribute a join pg_class t on t.oid = a.attrelid
             where t.relkind = 'r' and a.atttypid::regtype::text in ('vector', 'halfvec') and a.attstorage <> 'p'
+                and (t.relname, a.attname) <> ('embeddings', 'cues')
             """,
         ),
         (

@@ -38,7 +38,8 @@ def pool(count: int, **facts: Any) -> Pool:
         "keyword": zeros, "fetched": 30, "cosines": zeros, "vectors": np.zeros((count, 2), np.float32),
         "question": None, "unrelated": 0.0, "matches": held, "anywhere": held, "rarity": np.ones(words),
         "letters": np.ones(words), "names": np.zeros(words, bool), "sequence": zeros, "pairs": 0.0, "dates": None,
-        "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1),
+        "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1), "cue_cosines": zeros,
+        "cue_matches": held, "cue_sequence": zeros, "cued": zeros > 0,
     }  # fmt: skip
     types = {
         name: value.dtype

@@ -160,7 +160,7 @@ def _field_option(name: str, field: Field) -> Option:
             default=None,
             help=field.about,
         )
-    if field.type in ("tags", "paths"):
+    if field.type in ("tags", "paths", "phrases"):
         return click.option(
             field.option,
             name,

@@ -34,6 +34,12 @@ jsonb_build_object(
         from (select from embeddings e where e.model_id = m.id limit :threshold::integer) bounded
     ) counted
 
+-- name: cues_nearness. The cosine of the cues of the embedding v with :query.
+        (-(v.cues <#> :query::halfvec))::real
+
+-- name: cues_nearness_then. The same of the memory m with `as_of`, null if its cues have changed since.
+        case when not 'cues' = any(m.changed) then (-(v.cues <#> :query::halfvec))::real end
+
 -- name: derived. True for a memory m that is no reflection, or whose members are all visible and unchanged. A count,
 -- so that the planner does not first build the set of all such memories.
     and (m.trust <> 'derived' or m.metadata->>'members' = (
@@ -153,6 +159,12 @@ left_out as materialized (
         select held.namespace_id, held.id from folklore_matching(:namespaces::uuid[], :expression::tsquery) held
     )
 
+-- name: nearness. The cosine of the embedding e with :query, that of the cues if it is greater.
+        greatest(-(e.vector <#> :query::halfvec), -(e.cues <#> :query::halfvec))
+
+-- name: nearness_of_text. In place of nearness with `as_of`: the cues may have been others then.
+        -(e.vector <#> :query::halfvec)
+
 -- name: of_namespace
             where o.namespace_id = n.id
 
@@ -167,12 +179,13 @@ others as materialized (
 -- name: pool_no_vectors. In place of pool_vectors if no vectors are compared: embeddings are not read, so no lock
 -- on them can stop this.
 cross join (
-    select null::halfvec as vector, null::smallint as length, null::smallint[] as passages, null::real[] as cosines
+    select null::halfvec as vector, null::smallint as length, null::smallint[] as passages, null::real[] as cosines,
+        null::real as nearness_of_cues
 ) e
 
 -- name: pool_vectors. The vector of a memory in :model, null while its embedding is pending, and the passages of a
--- long text in order, each as {begin, end, length}, with their cosines to the question :query. (Scalar subqueries: a
--- join would cost a short text as much.)
+-- long text in order, each as {begin, end, length}, with their cosines to the question :query; and that of its cues,
+-- null without any. (Scalar subqueries: a join would cost a short text as much.)
 left join lateral (
     select v.vector, v.length,
         case when v.passages > 0 then (
@@ -186,7 +199,9 @@ left join lateral (
             from embeddings p
             where p.namespace_id = member.namespace_id and p.model_id = :model::uuid and p.memory_id = member.id
                 and p.passage > 0
-        ) end as cosines
+        ) end as cosines,
+-- include cues_nearness
+        as nearness_of_cues
     from embeddings v
     where v.namespace_id = member.namespace_id and v.model_id = :model::uuid and v.memory_id = member.id
         and v.passage = 0
@@ -335,25 +350,30 @@ select * from jsonb_to_recordset(:memories::jsonb) as d (
 -- name: weighed. The score of a memory `held` (search, length, happened) for :lexemes, each a tsquery, with its weight
 -- of :weights and its stem of :stems, where only memories without the stem count (BM25: Robertson and Zaragoza 2009,
 -- equation 3.15; :saturation is k1, :flat k1 * (1 - b), and :growth k1 * b / mean length); mass is the sum of the
--- weights without date terms. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
+-- weights without date terms and cues. A word of cues, after '~', counts once, whatever the length. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
 -- share of that over all n, pi^2 / 6, of which 1 / (n + 0.5) is left after n places. Unnesting a tsvector takes twenty
 -- times as long.
 cross join lateral (
     select sum(asked.weight * (:saturation::float8 + 1) * found.frequency
-            / (found.frequency + :flat::float8 + :growth::float8 * held.length)) as score,
-        sum(case when starts_with(asked.lexeme, '''@') then 0 else asked.weight end) as mass
+            / (found.frequency + case when starts_with(asked.lexeme, '''~') then :saturation::float8
+                else :flat::float8 + :growth::float8 * held.length end)) as score,
+        sum(case when left(asked.lexeme, 2) in ('''@', '''~') then 0 else asked.weight end) as mass
     from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as asked (lexeme, weight, stem)
     cross join lateral (
         select case when starts_with(asked.lexeme, '''@') then (asked.lexeme = any(array(
                 select quote_literal('@' || to_char(held.happened at time zone 'UTC', form))
                 from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
             )))::integer
+            when starts_with(asked.lexeme, '''~') then (held.search @@ asked.lexeme::tsquery)::integer
             else round(6 / (pi() ^ 2 * (1 - ts_rank('{1, 0, 1, 1}', held.search, asked.lexeme::tsquery))) - 0.5)
         end as frequency
         offset 0  -- computes it once
     ) found
     where found.frequency > 0 and (asked.stem is null or not held.search @@ asked.stem::tsquery)
 ) weighed
+
+-- name: with_cues. The words of a memory m, and those of its cues after '~'.
+        case when m.cues = '{}' then m.search else m.search || folklore_cues(m.language, m.cues) end
 
 -- name: without_vector. The keys are compared first, from two indexes alone: only memories without an embedding are
 -- read.

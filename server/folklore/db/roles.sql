@@ -27,7 +27,9 @@ cross join lateral (
             select from unnest('{memories,embeddings,fresh_words,relations,idempotency_keys}'::text[]) as held (name)
             where has_table_privilege(role.id, held.name, 'update, delete')),
             'revoke update, delete on memories, embeddings, fresh_words, relations, idempotency_keys from folklore_app'),
-        (6, changeable.granted, format('grant update (%s) on memories to folklore_app', changeable.names))
+        (6, changeable.granted, format('grant update (%s) on memories to folklore_app', changeable.names)),
+        (12, has_column_privilege(role.id, 'embeddings', 'cues', 'update'),
+            'grant update (cues) on embeddings to folklore_app')
     union all
     select given.place, bool_and(has_any_column_privilege(role.id, held.name, given.tested)),
         format('grant %s on %s to folklore_app', given.privileges, string_agg(held.name, ', '))

@@ -30,6 +30,11 @@ def word_of(lexeme: str) -> int:
     return int.from_bytes(sha256(lexeme.encode()).digest()[:4], "big", signed=True)
 
 
+def in_cues(lexeme: str) -> str:
+    """Return a lexeme as it is indexed where cues hold it (folklore_cues)."""
+    return f"~{lexeme}"
+
+
 def made(type_: type[Value], row: Record, /, **others: object) -> Value:
     """Return a dataclass with the columns of its fields' names, arrays as tuples, and `others` in their place."""
     columns = {name: row[name] for name in type_.__dataclass_fields__ if name in row}
@@ -109,11 +114,13 @@ def iso(value: datetime | None) -> str | None:
 
 
 _READERS: Mapping[FieldType, Callable[[Any], object]] = {
-    "tags": tuple, "paths": tuple, "share": short, "json": lambda value: value and json.loads(value), "blobs": tuple,
+    "tags": tuple, "paths": tuple, "phrases": tuple, "share": short, "json": lambda value: value and json.loads(value),
+    "blobs": tuple,
 }  # fmt: skip
 _WRITERS: Mapping[FieldType, Callable[[Any], object]] = {
     "tags": list,
     "paths": list,
+    "phrases": list,
     "time": iso,
     "blobs": list,
 }

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from folklore.background import all_of
-from folklore.db.rows import word_of
+from folklore.db.rows import in_cues, word_of
 from folklore.db.sql_loader import Statement, statement
 
 Row = Any  # asyncpg.Record, or a mapping where several rows became one
@@ -99,14 +99,14 @@ class Shards:
         [pieces] = await connection.fetch(
             query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]})
         )
-        words = [
-            word_of(lexeme)
-            for lexeme in {*values["lexemes"], *(pieces["lexemes"] or ())}
-        ]
+        lexemes = {*values["lexemes"], *(pieces["lexemes"] or ())}
+        of_text = set(map(word_of, lexemes))
+        words = [*of_text, *(word_of(in_cues(lexeme)) for lexeme in lexemes)]
         sql = statement("distributed/recall_words_of_each").sql
         return _words(
             [pieces, *await connection.fetch(sql, values["namespaces"], words)],
             values["budget"],
+            of_text,
         )
 
     async def _groups(
@@ -185,8 +185,11 @@ def merged(
     return rows[: values[limit] if isinstance(limit, str) else limit]
 
 
-def _words(parts: Sequence[Row], budget: int) -> Row:
-    """Return the words of all namespaces as one row: the rarest until their postings have spent the budget."""
+def _words(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
+    """Return the words of all namespaces as one row: the rarest until their postings have spent the budget.
+
+    Those of cues, which are not in `of_text`, have a budget of their own.
+    """
     documents: Counter[int] = Counter()
     for part in parts:
         for word, count in _together(part, "words", "documents"):
@@ -195,7 +198,9 @@ def _words(parts: Sequence[Row], budget: int) -> Row:
         "words": list(documents),
         "documents": list(documents.values()),
     }
-    row |= _postings(parts, _rarest(documents, budget))
+    text = {word: count for word, count in documents.items() if word in of_text}
+    cues = {word: count for word, count in documents.items() if word not in of_text}
+    row |= _postings(parts, _rarest(text, budget) | _rarest(cues, budget))
     row |= {name: sum(part[name] for part in parts) for name in ("total", "length")}
     return row | {
         name: b"".join(part[name] or b"" for part in parts)

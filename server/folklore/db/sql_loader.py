@@ -59,8 +59,8 @@ _FIELDS = re.compile(
     r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
 )
 _TYPES: Mapping[FieldType, str] = {
-    "text": "text", "kind": "text", "language": "text", "tags": "text[]", "paths": "text[]", "share": "real",
-    "integer": "integer", "time": "timestamptz", "json": "jsonb", "flag": "boolean",
+    "text": "text", "kind": "text", "language": "text", "tags": "text[]", "paths": "text[]", "phrases": "text[]",
+    "share": "real", "integer": "integer", "time": "timestamptz", "json": "jsonb", "flag": "boolean",
     "blobs": "text[]",
 }  # fmt: skip
 
@@ -92,7 +92,12 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "token": {"matching": "matching_token", "restated": None},
     "others": {"others": "others", "left_out": "left_out"},
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
-    "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
+    "as_of": {
+        "state": "state_as_of",
+        "unaltered": "unaltered",
+        "nearness": "nearness_of_text",
+        "cues_nearness": "cues_nearness_then",
+    },
     # A function that reads data tables is not sent to a node.
     "distributed": {
         "matching": "matching",

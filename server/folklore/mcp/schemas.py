@@ -38,7 +38,11 @@ STORE_RESULT = _object(
     stored={
         "type": "array",
         "items": _object(
-            ("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}
+            ("id", "status"),
+            id=_TEXT,
+            status=_TEXT,
+            cues=_TEXT,
+            similar={"type": "array"},
         ),
     },
     refused={"type": "array"},

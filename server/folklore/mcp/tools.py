@@ -76,7 +76,7 @@ def _arguments(operation: str, fields: Fields, base: type[Part] = Part) -> Any:
 
 def _one_memory(field: FieldDeclaration) -> tuple[Any, Any]:
     """Return the type and the default of a declared field; of kinds and shares, the type does not say the values."""
-    about = field.about if field.type in ("kind", "share") else None
+    about = field.about if field.type in ("kind", "share", "phrases") else None
     return requests.VALUE_TYPES[field.type] | None, Field(None, description=about)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import mul
 from time import monotonic
 from uuid import UUID
@@ -21,6 +21,7 @@ from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
 from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger
+from folklore.text.cues import as_text
 from folklore.text.passages import passages
 
 log = get_logger(__name__)
@@ -33,10 +34,12 @@ SWITCHED_OFF = "Embedding is switched off (embedding.provider: none)."
 REFRESH_SECONDS = 2.0
 
 
-async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Embed a batch of texts, long ones in passages too. Raises EmbedderUnavailable.
+async def embed_texts(
+    embedder: Embedder, texts: Sequence[str], cues: Sequence[Sequence[str]] = ()
+) -> Vectors:
+    """Embed a batch of texts, long ones in passages too, with the cues of each, if any. Raises EmbedderUnavailable.
 
-    A text without a word that the model knows has None; such a passage is left out.
+    A text without a word that the model knows has None; such a passage is left out, and so are such cues.
     """
     model = await model_of(embedder)
     ranges = [passages(text, *passage_rule(model.name, len(text))) for text in texts]
@@ -45,13 +48,23 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
         for text, spans in zip(texts, ranges, strict=True)
         for begin, end in spans
     ]
-    vectors = await embedder.embed([*texts, *parts])
-    following = iter(vectors[len(texts) :])
+    phrases = {place: as_text(item) for place, item in enumerate(cues) if item}
+    vectors = await embedder.embed([*texts, *phrases.values(), *parts])
+    of_cues = dict(zip(phrases, vectors[len(texts) :], strict=False))
+    following = iter(vectors[len(texts) + len(phrases) :])
     items = [
         _embedded(vector, spans, following)
         for vector, spans in zip(vectors, ranges, strict=False)
     ]
-    return Vectors(by=model, vectors=items)
+    return Vectors(
+        by=model,
+        vectors=[
+            item and replace(item, cues=vector)
+            if (vector := of_cues.get(place)) is not None and vector.any()
+            else item
+            for place, item in enumerate(items)
+        ],
+    )
 
 
 def _embedded(

@@ -71,7 +71,7 @@ OnConflict = Literal["skip", "overwrite", "fail"]
 
 # The type that a declared field has in JSON.
 VALUE_TYPES: Mapping[FieldType, Any] = {
-    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": Number, "integer": Whole,
+    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "phrases": Words, "share": Number, "integer": Whole,
     "time": Time, "json": dict[str, JsonValue], "flag": bool, "blobs": Words,
 }  # fmt: skip
 

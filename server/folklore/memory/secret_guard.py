@@ -21,7 +21,9 @@ _FIXED = frozenset(
         "description", "to", "supersede_reason", "related", "relation", "reason", "before",
     }
 )  # fmt: skip
-_SEARCHED = frozenset({"text", "kind", "language", "tags", "paths", "json", "blobs"})
+_SEARCHED = frozenset(
+    {"text", "kind", "language", "tags", "paths", "phrases", "json", "blobs"}
+)
 # Validation refuses a longer text, so it is not searched.
 _LONGEST = 2 * FIELDS["content"].limit
 _GUARDED = tuple(

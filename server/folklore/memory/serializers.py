@@ -171,7 +171,7 @@ def stored(result: StoreResult) -> JsonDict:
     for item in result.stored:
         similar = [_fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
                    for near in item.similar]  # fmt: skip
-        items.append(_fields(item, "id status") | _set(similar=similar))
+        items.append(_fields(item, "id status") | _set(cues=item.cues, similar=similar))
     refusals = [_fields(item, "index field reason") for item in result.refused]
     return {"namespace": result.namespace, "stored": items} | _set(
         refused=refusals, note=result.note

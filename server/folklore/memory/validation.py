@@ -20,7 +20,7 @@ from folklore.model import (
     Unreadable,
     number,
 )
-from folklore.text import tags as tag_rules
+from folklore.text import cues, tags as tag_rules
 from folklore.text.amounts import amount
 from folklore.text.clean import clean, cleaned, trimmed
 from folklore.text.dates.zones import with_zone
@@ -37,12 +37,14 @@ MAX_SOURCE_BYTES = 2_000  # an index entry cannot hold more than 2,704 bytes
 _BLOB = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64}) [^\n]{1,1000}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
+_PHRASES = [name for name, field in FIELDS.items() if field.type == "phrases"]
 # Other fields with text in them; a guard must not miss a key behind an invisible character.
 _WITH_TEXT = [
     *(
         name
         for name, field in FIELDS.items()
-        if field.type in ("kind", "language", "tags", "paths", "json", "blobs")
+        if field.type
+        in ("kind", "language", "tags", "paths", "phrases", "json", "blobs")
     ),
     "idempotency_key",
     "supersede_reason",
@@ -143,6 +145,11 @@ def _check_lengths(draft: Draft, prefix: str) -> None:
             _CHECKS["text"](
                 getattr(draft, name), _Check(FIELDS[name], prefix + name, UTC)
             )
+    for name in _PHRASES:
+        phrases = getattr(draft, name)
+        longest = max(map(len, phrases), default=0)
+        if longest > 2 * FIELDS[name].limit or len(phrases) > 2 * FIELDS[name].most:
+            _CHECKS["phrases"](phrases, _Check(FIELDS[name], prefix + name, UTC))
 
 
 def _without_injected(draft: Draft, prefix: str) -> Draft:
@@ -315,6 +322,22 @@ def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plain_path(path) for path in limited if path))
 
 
+def _phrases(phrases: Sequence[str], check: _Check) -> tuple[str, ...]:
+    """Return phrases, each on one line, without repetitions."""
+    limited = (
+        _limited(" ".join(phrase.split()), f"{check.name}[{place}]", check.field.limit)
+        for place, phrase in enumerate(phrases)
+    )
+    distinct = cues.distinct(phrase for phrase in limited if phrase)
+    if len(distinct) > check.field.most:
+        raise InvalidInput(
+            check.name,
+            f"must hold at most {check.field.most} phrases, got {len(distinct)}.",
+            hint="Keep those that differ most from the content and from each other.",
+        )
+    return distinct
+
+
 def _blobs(blobs: Sequence[str], check: _Check) -> tuple[str, ...]:
     if len(blobs) > MAX_PATHS or not all(map(_BLOB.fullmatch, blobs)):
         raise InvalidInput(
@@ -367,6 +390,7 @@ _CHECKS: Mapping[FieldType, Callable[[Any, _Check], object]] = {
     "kind": lambda value, check: tag_rules.kind_of(value, check.name),
     "tags": lambda value, check: tag_rules.normalise(value, field=check.name),
     "paths": _paths,
+    "phrases": _phrases,
     "language": lambda value, check: language(value, field=check.name),
     "share": lambda value, check: share(value, check.name),
     "integer": _integer,

@@ -46,20 +46,28 @@ class Pool:
     to a date of the question, None if it names none. `lengths` (n,) are in lexemes; `asks` (n,) marks texts that ask.
     `beside` (n, 4) are the neighbours one place before and after in the session, and two, -1 for none; `related` those
     over relations, as (of, other), with strengths.
+
+    Of the cues of a memory, `cued` (n,) says whether it has any; `cue_cosines` (n,), `cue_matches` (n, words) and
+    `cue_sequence` (n,) are as those without "cue", which are of the text alone. `nearest` and `held` are the better of
+    both.
     """
 
     keyword: NDArray[np.float64]
     fetched: int
     cosines: NDArray[np.float64]
+    cue_cosines: NDArray[np.float64]
     vectors: NDArray[np.float32]
     question: NDArray[np.float32] | None
     unrelated: float
     matches: NDArray[np.bool_]
+    cue_matches: NDArray[np.bool_]
+    cued: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
     rarity: NDArray[np.float64]
     letters: NDArray[np.float64]
     names: NDArray[np.bool_]
     sequence: NDArray[np.float64]
+    cue_sequence: NDArray[np.float64]
     pairs: float
     dates: NDArray[np.float64] | None
     lengths: NDArray[np.float64]
@@ -68,18 +76,38 @@ class Pool:
     related: Sequence[tuple[int, int, float]] = ()
 
     @cached_property
+    def nearest(self) -> NDArray[np.float64]:
+        """The cosine (n,) of the text or the cues, whichever is greater."""
+        return self.nearer_by_cues(self.cosines)
+
+    def nearer_by_cues(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return cosines (n,), those of the cues where they are greater."""
+        with_vector = self.cue_cosines != 0.0
+        return np.where(with_vector, np.maximum(cosines, self.cue_cosines), cosines)
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """The words (n, words) that the text or the cues hold."""
+        return self.matches | self.cue_matches
+
+    @cached_property
+    def in_sequence(self) -> NDArray[np.float64]:
+        """The weight (n,) of pairs in sequence in the text or the cues, whichever is greater."""
+        return np.maximum(self.sequence, self.cue_sequence)
+
+    @cached_property
     def around(self) -> NDArray[np.bool_]:
         """The words (n, words) that only a direct neighbour holds."""
         padded = np.concatenate([self.anywhere, np.zeros_like(self.anywhere[:1])])
         found: NDArray[np.bool_] = (
-            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
+            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere & ~self.cue_matches
         )
         return found
 
     @cached_property
     def dense_ranks(self) -> NDArray[np.int64]:
         """The number of candidates (n,) of a greater cosine; -1 for those without a vector."""
-        return np.where(self.cosines != 0.0, _ranks(self.cosines), -1)
+        return np.where(self.nearest != 0.0, _ranks(self.nearest), -1)
 
     @cached_property
     def reciprocal(self) -> NDArray[np.float64]:
@@ -115,8 +143,8 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
         if count > 0
         else pool.unrelated
     )
-    values = 2.0 * pool.cosines - (density - pool.unrelated) / (1.0 - pool.unrelated)
-    values = np.where(pool.cosines != 0.0, np.maximum(values, 0.0), 0.0)
+    values = 2.0 * pool.nearest - (density - pool.unrelated) / (1.0 - pool.unrelated)
+    values = np.where(pool.nearest != 0.0, np.maximum(values, 0.0), 0.0)
     return values / max(float(values.max(initial=0.0)), 1e-9)
 
 
@@ -130,7 +158,7 @@ def coverage(pool: Pool) -> NDArray[np.float64]:
 
     A date of the question counts as its rarest word.
     """
-    held, total = pool.matches @ pool.rarity, float(pool.rarity.sum())
+    held, total = pool.held @ pool.rarity, float(pool.rarity.sum())
     if pool.dates is not None:
         rarest = float(pool.rarity.max(initial=1.0))
         held, total = held + rarest * pool.dates, total + rarest
@@ -144,7 +172,7 @@ def context(pool: Pool) -> NDArray[np.float64]:
 
 def sequence(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's pairs of adjacent words that the text has in sequence."""
-    return _share(pool.sequence, pool.pairs)
+    return _share(pool.in_sequence, pool.pairs)
 
 
 def neighbours(pool: Pool, places: slice = slice(2)) -> NDArray[np.float64]:
@@ -172,7 +200,7 @@ def relations(pool: Pool) -> NDArray[np.float64]:
 
 def letters_held(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the text, or less a neighbour, holds, by their letters."""
-    held = (pool.matches + NEIGHBOUR * pool.around) @ pool.letters
+    held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
     total = float(pool.letters.sum())
     if pool.dates is not None:
         held, total = held + DATE * pool.dates, total + DATE
@@ -181,7 +209,7 @@ def letters_held(pool: Pool) -> NDArray[np.float64]:
 
 def sequence_held(pool: Pool) -> NDArray[np.float64]:
     """Return `sequence` as if the question had one more pair, which no text has."""
-    return _share(pool.sequence, pool.pairs + min(pool.pairs, PADDING))
+    return _share(pool.in_sequence, pool.pairs + min(pool.pairs, PADDING))
 
 
 def meaning(pool: Pool) -> NDArray[np.float64]:
@@ -194,14 +222,15 @@ def meaning(pool: Pool) -> NDArray[np.float64]:
     )
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
     cosines: NDArray[np.float64] = (joined @ pool.question / lengths).astype(float)
-    return (cosines - pool.unrelated) / (1.0 - pool.unrelated)
+    of_text: NDArray[np.float64] = (cosines - pool.unrelated) / (1.0 - pool.unrelated)
+    return pool.nearer_by_cues(of_text)
 
 
 def unnamed(pool: Pool) -> NDArray[np.float64]:
     """Return 1 if the question has names, and neither the text nor a direct neighbour holds one."""
     if not pool.names.any():
         return np.zeros(len(pool.keyword))
-    return np.where((pool.matches | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
+    return np.where((pool.held | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
 
 
 Feature = Callable[[Pool], "NDArray[np.float64]"]

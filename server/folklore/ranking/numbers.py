@@ -45,3 +45,6 @@ CLEARLY, CLEAR = 2.0, 0.2
 RELATED = 4.0
 # Lead of a result without others: as over a text that shares no word with the question.
 ALONE = 4.0
+
+# Words of cues against words of the content: they are few and chosen, so that one counts like one.
+CUE_WORDS = 1.0

@@ -286,11 +286,21 @@ class NamespaceTransaction(Transaction):
         await self.rows("postings/delete", ids=ids)
 
     async def reindex(
-        self, id_: UUID, *, content_changed: bool, vectors: Vectors | None
+        self,
+        id_: UUID,
+        *,
+        content_changed: bool,
+        cues_changed: bool,
+        vectors: Vectors | None,
     ) -> None:
-        """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
+        """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending).
+
+        The vector of changed cues is pending (memory/records/cues.py).
+        """
         if content_changed:
             await self.rows("embeddings/delete_by_id", ids=[id_])
+        elif cues_changed:
+            await self.rows("embeddings/clear_cues", ids=[id_])
         await index(
             self._session,
             self.namespace,
@@ -300,6 +310,19 @@ class NamespaceTransaction(Transaction):
         )
         if not content_changed:
             await self.rows("embeddings/update_length", ids=[id_])
+
+    async def write_cues(self, cues: Mapping[UUID, Sequence[str]]) -> None:
+        """Give memories other cues, with a revision of each. Six statements; their vectors are pending."""
+        if not cues:
+            return
+        ids = list(cues)
+        await self.record(ids, "update", ["cues"])
+        await self.unindex(ids)
+        await self.update(
+            changes=[Patch(id_, {"cues": list(cues[id_])}) for id_ in ids]
+        )
+        await index(self._session, self.namespace, ids, None, self.now)
+        await self.rows("embeddings/clear_cues", ids=ids)
 
     async def relate(
         self, relations: Sequence[Relation]

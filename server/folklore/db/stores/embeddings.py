@@ -28,11 +28,20 @@ _FEW = 50  # memories of a store that finds similar ones by a kept plan
 
 @dataclass(frozen=True, slots=True)
 class PendingMemory:
-    """A memory without an embedding: its text, and the digest that the text had when it was read."""
+    """A memory without an embedding: its text and cues, and the digest that the text had when it was read."""
 
     id: UUID
     content: str
     digest: bytes
+    cues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCues:
+    """A memory whose cues have no vector, while its text has one."""
+
+    id: UUID
+    cues: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +58,10 @@ class Coverage:
 
 
 class Embeddings(Store):
-    """The embeddings of all models. Every method but `backfill` and `delete` is one statement."""
+    """The embeddings of all models. Every method but `backfill`, `write_cues` and `delete` is one statement."""
 
     pending = many(PendingMemory, "fresh", after=FIRST)
+    cues_pending = many(PendingCues, "fresh", after=FIRST, ids=None)
     sample = pairs(UUID, str, "fresh")
 
     async def backfill(
@@ -79,10 +89,34 @@ class Embeddings(Store):
                 model=vectors.model,
                 ids=[item.id for item, _ in embedded],
                 digests=[item.digest for item, _ in embedded],
+                phrases=["\n".join(item.cues) for item, _ in embedded],
                 of=of,
                 **columns,
             )
         return sum(row["passage"] == 0 for row in rows)
+
+    async def write_cues(
+        self, namespace: UUID, pending: Sequence[PendingCues], vectors: Vectors
+    ) -> int:
+        """Write the vectors of cues and return how many memories have one now.
+
+        Left out are cues that changed since they were read, memories that another transaction has locked, and those
+        whose vector is None.
+        """
+        pairs = zip(pending, vectors.vectors, strict=True)
+        embedded = [(item, vector) for item, vector in pairs if vector is not None]
+        if not embedded:
+            return 0
+        async with self._database.transaction() as session:
+            rows = await session.rows(
+                "embeddings/cues",
+                namespace=namespace,
+                model=vectors.model,
+                ids=[item.id for item, _ in embedded],
+                phrases=["\n".join(item.cues) for item, _ in embedded],
+                vectors=[HalfVector(vector.vector) for _, vector in embedded],
+            )
+        return len(rows)
 
     async def coverage(
         self, namespaces: Sequence[UUID], model: UUID

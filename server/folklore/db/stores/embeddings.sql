@@ -1,27 +1,60 @@
 -- name: backfill. Write the embeddings :vectors in :model of the memories :ids, whose digests were :digests when their
--- texts were read. A memory that is gone or whose text has changed since is left out and stays pending. The rows are
+-- texts were read, and their cues, in lines, :phrases: others have their vector made next. A memory that is gone or whose text has changed since is left out and stays pending. The rows are
 -- locked: a concurrent change of a text waits, then finds this embedding of the old text and deletes it. Rows that
 -- another transaction has locked are skipped and stay pending: stores lock in the order of digests, so waiting here
 -- could deadlock. The embeddings are those of embeddings/insert, for which :of names the memories.
 with current as materialized (
-    select m.id, m.search
-    from unnest(:ids::uuid[], :digests::bytea[]) as given (id, digest)
+    select m.id, m.search, array_to_string(m.cues, e'\n') = given.phrases as same_cues
+    from unnest(:ids::uuid[], :digests::bytea[], :phrases::text[]) as given (id, digest, phrases)
     join memories m on m.namespace_id = :namespace::uuid and m.id = given.id and m.digest = given.digest
     order by m.id
     for share of m skip locked
 )
-insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
+insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector, cues)
 select :namespace::uuid, :model::uuid, current.id, given.passage, given.passages, given.begins, given.ends,
-    ceil(folklore_length(current.search) * given.share)::smallint, given.vector
+    ceil(folklore_length(current.search) * given.share)::smallint, given.vector,
+    case when current.same_cues then given.cues end
 from current
 join unnest(:of::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
-    :vectors::halfvec[]) as given (id, passage, passages, begins, ends, share, vector) on given.id = current.id
+    :vectors::halfvec[], :cues::halfvec[]) as given (id, passage, passages, begins, ends, share, vector, cues) on given.id = current.id
 where not exists (
     select from embeddings e
     where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = current.id
 )
 on conflict (namespace_id, model_id, memory_id, passage) do nothing
 returning memory_id, passage
+
+-- name: clear_cues. Remove the vectors of the cues of the memories :ids in every model.
+update embeddings e set cues = null
+where e.namespace_id = :namespace::uuid and e.model_id = any(array(select id from models))
+    and e.memory_id = any(:ids::uuid[]) and e.passage = 0 and e.cues is not null
+
+-- name: cues. Write the vectors :vectors of cues in :model for the memories :ids, which had the cues :phrases, in
+-- lines, when they were read. A memory whose cues have changed since, or that is locked, is left out and stays pending, as in
+-- embeddings/backfill.
+with current as materialized (
+    select m.id, given.vector
+    from unnest(:ids::uuid[], :phrases::text[], :vectors::halfvec[]) as given (id, phrases, vector)
+    join memories m on m.namespace_id = :namespace::uuid and m.id = given.id
+        and array_to_string(m.cues, e'\n') = given.phrases
+    order by m.id
+    for share of m skip locked
+)
+update embeddings e set cues = current.vector
+from current
+where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = current.id and e.passage = 0
+returning e.memory_id
+
+-- name: cues_pending. The next :most memories of :namespace after :after, by id, whose cues have no vector in :model
+-- although their text has; of :ids if given.
+select m.id, m.cues
+from memories m
+join embeddings e on e.namespace_id = m.namespace_id and e.namespace_id = :namespace::uuid and e.model_id = :model::uuid
+    and e.memory_id = m.id and e.passage = 0
+where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null
+    and m.cues <> '{}' and e.cues is null and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
+order by m.id
+limit :most::integer
 
 -- name: coverage. How many memories each namespace of :namespaces holds without the forgotten ones, and how many of
 -- them have an embedding in :model. Reads these namespaces whole, and no other: embeddings name them too.
@@ -88,16 +121,16 @@ where large.vectors >= :threshold::integer and (existing.name is null or not (ex
 order by action desc, command
 
 -- name: insert. Write the embeddings of memories, one for each passage; :ids, :places, :passages, :begins, :ends,
--- :shares and :vectors belong together. A passage has its share of its memory's length.
-insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
+-- :shares, :vectors and :cues belong together. A passage has its share of its memory's length.
+insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector, cues)
 select m.namespace_id, :model::uuid, given.id, given.passage, given.passages, given.begins, given.ends,
-    ceil(folklore_length(m.search) * given.share)::smallint, given.vector
+    ceil(folklore_length(m.search) * given.share)::smallint, given.vector, given.cues
 from unnest(:ids::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
-    :vectors::halfvec[]) as given (id, passage, passages, begins, ends, share, vector)
+    :vectors::halfvec[], :cues::halfvec[]) as given (id, passage, passages, begins, ends, share, vector, cues)
 join memories m on m.namespace_id = :namespace::uuid and m.id = given.id
 on conflict (namespace_id, model_id, memory_id, passage)
     do update set passages = excluded.passages, begins = excluded.begins, ends = excluded.ends, length = excluded.length,
-        vector = excluded.vector
+        vector = excluded.vector, cues = excluded.cues
 
 -- name: nearest. The :most memories of :namespace whose whole texts' embeddings in :model are nearest to :query,
 -- visible or not: the result compares two embedding generations and is shown to no caller.
@@ -110,7 +143,7 @@ limit :most::integer
 -- name: pending. The next :most memories of :namespace after :after, by id, without an embedding in :model. Forgotten
 -- memories need none until they are restored; superseded ones do, since `as_of` still finds them. A text that no
 -- embedding can be made of stays pending: a caller that always begins at FIRST reads it forever.
-select m.id, m.content, m.digest
+select m.id, m.content, m.digest, m.cues
 from memories m
 where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null
     and not exists (

@@ -37,25 +37,30 @@ class PreparedMemory:
 class Embedded:
     """The unit vector (dimensions,) of a text and, of a long one, those of its passages (n, dimensions).
 
-    `ranges` has the first character of each passage, and the one after its last.
+    `ranges` has the first character of each passage, and the one after its last. `cues` is the vector of the cues of a
+    memory, None without any.
     """
 
     vector: NDArray[np.float32]
     ranges: Sequence[tuple[int, int]] = ()
     passages: Sequence[NDArray[np.float32]] = ()
+    cues: NDArray[np.float32] | None = None
 
     def rows(
         self, memory: UUID
-    ) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
+    ) -> Iterator[
+        tuple[UUID, int, int, int, int, float, HalfVector, HalfVector | None]
+    ]:
         """Yield rows as embeddings/insert takes them.
 
-        Each is memory, passage, number of passages, begin, end, share of the text, vector.
+        Each is memory, passage, number of passages, begin, end, share of the text, vector, vector of the cues.
         """
         number, length = (
             len(self.ranges),
             max((end for _, end in self.ranges), default=0),
         )
-        yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector)
+        cues = None if self.cues is None else HalfVector(self.cues)
+        yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector), cues
         for place, ((begin, end), vector) in enumerate(
             zip(self.ranges, self.passages, strict=True), start=1
         ):
@@ -67,6 +72,7 @@ class Embedded:
                 end,
                 (end - begin) / length,
                 HalfVector(vector),
+                None,
             )
 
 
@@ -266,5 +272,5 @@ def embedding_rows(
     of, *columns = zip(
         *(row for id_, item in embedded for row in item.rows(id_)), strict=True
     )
-    names = ("places", "passages", "begins", "ends", "shares", "vectors")
+    names = ("places", "passages", "begins", "ends", "shares", "vectors", "cues")
     return list(of), dict(zip(names, map(list, columns), strict=True))

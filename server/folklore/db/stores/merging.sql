@@ -11,8 +11,8 @@ where m.namespace_id = :namespace::uuid and m.superseded_by is not null and (
 ) is null
 
 -- name: embeddings
-insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
-select :into::uuid, e.model_id, e.memory_id, e.passage, e.passages, e.begins, e.ends, e.length, e.vector
+insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector, cues)
+select :into::uuid, e.model_id, e.memory_id, e.passage, e.passages, e.begins, e.ends, e.length, e.vector, e.cues
 from embeddings e
 where e.namespace_id = :namespace::uuid and e.model_id = any(array(select id from models))
     and e.memory_id = any(:ids::uuid[])

@@ -65,13 +65,20 @@ order by counted.fresh desc, n.id
 
 -- name: insert. Write the words of the memories :ids: their generated tsvector as hashes with frequencies. Lexemes of the source alone
 -- are left out: the source is searched by its own filter and does not describe what a memory is about. So are words as
--- they are spelled, after '=' (folklore_words), which the tsvector alone serves.
+-- they are spelled, after '=' (folklore_words), which the tsvector alone serves. Words of cues have hashes of their own
+-- (folklore_cues) and do not count in the length.
 insert into fresh_words (namespace_id, memory_id, length, words, frequencies)
 select m.namespace_id, m.id, folklore_length(m.search), named.words, named.frequencies
 from memories m
 cross join lateral (
     select string_agg(int4send(word), '') as words, string_agg(int2send(frequency), '') as frequencies
-    from folklore_named_words(m.search, coalesce(m.occurred_at, m.created_at))
+    from (
+        select word, frequency from folklore_named_words(m.search, coalesce(m.occurred_at, m.created_at))
+        union all
+        select folklore_word(cue.lexeme), 1::smallint
+        from unnest(folklore_cues(m.language, m.cues)) as cue
+        where m.cues <> '{}'
+    ) held
 ) named
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 order by m.id

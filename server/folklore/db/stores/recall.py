@@ -360,10 +360,17 @@ def visits(indexed: int, extent: int, fetch: int) -> int:
 
 def _weighed(bm25: Bm25) -> dict[str, object]:
     stems = [bm25.query.stems.get(lexeme) for lexeme in bm25.weights]
+    cues = bm25.cues.values()
     return {
-        "lexemes": [quoted(lexeme) for lexeme in bm25.weights],
-        "weights": list(bm25.weights.values()),
-        "stems": [None if stem is None else quoted(stem) for stem in stems],
+        "lexemes": [
+            *map(quoted, bm25.weights),
+            *(" | ".join(map(quoted, cue.lexemes)) for cue in cues),
+        ],
+        "weights": [*bm25.weights.values(), *(cue.weight for cue in cues)],
+        "stems": [
+            *(None if stem is None else quoted(stem) for stem in stems),
+            *(None for _ in cues),
+        ],
         "saturation": bm25.k1,
         "flat": bm25.k1 * (1.0 - bm25.b),
         "growth": bm25.k1 * bm25.b / max(bm25.query.corpus.mean_length, 1.0),

@@ -5,9 +5,11 @@
 with
 -- include others
 scored as (
-    select namespace_id, memory_id, -(vector <#> :query::halfvec) as score
-    from embeddings
-    where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid
+    select e.namespace_id, e.memory_id,
+-- include nearness
+        as score
+    from embeddings e
+    where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
 )
 select ranked.memory_id as id, ranked.score, ranked.score as mass, ranked.namespace_id
 from (
@@ -149,7 +151,11 @@ where
 limit :most::integer
 
 -- name: few_vectors. The :fetch nearest of the memories :ids, as recall/dense.
-select e.memory_id as id, max(-(e.vector <#> :query::halfvec)) as score, max(-(e.vector <#> :query::halfvec)) as mass, e.namespace_id
+select e.memory_id as id, max(
+-- include nearness
+    ) as score, max(
+-- include nearness
+    ) as mass, e.namespace_id
 from embeddings e
 where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
 group by e.memory_id, e.namespace_id
@@ -158,7 +164,9 @@ limit :fetch::integer
 
 -- name: few_words. The :fetch best of the memories :ids that hold any of :lexemes, as recall/keyword.
 with held as materialized (
-    select m.namespace_id, m.id, m.search, coalesce(m.occurred_at, m.created_at) as happened, folklore_length(m.search) as length
+    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, folklore_length(m.search) as length,
+-- include with_cues
+        as search
     from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
 )
@@ -184,7 +192,9 @@ with altered as materialized (
     ) change
 ),
 former as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, m.search, folklore_length(m.search) as length
+    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, folklore_length(m.search) as length,
+-- include with_cues
+        as search
     from altered
     cross join lateral (
 -- include state_as_of
@@ -335,7 +345,7 @@ opposed as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, linked.sources, linked.strengths, opposed.ids as contradicts
+    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, e.nearness_of_cues, linked.sources, linked.strengths, opposed.ids as contradicts
 from member
 cross join lateral (
 -- include state
@@ -415,7 +425,8 @@ order by 1, 2
 -- name: words. The words of a question in scope, one row. Its :pieces between white space are analysed in :languages:
 -- each lexeme with its kind, piece, position, and language if it is of one. Of these, and of :lexemes, the postings:
 -- the kept number of documents among packed memories and, of the rarest words until :budget postings are spent, the
--- entries, with the namespaces that have any, and how many. Then all words of fresh memories, and the number and the
+-- entries, with the namespaces that have any, and how many; the same of these words in cues, which have a budget of
+-- their own. Then all words of fresh memories, and the number and the
 -- summed length of the packed ones. One statement is one moment: a memory is packed or fresh.
 with
 -- include left_out
@@ -439,17 +450,22 @@ analysed as materialized (
     from piece
     cross join lateral unnest(folklore_compounds(piece.text)) as found
 ),
+asked as materialized (
+    select folklore_word(field.prefix || named.lexeme) as word, field.prefix
+    from (select lexeme from analysed union select unnest(:lexemes::text[])) named
+    cross join (values (''), ('~')) as field (prefix)
+),
 counted as materialized (
-    select p.word, sum(p.documents) as documents
+    select p.word, sum(p.documents) as documents, p.word = any(array(select word from asked where prefix = '')) as of_text
     from postings p
-    where p.word = any(array(
-            select folklore_word(lexeme) from (select lexeme from analysed union select unnest(:lexemes::text[])) named
-        )) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
+    where p.word = any(array(select word from asked)) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
     group by p.word
 ),
 rarest as materialized (
     select spent.word
-    from (select counted.*, sum(documents) over (order by documents, word) as postings from counted) spent
+    from (
+        select counted.*, sum(documents) over (partition by of_text order by documents, word) as postings from counted
+    ) spent
     where spent.postings <= :budget::integer or spent.postings = spent.documents
 ),
 listed as materialized (

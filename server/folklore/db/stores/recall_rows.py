@@ -18,8 +18,8 @@ class Hits:
     """The list of one branch, best first.
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
-    holds. `path` names the search over vectors. `words` has a bit for each word that a memory holds of a question of
-    function words alone. `spaces` are the namespaces that hold any.
+    holds, without its cues. `path` names the search over vectors. `words` has a bit for each word that a memory holds of
+    a question of function words alone. `spaces` are the namespaces that hold any.
     """
 
     ids: tuple[UUID, ...]
@@ -95,12 +95,26 @@ class CandidateQuery:
     near: DenseQuery | None
 
 
+class CueForms(NamedTuple):
+    """The forms of a word in cues, as they are indexed, and how many memories hold it in their cues, about."""
+
+    lexemes: Sequence[str]
+    documents: int
+
+
+class CueWeight(NamedTuple):
+    """The forms of a word in cues, as they are indexed, and the weight of the word there."""
+
+    lexemes: Sequence[str]
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
     """The lexemes of a question in a scope, with their document frequencies and places.
 
     `stems` has further lexemes of a word, with the stem that represents them. `functions` are the words of a question
-    of function words alone, after '='.
+    of function words alone, after '='. `cues` has, by lexeme, the words that any memory holds in its cues.
     """
 
     documents: Mapping[str, int]
@@ -108,12 +122,14 @@ class QueryStatistics:
     places: Mapping[str, Collection[int]] = field(default_factory=dict)
     stems: Mapping[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
+    cues: Mapping[str, CueForms] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
     """A question as the keyword statements score it: weights by lexeme, spelled words among them, BM25's constants.
 
+    `cues` has, by lexeme, the weights of words in cues.
     `total_weight` is the weight of the whole question, also of words that no memory holds.
     """
 
@@ -122,6 +138,7 @@ class Bm25:
     query: QueryStatistics
     k1: float
     b: float
+    cues: Mapping[str, CueWeight] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +179,7 @@ class Candidate(NamedTuple):
 
     `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
     candidates with a relation to it, and the strengths; `vector` is big-endian half floats. A short text has no
-    `passages`.
+    `passages`. `cue_cosine` is that of the cues with the question, None without any.
     """
 
     id: UUID
@@ -175,6 +192,7 @@ class Candidate(NamedTuple):
     linked: Sequence[tuple[UUID, float]]
     vector: bytes | None
     passages: Passages | None = None
+    cue_cosine: float | None = None
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
@@ -201,6 +219,7 @@ class Candidate(NamedTuple):
             None
             if row["passages"] is None
             else Passages.of(row["passages"], row["cosines"]),
+            row["nearness_of_cues"],
         )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Row
-from folklore.db.rows import word_of
+from folklore.db.rows import in_cues, word_of
 from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
 from folklore.lazy import NDArray, numpy as np
 
@@ -70,7 +70,8 @@ class ScopeWords:
         )
         for place, *item in zip(*columns, strict=True):
             analysed[place - 1].append(Analysed(*item))
-        all_lexemes = [*lexemes, *(item.lexeme for parts in analysed for item in parts)]
+        of_text = {*lexemes, *(item.lexeme for parts in analysed for item in parts)}
+        words = {word_of(lexeme) for lexeme in (*of_text, *map(in_cues, of_text))}
         entries, spaces = _entries(row)
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
@@ -86,7 +87,7 @@ class ScopeWords:
                 )
             },
             entries,
-            *_fresh(row, lengths, sorted({word_of(lexeme) for lexeme in all_lexemes})),
+            *_fresh(row, lengths, sorted(words)),
             spaces,
             row["fresh_spaces"] or b"",
             row["fresh_ids"] or b"",
@@ -122,12 +123,28 @@ class ScopeWords:
             *(np.concatenate(column) for column in zip(entries, fresh, strict=True))
         )
 
+    def holding_in_cues(self, forms: Sequence[str]) -> NDArray[np.int64]:
+        """Return the memories whose cues hold a word in any of its forms; of a form too common to be read none."""
+        matches = [found for form in forms if (found := self.matches(form)) is not None]
+        memories = [found.memories for found in matches]
+        return (
+            np.unique(np.concatenate(memories)) if memories else np.zeros(0, np.int64)
+        )
+
     def ordered(
         self, bm25: Bm25
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held."""
+        """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held.
+
+        A word of cues adds its weight once, whatever the length of the text.
+        """
         query, evidences, masses = bm25.query, [np.zeros(0)], [np.zeros(0)]
         groups = [np.zeros(0, np.int64)]
+        for cue in bm25.cues.values():
+            held = self.holding_in_cues(cue.lexemes)
+            groups.append(held)
+            evidences.append(np.full(len(held), cue.weight))
+            masses.append(np.zeros(len(held)))
         for lexeme, weight in bm25.weights.items():
             if (matches := self.matches(lexeme)) is not None:
                 if (stem := query.stems.get(lexeme)) is not None:

@@ -16,12 +16,14 @@ from folklore.model import FIELDS, FieldType, Memory
 
 Input = Literal["textarea", "text", "number", "checkbox"]
 _INPUTS: Mapping[FieldType, Input] = {
-    "text": "text", "kind": "text", "language": "text", "tags": "text", "paths": "textarea", "share": "number",
+    "text": "text", "kind": "text", "language": "text", "tags": "text", "paths": "textarea", "phrases": "textarea",
+    "share": "number",
     "integer": "number", "time": "text", "json": "textarea", "flag": "checkbox",
 }  # fmt: skip
 _HELP: Mapping[FieldType, str] = {
     "tags": "Separated by commas.",
     "paths": "One in a line.",
+    "phrases": "One in a line.",
     "time": "For example 2026-03-01 or 2026-03-01T09:30:00+01:00.",
     "json": "A JSON object.",
 }
@@ -137,7 +139,7 @@ def changed_values(
 def _as_text(value: Any, type_: FieldType) -> str:
     if value in (None, (), False):
         return ""
-    if type_ in ("tags", "paths"):
+    if type_ in ("tags", "paths", "phrases"):
         return (", " if type_ == "tags" else "\n").join(value)
     if type_ == "json":
         return json.dumps(value, ensure_ascii=False, indent=1)
@@ -151,7 +153,7 @@ def _value(name: str, text: str) -> Any:
     type_ = FIELDS[name].type
     if type_ == "flag":
         return bool(text.strip())
-    if type_ in ("tags", "paths"):
+    if type_ in ("tags", "paths", "phrases"):
         return [
             part.strip()
             for part in text.split("," if type_ == "tags" else "\n")

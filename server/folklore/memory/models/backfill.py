@@ -15,6 +15,7 @@ from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import embed_texts
+from folklore.text.cues import as_text
 
 log = get_logger(__name__)
 
@@ -91,7 +92,10 @@ class Backfill:
             while pending := await texts.pending(
                 namespace=namespace, model=self.model, most=most, after=cursor
             ):
-                vectors = await self._embed([memory.content for memory in pending])
+                vectors = await self._embed(
+                    [memory.content for memory in pending],
+                    [memory.cues for memory in pending],
+                )
                 count = await self.embeddings.backfill(
                     namespace, pending, vectors, self.now()
                 )
@@ -104,12 +108,25 @@ class Backfill:
                 if len(pending) < most:
                     break
                 cursor = pending[-1].id
+            await self._make_cues(namespace)
 
-    async def _embed(self, texts: Sequence[str]) -> Vectors:
+    async def _make_cues(self, namespace: UUID) -> None:
+        """Make the vectors of cues that changed since the embeddings of their memories were made."""
+        most, cursor = self.pace.batch, FIRST
+        while pending := await self.embeddings.cues_pending(
+            namespace=namespace, model=self.model, most=most, after=cursor
+        ):
+            vectors = await self._embed([as_text(memory.cues) for memory in pending])
+            await self.embeddings.write_cues(namespace, pending, vectors)
+            cursor = pending[-1].id
+
+    async def _embed(
+        self, texts: Sequence[str], cues: Sequence[Sequence[str]] = ()
+    ) -> Vectors:
         began, pause = monotonic(), 1.0
         while True:
             try:
-                vectors = await embed_texts(self.embedder, texts)
+                vectors = await embed_texts(self.embedder, texts, cues)
             except EmbedderUnavailable as error:
                 if monotonic() - began + pause > self.pace.patience:
                     raise

@@ -6,14 +6,21 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
+from folklore.db.rows import in_cues
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import Bm25, QueryStatistics, Scope
+from folklore.db.stores.recall_rows import (
+    Bm25,
+    CueForms,
+    CueWeight,
+    QueryStatistics,
+    Scope,
+)
 from folklore.db.stores.recall_words import Analysed, ScopeWords
 from folklore.errors import FolkloreError
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Search
-from folklore.ranking.numbers import K1, B
+from folklore.ranking.numbers import CUE_WORDS, K1, B
 from folklore.ranking.statistics import inverse_document_frequency, lexeme_weights
 from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
@@ -111,6 +118,7 @@ def lexemes_of(
     """
     places: dict[str, dict[int, None]] = {}
     represented: dict[str, str] = {}
+    forms: dict[str, dict[str, None]] = {}
     for place, analysed in pieces.items():
         ordered = sorted(
             analysed,
@@ -130,10 +138,27 @@ def lexemes_of(
         for item in analysed:
             if (stem := stems.get(item.position)) is not None:
                 represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
+            word = item.lexeme if item.kind == "compound" else stem
+            if word is not None:
+                forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
         statistics_of([*places, *terms], represented, words, former=former),
         places=places,
+        cues=_held_in_cues(forms, words, former=former),
     )
+
+
+def _held_in_cues(
+    forms: Mapping[str, Iterable[str]], words: ScopeWords, *, former: bool
+) -> dict[str, CueForms]:
+    """Return the words that cues hold; with `former` all, which former cues may hold."""
+    held: dict[str, CueForms] = {}
+    for word, lexemes in forms.items():
+        documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
+        found = [lexeme for lexeme, count in documents.items() if count or former]
+        if found:
+            held[word] = CueForms(found, max(documents.values()))
+    return held
 
 
 def statistics_of(
@@ -233,4 +258,16 @@ def weighted_words(
         for lexeme, count in query.documents.items()
         if not lexeme.startswith("@")
     )
-    return Bm25(weights, total_weight, query, K1, B)
+    cues = {
+        lexeme: CueWeight(forms.lexemes, _cue_weight(lexeme, forms, query))
+        for lexeme, forms in query.cues.items()
+    }
+    return Bm25(weights, total_weight, query, K1, B, cues)
+
+
+def _cue_weight(lexeme: str, forms: CueForms, query: QueryStatistics) -> float:
+    """Return the weight of a word in cues: no more than in the content, however few memories have cues."""
+    documents = max(forms.documents, query.documents.get(lexeme, 0))
+    rarity = inverse_document_frequency(documents, max(query.corpus.total, documents))
+    occurrences = len(query.places.get(lexeme, ())) or 1
+    return CUE_WORDS * rarity * occurrences

@@ -118,7 +118,7 @@ async def _words(
     alone = search.question.literal or len(search.pieces) == 1
     if (
         "keyword" not in search.branches
-        or not words.weights
+        or not (words.weights or words.cues)
         or (functions and not alone)
     ):
         return NOTHING, words

@@ -15,6 +15,7 @@ from folklore.memory.recall.corpus_statistics import rarities
 from folklore.memory.recall.values import Retrieval
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
+from folklore.text import cues
 from folklore.text.query.question import QuestionWords, plain, with_parts
 from folklore.text.words import is_question
 
@@ -28,7 +29,8 @@ class WordMatch(NamedTuple):
     """Match of a candidate with a question: words held, weight of pairs in sequence; of a long text its passage.
 
     `anywhere` are the words that the whole of a long text holds, `words` those of the passage; `sequence` is that of
-    the passage with most. `opening` are the first words of the memory.
+    the passage with most. `opening` are the first words of the memory. `in_cues` are the words that its cues hold, none
+    without any; `cue_sequence` is the weight of pairs there.
     """
 
     words: Sequence[bool]
@@ -36,6 +38,8 @@ class WordMatch(NamedTuple):
     anywhere: Sequence[bool]
     passage: tuple[int, int] | None = None
     opening: str = ""
+    in_cues: Sequence[bool] = ()
+    cue_sequence: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,14 @@ class Candidates:
         """The words of the question (n, words) that each holds."""
         return self._matrix([match.words for match in self.matches.values()])
 
+    @cached_property
+    def in_cues(self) -> NDArray[np.bool_]:
+        """The words of the question (n, words) that the cues of each hold."""
+        nothing = [False] * len(self.rarity)
+        return self._matrix(
+            [match.in_cues or nothing for match in self.matches.values()]
+        )
+
     def _matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.rarity))
 
@@ -153,15 +165,19 @@ class Candidates:
             keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
             fetched=self.retrieval.search.ranking.fetch(self.retrieval.search.wanted),
             cosines=self._cosines(),
+            cue_cosines=self._cue_cosines(),
             vectors=self.vectors,
             question=self.question,
             unrelated=self.retrieval.dense.unrelated,
             matches=self.words,
+            cue_matches=self.in_cues,
+            cued=np.array([bool(item.row["cues"]) for item in members], dtype=bool),
             anywhere=self._matrix([match.anywhere for match in matches]),
             rarity=self.rarity,
             letters=np.array([word.weight for word in words.words]),
             names=np.array([word.name for word in words.words], dtype=bool),
             sequence=np.array([match.sequence for match in matches]),
+            cue_sequence=np.array([match.cue_sequence for match in matches]),
             pairs=words.pair_weight,
             dates=np.array([*map(words.nearness, map(self.time_of, self.all))])
             if words.dates
@@ -199,6 +215,19 @@ class Candidates:
             vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0
         )
 
+    def _cue_cosines(self) -> NDArray[np.float64]:
+        """Return the cosine (n,) of the cues of each candidate with the question, 0 without any."""
+        unrelated = self.retrieval.dense.unrelated
+        cosines = [item.cue_cosine for item in self.all.values()]
+        if self.question is None:
+            return np.zeros(len(cosines))
+        return np.array(
+            [
+                0.0 if cosine is None else (cosine - unrelated) / (1.0 - unrelated)
+                for cosine in cosines
+            ]
+        )
+
     def _related(self) -> Iterator[tuple[int, int, float]]:
         for row, candidate in enumerate(self.all.values()):
             for other, strength in candidate.linked:
@@ -213,6 +242,17 @@ def _match(
 
     Summary, tags, paths and author count as text.
     """
+    match = _match_of_text(words, rarity, candidate)
+    phrases = candidate.row["cues"]
+    if not phrases:
+        return match
+    held, sequence = _held(words, plain(with_parts(cues.as_text(phrases))))
+    return match._replace(in_cues=held, cue_sequence=sequence)
+
+
+def _match_of_text(
+    words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
+) -> WordMatch:
     row, content = candidate.row, candidate.content
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])

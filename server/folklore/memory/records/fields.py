@@ -20,7 +20,10 @@ async def write_fields(
     fields: Mapping[str, Any],
     vectors: Vectors | None,
 ) -> None:
-    """Write columns of a memory, and its postings and vectors if they changed. Raises Conflict for a text in use."""
+    """Write columns of a memory, and its postings and vectors if they changed. Raises Conflict for a text in use.
+
+    The vector of cues is pending if they or the content changed: after the commit, `embed_cues` makes it.
+    """
     values = {**state.held, **fields}
     alive = values["forgotten_at"] is None and values["superseded_at"] is None
     text = digest(str(values["content"]))
@@ -39,7 +42,10 @@ async def write_fields(
     )
     if indexed:
         await change.reindex(
-            state.id, content_changed="content" in fields, vectors=vectors
+            state.id,
+            content_changed="content" in fields,
+            cues_changed="cues" in fields,
+            vectors=vectors,
         )
 
 

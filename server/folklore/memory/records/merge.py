@@ -15,6 +15,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require
+from folklore.memory.records.cues import embed_cues, united_cues
 from folklore.memory.records.fields import (
     differing,
     require_in_force,
@@ -39,6 +40,8 @@ from folklore.text import tags as tag_rules
 MERGE: Write = "merge"
 # What belongs to a text, and comes with it.
 _OF_TEXT = ("content", "summary", "language", "occurred_at", "expires_at")
+# What comes from all.
+_UNITED = ("tags", "cues", "pinned")
 _TRIES = 5
 
 
@@ -47,8 +50,8 @@ async def merge(
 ) -> NamespaceInfo:
     """Merge memories into the memory `request.id`, in one transaction, and return its namespace.
 
-    The target gets the text of the newest and the tags of all, unless `values` has others, and copies of their
-    relations; it is pinned if one is. The others are superseded by it. What was merged into it before is left as it is.
+    The target gets the text of the newest, the tags and the best cues of all, unless `values` has others, and copies of
+    their relations; it is pinned if one is. The others are superseded by it. What was merged into it before is left as it is.
     Raises InvalidInput, NotFound, Refused, Conflict.
     """
     others = list(dict.fromkeys(request.merge))
@@ -84,6 +87,7 @@ async def merge(
                 change, request, states, [item.id for item in sources], fields, vectors
             )
         context.memory.changed()
+        await embed_cues(context.memory, namespace.id, [request.id])
         return namespace
     raise ConcurrentChange(
         f"The memory {request.id} is being changed by another caller.",
@@ -165,7 +169,10 @@ async def _namespace(
 def _united(
     target: Memory, others: Sequence[Memory], values: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
+    """Return what these memories have in common, unless given: all tags, the best cues, the text of the newest.
+
+    It is pinned if one is.
+    """
     if not others:
         return values
     everyone = [target, *others]
@@ -176,15 +183,14 @@ def _united(
         tags=tag_rules.normalise(
             (tag for memory in everyone for tag in memory.tags), field="tags"
         ),
+        cues=united_cues(everyone, str(values.get("content", newest.content))),
         language=newest.language,
         occurred_at=newest.when,
         expires_at=newest.expires_at,
         pinned=any(memory.pinned for memory in everyone),
     )
     names = (
-        ("tags", "pinned")
-        if newest is target or "content" in values
-        else ("tags", "pinned", *_OF_TEXT)
+        _UNITED if newest is target or "content" in values else (*_UNITED, *_OF_TEXT)
     )
     return {
         **{name: value for name, value in columns_of(united).items() if name in names},

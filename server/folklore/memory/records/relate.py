@@ -8,6 +8,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require, require_writable
+from folklore.memory.records.cues import add_cues, cues_of, embed_cues
 from folklore.memory.records.supersede import (
     SUPERSEDES,
     Replacement,
@@ -28,7 +29,8 @@ _Change = tuple[Relation, bool]
 async def relate(context: RequestContext, request: RelateRequest) -> RelateResult:
     """Write, change and remove relations, one transaction for each namespace; a failed one does not stop the others.
 
-    A relation `supersedes` hides its target, like storing with `supersedes`. Memories are looked up in `namespaces`,
+    A relation `supersedes` hides its target, like storing with `supersedes`, and gives its cues to a memory without any.
+    Memories are looked up in `namespaces`,
     else in all. Raises InvalidInput, Refused, NotFound, Conflict.
     """
     require_writable(context.caller)
@@ -52,7 +54,8 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
         async with memory.changes.of(
             namespace, caller=context.caller, now=context.now
         ) as transaction:
-            await _write(transaction, group, result)
+            changed = await _write(transaction, group, result)
+        await embed_cues(memory, namespace, changed)
     return result
 
 
@@ -124,12 +127,13 @@ def _by_namespace(
 
 async def _write(
     transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult
-) -> None:
+) -> list[UUID]:
+    """Write changes and return the memories whose cues changed."""
     await _remove(
         transaction, [relation for relation, remove in changes if remove], result
     )
     relations = [relation for relation, remove in changes if not remove]
-    await _supersede(
+    inherited = await _supersede(
         transaction,
         [relation for relation in relations if relation.type == SUPERSEDES],
         result,
@@ -139,6 +143,7 @@ async def _write(
         [relation for relation in relations if relation.type != SUPERSEDES],
         result,
     )
+    return inherited
 
 
 async def _remove(
@@ -175,11 +180,13 @@ async def _supersede(
     transaction: NamespaceTransaction,
     relations: Sequence[Relation],
     result: RelateResult,
-) -> None:
+) -> list[UUID]:
+    """Write replacements and return the memories that took over cues."""
     if not relations:
-        return
+        return []
     states = await transaction.states(
-        [id_ for relation in relations for id_ in (relation.from_id, relation.to_id)]
+        [id_ for relation in relations for id_ in (relation.from_id, relation.to_id)],
+        whole=True,
     )
     replacements: dict[UUID, Replacement] = {}
     new = {relation.from_id for relation in relations}
@@ -203,3 +210,7 @@ async def _supersede(
             replacements[item.old] = item
             result.created.append(relation)
     await write_replacements(transaction, list(replacements.values()))
+    inherited: dict[UUID, list[str]] = {}
+    for item in replacements.values():
+        inherited.setdefault(item.new, []).extend(cues_of(states[item.old]))
+    return await add_cues(transaction, inherited, inherited=inherited)

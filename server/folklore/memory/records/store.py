@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -28,6 +28,7 @@ from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import opens, require, require_new_namespace
+from folklore.memory.records.cues import add_cues, embed_cues
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
@@ -76,19 +77,26 @@ class _RefusedItems(Exception):
 
 @dataclass(slots=True)
 class _Batch:
-    """Memories to store by their place in the batch, their vectors in the same order, and the refused ones."""
+    """Memories to store by their place in the batch, their vectors in the same order, and the refused ones.
+
+    Those at the places `inherited` have the cues of the memory that they supersede, since they state none.
+    """
 
     memories: dict[int, PreparedMemory]
     errors: dict[int, FolkloreError]
     single: bool
     vectors: Vectors | None = None
+    inherited: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, valid: ValidBatch, *, single: bool) -> _Batch:
-        """Give every checked draft an id and its digests."""
-        batch = cls({}, dict(valid.errors), single)
+    def of(
+        cls, valid: ValidBatch, cues: Mapping[int, Sequence[str]], *, single: bool
+    ) -> _Batch:
+        """Give every checked draft an id and its digests; `cues` are inherited, by place."""
+        batch = cls({}, dict(valid.errors), single, inherited=frozenset(cues))
         first: dict[str, bytes] = {}
-        for place, draft in valid.drafts.items():
+        for place, stated in valid.drafts.items():
+            draft = replace(stated, cues=tuple(cues.get(place, stated.cues)))
             text = digest(draft.content)
             request = _request_digest(draft, text)
             item = PreparedMemory(
@@ -164,13 +172,17 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
             memory.root.namespaces, context.caller.author, context.now
         )
     valid = await _checked(context, name, request)
-    batch = _Batch.of(valid, single=request.single)
+    batch = _Batch.of(
+        valid, await _inherited_cues(context, name, valid), single=request.single
+    )
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
         batch.vectors, making = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
-        namespace, name, outcome = await _write_batch(context, name, batch)
+        written = await _write_batch(context, name, batch)
+    namespace, name, outcome = written.namespace, written.name, written.outcome
     memory.changed()
+    await embed_cues(memory, namespace, written.cued)
     new = [item.id for item in outcome.values() if item.new]
     if making is not None:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
@@ -179,7 +191,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         context, namespace, new, model, later=making is not None
     )
     outcomes = (
-        _store_item(item, batch.memories[place].draft, similar)
+        _store_item(item, batch.memories[place].draft, similar, written.cued)
         for place, item in outcome.items()
     )
     refusals = tuple(
@@ -212,12 +224,17 @@ async def _checked(
 
 
 def _store_item(
-    item: Inserted, draft: Draft, similar: Mapping[UUID, tuple[Similar, ...]]
+    item: Inserted,
+    draft: Draft,
+    similar: Mapping[UUID, tuple[Similar, ...]],
+    cued: Collection[UUID],
 ) -> StoreItem:
     status: StoreStatus = "stored" if item.new else "duplicate"
     if draft.supersedes is not None:
         status = "superseded_old"
-    return StoreItem(item.id, status, similar.get(item.id, ()) if item.new else ())
+    if item.new:
+        return StoreItem(item.id, status, similar.get(item.id, ()))
+    return StoreItem(item.id, status, cues="added" if item.id in cued else None)
 
 
 def _note(
@@ -246,13 +263,43 @@ def _same_request(answer: KeyAnswer, item: PreparedMemory) -> bool:
     )
 
 
-async def _write_batch(
-    context: RequestContext, name: str, batch: _Batch
-) -> tuple[UUID, str, dict[int, Inserted]]:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The namespace of a batch, its name as it is called, and the outcome for each memory by its place.
+
+    `cued` are the known memories that got further cues.
+    """
+
+    namespace: UUID
+    name: str
+    outcome: dict[int, Inserted]
+    cued: Sequence[UUID]
+
+
+async def _inherited_cues(
+    context: RequestContext, name: str, valid: ValidBatch
+) -> dict[int, Sequence[str]]:
+    """Return the cues of superseded memories for those that state none, by place. At most two statements."""
+    superseded = {
+        place: draft.supersedes
+        for place, draft in valid.drafts.items()
+        if draft.supersedes is not None and not draft.cues
+    }
+    if not superseded:
+        return {}
+    try:
+        spaces = await context.memory.find_namespaces((name,))
+    except NotFound:  # it is created by this store
+        return {}
+    ids = list(set(superseded.values()))
+    read = await context.memory.memories.get([space.id for space in spaces], ids)
+    cues = {memory.id: memory.cues for _, memory in read if memory.cues}
+    return {place: cues[id_] for place, id_ in superseded.items() if id_ in cues}
+
+
+async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Written:
     """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
     memories that the database shows to be faulty.
-
-    Returns the namespace, its name as it is called, and the outcome for each memory by its place.
     """
     changes, retried = context.memory.changes, False
     while True:
@@ -281,6 +328,7 @@ async def _write_batch(
                     inserted,
                     await supersede(change, _replacements(batch, inserted)),
                 )
+                cued = await _add_cues(change, batch, inserted)
                 outcome |= inserted
                 ids = {item.id for item in outcome.values()}
                 await change.audit(
@@ -296,11 +344,24 @@ async def _write_batch(
             retried = True
         else:
             changes.statistics.stored(sum(item.new for item in outcome.values()))
-            return (
-                change.namespace,
-                change.name,
-                {place: outcome[place] for place in batch.memories},
-            )
+            outcomes = {place: outcome[place] for place in batch.memories}
+            return _Written(change.namespace, change.name, outcomes, cued)
+
+
+async def _add_cues(
+    change: NamespaceTransaction, batch: _Batch, inserted: Mapping[int, Inserted]
+) -> list[UUID]:
+    """Add the cues of known texts to their memories; return those that changed."""
+    stated: dict[UUID, list[str]] = {}
+    inherited: set[UUID] = set()
+    for place, item in inserted.items():
+        cues = batch.memories[place].draft.cues
+        if item.new or not cues:
+            continue
+        stated.setdefault(item.id, []).extend(cues)
+        if place in batch.inherited:
+            inherited.add(item.id)
+    return await add_cues(change, stated, inherited)
 
 
 def namespace_for(
@@ -400,9 +461,13 @@ async def _relate(
 async def _embed_batch(
     memory: MemoryContext, batch: Sequence[PreparedMemory]
 ) -> Vectors | None:
-    texts = {item.digest: item.draft.content for item in batch}
-    vectors = await embed(memory, list(texts.values()))
-    place = {text: number for number, text in enumerate(texts)}
+    drafts = {item.digest: item.draft for item in reversed(batch)}
+    vectors = await embed(
+        memory,
+        [draft.content for draft in drafts.values()],
+        [draft.cues for draft in drafts.values()],
+    )
+    place = {text: number for number, text in enumerate(drafts)}
     return vectors and vectors.select(place[item.digest] for item in batch)
 
 
@@ -439,7 +504,8 @@ async def _embed_later(
             return
         pairs = [(row, item) for row, item in enumerate(items) if item.id in new]
         pending = [
-            PendingMemory(item.id, item.draft.content, item.digest) for _, item in pairs
+            PendingMemory(item.id, item.draft.content, item.digest, item.draft.cues)
+            for _, item in pairs
         ]
         await memory.root.embeddings.backfill(
             namespace, pending, vectors.select(row for row, _ in pairs), now
@@ -449,14 +515,19 @@ async def _embed_later(
         log.warning("embeddings_left_pending", count=len(new), reason=error.message)
 
 
-async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
-    """Embed texts with the active model; None without a reachable one: the embeddings are pending."""
+async def embed(
+    memory: MemoryContext, texts: Sequence[str], cues: Sequence[Sequence[str]] = ()
+) -> Vectors | None:
+    """Embed texts, with the cues of each if given, by the active model.
+
+    None without a reachable one: the embeddings are pending.
+    """
     await memory.active_model.refresh()
     embedder = memory.embedder
     if embedder is None:
         return None
     try:
-        return await embed_texts(embedder, texts)
+        return await embed_texts(embedder, texts, cues)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None

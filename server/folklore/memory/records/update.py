@@ -11,6 +11,7 @@ from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
+from folklore.memory.records.cues import embed_cues
 from folklore.memory.records.fields import (
     differing,
     require_in_force,
@@ -38,6 +39,8 @@ from folklore.text.languages import detect
 CLEARABLE = [
     name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated
 ]
+# What the vector of cues is made of, and what it stands beside.
+_WITH_CUES = ("cues", "content")
 _TRIES = 5
 _CHANGED = (
     "It was changed since, or this undo was done already; `folklore history` shows it."
@@ -76,6 +79,8 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
         if changed:
             await change.record([request.id], "update", revised(changed))
             await write_fields(change, state, changed, vectors)
+    if not changed.keys().isdisjoint(_WITH_CUES):
+        await embed_cues(context.memory, namespace.id, [request.id])
     return await _read(context, namespace, request.id)
 
 
@@ -115,6 +120,8 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
             again = last.action == "forget" and state.superseded_at is None
             superseded = await _supersede_again(change, last) if again else ()
         context.memory.changed()
+        if not last.before.keys().isdisjoint(_WITH_CUES):
+            await embed_cues(context.memory, namespace.id, [request.id])
         return Undone(
             await _read(context, namespace, request.id), undone or last, superseded
         )

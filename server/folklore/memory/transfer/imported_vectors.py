@@ -88,7 +88,12 @@ class ImportedVectors:
     async def _embedded(self, memories: Sequence[TransferredMemory]) -> Vectors | None:
         if self._memory.embeds_later or not memories:
             return None
-        return await embed(self._memory, [memory.draft.content for memory in memories])
+        drafts = [memory.draft for memory in memories]
+        return await embed(
+            self._memory,
+            [draft.content for draft in drafts],
+            [draft.cues for draft in drafts],
+        )
 
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:
