@@ -149,7 +149,7 @@ async def test_schemas_are_valid_closed_and_describe_an_object(
 
 async def test_the_core_tools_take_less_than_1800_tokens(tools: list[Tool]) -> None:
     assert cost([tool for tool in tools if tool.name in CORE]) < 1_800
-    assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 610, (
+    assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 670, (
         "what recall may cost depends on it"
     )
     assert cost(tools) < 4_000

@@ -38,11 +38,7 @@ STORE_RESULT = _object(
     stored={
         "type": "array",
         "items": _object(
-            ("id", "status"),
-            id=_TEXT,
-            status=_TEXT,
-            cues=_TEXT,
-            similar={"type": "array"},
+            ("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}
         ),
     },
     refused={"type": "array"},
@@ -50,7 +46,7 @@ STORE_RESULT = _object(
 )
 ANSWER = _object(
     ("memories", "searched"),
-    memories=_MARKED, searched=_TEXTS, degraded=_OBJECTS, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
+    memories=_MARKED, searched=_TEXTS, degraded={"type": "array"}, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
 )  # fmt: skip
 GET_RESULT = _object(("memories",), memories=_MARKED, missing=_TEXTS)
 RECORD = _object(

@@ -52,7 +52,7 @@ Meta = Mapping[str, Any]
 Fields = dict[str, Any]
 Texts = tuple[str, ...]
 Limit = Annotated[int, Field(ge=1, le=100)]
-MaxTokens = Annotated[int | None, Field(ge=50, le=100_000)]
+MaxTokens = requests.AnswerTokens | None
 
 
 def arguments_of(

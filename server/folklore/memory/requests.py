@@ -138,6 +138,7 @@ UseFlag = Annotated[
 UpTo100 = Annotated[int, _between(1, 100)]
 UpTo200 = Annotated[int, _between(1, 200)]
 UpTo1000 = Annotated[int, _between(1, 1_000)]
+AnswerTokens = Annotated[int, _between(50, 100_000)]
 
 # Fields of a memory that only an import may state.
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -235,22 +236,18 @@ class _Filters(Part):
     paths: Words = ()
     metadata: Annotated[
         dict[str, JsonValue],
-        Field(
-            description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'
-        ),
+        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}}'),
     ] = {}
     time: Annotated[
         str | None,
-        Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09"),
+        Field(description="last week, March 2025, 2025-03-01..2025-03-09"),
     ] = None
     since: Time | None = None
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
     faded: bool = False
-    time_zone: Annotated[
-        str | None, Field(description="of these times; default: yours")
-    ] = None
+    time_zone: Annotated[str | None, Field(description="default: yours")] = None
 
 
 def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:
@@ -284,9 +281,7 @@ class RankingRequest(Part):
 
     preset: Annotated[
         str,
-        Field(
-            description="balanced, keyword, semantic, roaming, rrf or a configured one"
-        ),
+        Field(description="or keyword, semantic, roaming, rrf, a configured one"),
     ] = "balanced"
     weights: Annotated[
         dict[str, Number],
@@ -296,7 +291,7 @@ class RankingRequest(Part):
     ] = {}
     min_score: Annotated[
         Number | None,
-        Field(description="leave out results of lower confidence, 0 to 1"),
+        Field(description="least confidence, 0 to 1"),
     ] = None
     mmr_lambda: Number | None = None
     reflections: Reflections = "include"
@@ -331,7 +326,7 @@ class RecallRequest(Request, Returns[Answer]):
     """Find memories that answer a question, or several: `query` or `queries`."""
 
     query: str | None = Field(
-        None, description="A question or topic in plain words; * lists what is trending"
+        None, description="A question in plain words; * lists what is trending"
     )
     queries: Words = Field(
         (), max_length=8, description="Instead of query: up to 8 questions at once"
