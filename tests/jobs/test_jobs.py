@@ -75,8 +75,8 @@ async def test_pending_embeddings_are_made_in_batches_of_three_statements(
     said = [
         query for query in queries if query.startswith(("insert", "with", "select"))
     ]
-    assert len(said) == 3 * 3 + 1, (
-        "pending memories, the model, the embeddings; the first time the model is written"
+    assert len(said) == 3 * 3 + 2, (
+        "pending memories, the model, the embeddings; the first time the model is written; last the pending cues"
     )
 
 

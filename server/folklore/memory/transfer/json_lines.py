@@ -445,13 +445,13 @@ def header_line(
 
 
 def memory_line(namespace: str, memory: TransferredMemory) -> str:
-    """Return a memory as a line, its fields always in the same order, without flags that are not set."""
+    """Return a memory as a line, its fields always in the same order, without flags that are not set, or no cues."""
     draft, past = memory.draft, memory.past
     return _line(
         {"type": "memory", "namespace": namespace, "id": draft.id}
         | {
             name: getattr(draft, name) or None
-            if field.type == "flag"
+            if field.type in ("flag", "phrases")
             else getattr(draft, name)
             for name, field in FIELDS.items()
         }
