@@ -698,12 +698,13 @@ alter table injections alter column note set statistics 0;
 -- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
 -- of the tables is the owner of the deployment, and is not limited (docs/how-to/team.md).
 
--- Declare by its key which token a transaction runs for. SET LOCAL and not set_config(), which does not reach the workers
--- of a cluster.
+-- Declare by its key which token a transaction runs for. The key is in no text of a statement, which a log may have. On a
+-- cluster, whose workers get settings as texts, db/distribute.sql has another form of it.
 create function folklore_enter(key text) returns void
 language plpgsql as $$
 begin
-    execute format('set local folklore.key = %L', key);
+    set local role folklore_app;
+    perform set_config('folklore.key', key, true);
 end
 $$;
 

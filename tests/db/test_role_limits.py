@@ -3,6 +3,8 @@
 import asyncpg
 import pytest
 
+from folklore.db.database import Database, PoolLimits
+from folklore.memory.auth.tokens import key_of
 from tests.memory.auth.test_isolation import Holder, as_role, holder, owner_of_two  # noqa: F401 - a fixture
 from tests.person import Person
 
@@ -125,3 +127,22 @@ async def test_the_role_changes_no_author_no_history_and_no_table(
                     continue
         else:
             assert await refused(connection, ada, change), change
+
+
+async def test_the_text_of_no_statement_has_the_key_of_a_token(
+    ada: Holder, database_url: str
+) -> None:
+    """A text may be in the log of any node; the key is a parameter."""
+    key = key_of(ada.secret)
+    sent: list[str] = []
+    database = Database(database_url, PoolLimits(minimum=0), log_query=sent.append)
+    async with database:
+        limited = database.for_token(key)
+        await limited.rows("server/position")
+        async with limited.transaction() as session:
+            await session.rows("server/position")
+        async with limited.snapshot() as session:
+            await session.rows("server/position")
+
+    assert [text for text in sent if "folklore_enter" in text]
+    assert [text for text in sent if key in text] == []

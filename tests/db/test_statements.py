@@ -235,6 +235,32 @@ async def test_postgres_accepts_every_statement_with_its_number_of_parameters(
         assert len(prepared.get_parameters()) == len(statement(name).parameters), name
 
 
+async def columns(connection: asyncpg.Connection, name: str) -> list[str]:
+    """Return the names of the columns of a statement's rows, in order."""
+    prepared = await connection.prepare(statement(name).sql)
+    return [column.name for column in prepared.get_attributes()]
+
+
+# It has no other text: `Shards` sends it after recall/words, to read the words of each namespace.
+OF_CLUSTERS_ALONE = {"recall_words_of_each"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(sections("distributed").keys() - OF_CLUSTERS_ALONE)
+)
+async def test_a_statement_with_a_second_text_has_the_same_columns_in_both(
+    connection: asyncpg.Connection, name: str
+) -> None:
+    plain = name.replace("_", "/", 1)
+    on_one_server = await columns(connection, plain)
+    on_a_cluster = await columns(connection, f"{plain}:distributed")
+
+    if on_one_server == ["QUERY PLAN"]:  # the name that Postgres gives to a plan
+        on_one_server = ["json_build_array"]
+    assert sorted(on_a_cluster) == sorted(on_one_server)
+    assert statement(f"{plain}:distributed").json == statement(plain).json
+
+
 def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
     known = statement("changes/find_keys")
 

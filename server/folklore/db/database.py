@@ -20,6 +20,7 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.background import all_of, in_background
+from folklore.db.distribute import silent_namespaces
 from folklore.db.driver_errors import (
     DRIVER_ERRORS,
     closed_after,
@@ -27,9 +28,10 @@ from folklore.db.driver_errors import (
     describe,
     translated_errors,
 )
-from folklore.db.roles import begin_as_token
+from folklore.db.roles import Mode, TokenTransaction
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.shards import Shards
+from folklore.db.silent_nodes import SilentNodes
 from folklore.db.sql_loader import statement
 from folklore.errors import (
     DatabaseUnavailable,
@@ -113,11 +115,14 @@ class _Pools:
     login_dsn: str | None = None
     log_query: QueryLogger | None = None
     revive: Revive | None = None
-    shards: Shards = field(default_factory=Shards)
+    shards: Shards = field(init=False)
     _pools: dict[tuple[bool, Plans], asyncpg.Pool] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _reviving: asyncio.Task[object] | None = None
     _waiting: int = 0
+
+    def __post_init__(self) -> None:
+        self.shards = Shards(SilentNodes(partial(silent_namespaces, self.dsn)))
 
     def beside(self, limits: PoolLimits) -> _Pools:
         """Return pools of the same database, for the process's own role alone."""
@@ -421,6 +426,11 @@ class Database:
         vars(other).update(changes)
         return other
 
+    @property
+    def distributed(self) -> bool:
+        """True if the tables are on a cluster, as the first connection saw."""
+        return self._pools.shards.distributed
+
     def statistics(self) -> PoolStatistics:
         """Return how busy the pools are. No statement."""
         return self._pools.statistics()
@@ -437,11 +447,6 @@ class Database:
         A token's session only reads. `release_later`: continue before the connection is back in its pool. `guarded`:
         a statement that waits for a lock fails with DatabaseUnavailable.
         """
-        begin = (
-            None
-            if self.token_key is None
-            else begin_as_token(self.token_key, "read only")
-        )
         pools, guard = self._pools, None
         if (
             guarded and pools.limits.statement_cache
@@ -452,7 +457,7 @@ class Database:
             plans,
             pools.shards,
             pools.outage,
-            begin,
+            self._token_transaction("read only"),
             release_later=release_later,
             cancel_locked=guard,
         )
@@ -483,11 +488,6 @@ class Database:
         """
         self.require_space()
         await self.confirm_data()
-        begin = (
-            None
-            if self.token_key is None
-            else begin_as_token(self.token_key, "read write")
-        )
         pools = self._pools
         try:
             async with (
@@ -496,7 +496,7 @@ class Database:
                     "kept",
                     pools.shards,
                     pools.outage,
-                    begin,
+                    self._token_transaction("read write"),
                     commits=True,
                 ) as session,
                 session.transaction(),
@@ -525,12 +525,11 @@ class Database:
         async with closed_after(
             self._pools.connect(tokens=self.token_key is not None)
         ) as connection:
-            if self.token_key is not None:
-                await connection.execute(
-                    begin_as_token(
-                        self.token_key, "isolation level repeatable read, read only"
-                    )
-                )
+            token = self._token_transaction(
+                "isolation level repeatable read, read only"
+            )
+            if token is not None:
+                await token.begin(connection)
                 yield Session(connection, self._pools.shards, row_security=True)
             else:
                 async with connection.transaction(
@@ -543,6 +542,12 @@ class Database:
         """Run the block outside of a transaction, on a connection of _Pools.connect_to_build."""
         async with closed_after(self._pools.connect_to_build(shared)) as connection:
             yield Session(connection, self._pools.shards)
+
+    def _token_transaction(self, mode: Mode) -> TokenTransaction | None:
+        """Return the transaction of this token; None for the owner."""
+        if self.token_key is None:
+            return None
+        return TokenTransaction(self.token_key, mode)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
         return self._pools.acquire(self.token_key is not None, plans)

@@ -43,6 +43,63 @@ cross join lateral (
 where n.nspname = current_schema() and starts_with(p.proname, 'folklore_')
 order by p.oid
 
+-- name: tokens. How a transaction of a token says so to the workers. Citus sends each SET LOCAL to them as a text, which
+-- their logs may have. So the key stays a setting of the coordinator (set_config), and the workers get a proof, which is
+-- good for a day: the id of the token, the time in seconds, and a digest of that time and of the digest that is stored.
+select format($command$
+create or replace function folklore_proof(key text) returns text
+language sql stable security definer set search_path = %I, pg_temp as $body$
+    select concat_ws(' ', t.id, made.at, encode(sha256(t.digest || convert_to(made.at, 'UTF8')), 'hex'))
+    from tokens t
+    cross join (select extract(epoch from transaction_timestamp())::bigint::text as at) made
+    where t.digest = sha256(case when key ~ '^[0-9a-f]{64}$' then decode(key, 'hex') end)
+$body$ $command$, current_schema()) as command
+union all
+select $command$
+create or replace function folklore_enter(key text) returns void
+language plpgsql as $body$
+begin
+    set local role folklore_app;
+    perform set_config('folklore.key', key, true);
+    execute format('set local folklore.proof = %L', coalesce(folklore_proof(key), ''));
+end
+$body$ $command$
+union all
+select format($command$
+create or replace function folklore_token() returns uuid
+language sql stable parallel safe security definer set search_path = %I, pg_temp as $body$
+    select t.id
+    from (
+        select current_setting('folklore.key', true) as key,
+            regexp_match(current_setting('folklore.proof', true), '^([0-9a-f-]{36}) ([0-9]{1,12}) ([0-9a-f]{64})$') as proof
+    ) given
+    join tokens t on t.digest = sha256(case when given.key ~ '^[0-9a-f]{64}$' then decode(given.key, 'hex') end)
+        or t.id = given.proof[1]::uuid
+            and given.proof[3] = encode(sha256(t.digest || convert_to(given.proof[2], 'UTF8')), 'hex')
+            and abs(extract(epoch from transaction_timestamp()) - given.proof[2]::bigint) < 86400
+    where t.revoked_at is null and (t.expires_at is null or t.expires_at > transaction_timestamp())
+$body$ $command$, current_schema())
+
+-- name: nodes. The nodes of the cluster that do not answer, in Postgres' own words: `node` is their number in pg_dist_node.
+select n.nodeid as node, n.nodename || ':' || n.nodeport as address, current_user::text as role, answered.result as reason
+from run_command_on_all_nodes('select 1', true, false) as answered (node, success, result)
+join pg_dist_node n on n.nodeid = answered.node
+where not answered.success
+order by n.nodeid
+
+-- name: namespaces_on. The namespaces whose rows are on the nodes :nodes.
+select n.id
+from namespaces n
+join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('memories', n.id)
+join pg_dist_node d on d.groupid = p.groupid
+where d.nodeid = any(:nodes::integer[])
+
+-- name: every_shard. It reads from each shard of memories.
+select count(*) from memories
+
+-- name: count_nodes
+select count(*) from pg_dist_node where isactive
+
 -- name: policies. Every policy without its subqueries: Citus allows none. The function is then called once for a scan, as part of
 -- the condition of an index.
 select format('alter policy %I on %s', p.polname, p.polrelid::regclass) || string_agg(

@@ -60,6 +60,10 @@ def translate(error: BaseException) -> FolkloreError:
     """Return Folklore's error for one of DRIVER_ERRORS."""
     name, hint = type(error).__name__, None
     match error:
+        case asyncpg.ConnectionFailureError() if "remote node" in str(error):
+            # It has an address, which an unauthenticated caller must not see.
+            text = "A node of the database's cluster cannot be reached."
+            hint = "Try again in a moment; `folklore db status` and `folklore doctor` name the node."
         case _ if _is_lost_connection(error):
             text = "The database is unavailable: it is being started or stopped, or the connection to it was lost."
             hint = "Try again in a moment; a text that was stored already is not stored twice."

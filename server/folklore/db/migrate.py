@@ -12,7 +12,7 @@ from pathlib import Path
 import asyncpg
 
 from folklore.db.database import Database
-from folklore.db.distribute import distribute, undistributed
+from folklore.db.distribute import after_migrations
 from folklore.db.driver_errors import connected
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
@@ -214,12 +214,8 @@ async def _apply_under_lock(
                     hint="Run `folklore db migrate` with a role that may.",
                 ) from error
             applied.append(migration.name)
-        if (
-            applied
-            and (tables := await undistributed(dsn))
-            and "memories" not in tables
-        ):
-            await distribute(dsn, dry_run=False)
+        if applied:
+            await after_migrations(dsn)
         return applied
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)

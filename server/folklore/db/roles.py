@@ -1,11 +1,12 @@
 """The database role for requests with a token. It owns nothing; row-level security limits it to the token's grants."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Literal
 
 import asyncpg
 
-from folklore.db.sql_loader import statement, template
+from folklore.db.sql_loader import statement
 from folklore.log import get_logger
 
 log = get_logger(__name__)
@@ -18,11 +19,21 @@ _TRIES = 20
 Mode = Literal["read only", "read write", "isolation level repeatable read, read only"]
 
 
-def begin_as_token(key: str, mode: Mode) -> str:
-    """Return the command that begins a transaction of a token, by its key (64 hexadecimal digits)."""
-    return (
-        template("roles/begin_as_token").replace("{mode}", mode).replace("{key}", key)
-    )
+@dataclass(frozen=True, slots=True)
+class TokenTransaction:
+    """A transaction in the role for tokens, which sees what one token may see.
+
+    `key` are 64 hexadecimal digits.
+    """
+
+    key: str = field(repr=False)
+    mode: Mode
+
+    async def begin(self, connection: asyncpg.Connection) -> None:
+        """Begin it on a connection: two round trips."""
+        enter = statement("roles/enter")
+        await connection.execute(f"begin {self.mode}")
+        await connection.execute(enter.sql, self.key)
 
 
 async def missing_commands(connection: asyncpg.Connection) -> list[str]:

@@ -1,8 +1,6 @@
--- name: begin_as_token. Begin a transaction of a token: {mode} is checked in db/roles.py, {key} are 64 hexadecimal
--- digits. One round trip.
-begin {mode};
-set local role folklore_app;
-select folklore_enter('{key}')
+-- name: enter. Declare in a transaction for which token it runs, by the token's key. It is a parameter: the text of a
+-- statement may be in the log of any node.
+select folklore_enter(:key::text)
 
 -- name: missing. The commands that the role for tokens (folklore_app) still needs, in order; none when it has
 -- everything. A transaction may lock a row only if it may update a column of it: of a namespace, the languages. A

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, cast
 import asyncpg
 
 from folklore.db.driver_errors import DRIVER_ERRORS, translate
-from folklore.db.roles import TOKEN_ROLE
+from folklore.db.roles import TOKEN_ROLE, TokenTransaction
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, Refused
@@ -118,8 +118,8 @@ class _Transaction:
 class PooledSession:
     """A pooled connection for the length of an `async with` block.
 
-    With `begin` the block is one transaction, begun by that command and committed at the end if it `commits`. The end
-    of a block that reads, and of one with `release_later`, is not waited for. (A class, since a generator would cost
+    With `token` the block is that transaction, committed at the end if it `commits`. The end of a block that reads, and
+    of one with `release_later`, is not waited for. (A class, since a generator would cost
     0.1 ms a statement.)
     """
 
@@ -127,7 +127,7 @@ class PooledSession:
     plans: Plans
     shards: Shards
     outage: Outage
-    begin: str | None = None
+    token: TokenTransaction | None = None
     _: KW_ONLY
     commits: bool = False
     release_later: bool = False
@@ -141,12 +141,12 @@ class PooledSession:
         self._period = self.outage.period
         try:
             self._pool, self._connection = await self.acquire(self.plans)
-            if self.begin is not None:
-                await self._enter(self.begin)
+            if self.token is not None:
+                await self._enter(self.token)
         except DRIVER_ERRORS as error:
             raise translate(error) from error
         return Session(
-            self._connection, self.shards, row_security=self.begin is not None, cancel_locked=self.cancel_locked,
+            self._connection, self.shards, row_security=self.token is not None, cancel_locked=self.cancel_locked,
             spare=None if self.commits else self._another,
         )  # fmt: skip
 
@@ -162,7 +162,7 @@ class PooledSession:
             self.outage.over(
                 self._period
             )  # the server answered: to acquire an idle connection shows nothing
-            if not self.commits and (self.begin is not None or self.release_later):
+            if not self.commits and (self.token is not None or self.release_later):
                 task = asyncio.create_task(
                     self._finish_and_release("commit"), name="folklore-release"
                 )
@@ -178,7 +178,7 @@ class PooledSession:
         await self._finish_and_release("rollback")
         if (
             isinstance(error, asyncpg.InsufficientPrivilegeError)
-            and self.begin is not None
+            and self.token is not None
         ):
             raise Refused("Your token may not do this here (any more).") from error
         if isinstance(error, DRIVER_ERRORS):
@@ -188,7 +188,7 @@ class PooledSession:
         """End the transaction, release the connection and return the error of either."""
         failed: BaseException | None = None
         try:
-            if self.begin is not None:
+            if self.token is not None:
                 failed = await self._finish(command)
         finally:
             try:
@@ -199,10 +199,10 @@ class PooledSession:
                 failed = failed or lost
         return failed
 
-    async def _enter(self, begin: str) -> None:
+    async def _enter(self, token: TokenTransaction) -> None:
         success = False
         try:
-            await self._connection.execute(begin)
+            await token.begin(self._connection)
             success = True
         except (
             asyncpg.InsufficientPrivilegeError,

@@ -11,6 +11,7 @@ import asyncpg
 
 from folklore.background import all_of
 from folklore.db.rows import in_cues, word_of
+from folklore.db.silent_nodes import SilentNodes
 from folklore.db.sql_loader import Statement, statement
 
 Row = Any  # asyncpg.Record, or a mapping where several rows became one
@@ -51,14 +52,24 @@ _ALONE = {*_ORDERS, *_BY_TIME, "activity/newest_similar", "recall/pool", "recall
 class Shards:
     """Cache of the shard of each namespace. `distributed` is True if the tables are on a cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, silent: SilentNodes) -> None:
         self.distributed = False
         self._of: dict[UUID, int] = {}
+        self._silent = silent
 
     async def rows(
         self, session: Any, name: str, values: dict[str, object]
     ) -> list[Row]:
-        """Return the rows of a statement. Raises DRIVER_ERRORS."""
+        """Return the rows of a statement. Raises DRIVER_ERRORS, DatabaseUnavailable."""
+        return await self._silent.bound(
+            self._rows_or_again(session, name, values),
+            _namespaces_of(values),
+            session.connection,
+        )
+
+    async def _rows_or_again(
+        self, session: Any, name: str, values: dict[str, object]
+    ) -> list[Row]:
         query = statement(f"{name}:distributed")
         try:
             return await self._rows(session, query, values)
@@ -118,6 +129,17 @@ class Shards:
         for namespace in namespaces:
             groups.setdefault(self._of[namespace], []).append(namespace)
         return list(groups.values())
+
+
+def _namespaces_of(values: Mapping[str, object]) -> Collection[UUID] | None:
+    """Return the namespaces that a statement names by its parameters; None if it names none."""
+    match values.get("namespaces") or values.get("namespace"):
+        case UUID() as namespace:
+            return [namespace]
+        case list() | tuple() | set() as namespaces:
+            return namespaces
+        case _:
+            return None
 
 
 def _complete(query: Statement, values: dict[str, object]) -> dict[str, object]:

@@ -12,12 +12,12 @@ from folklore.cli.operate.doctor import check_token
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either
 from folklore.config import Settings
-from folklore.db.distribute import distribute, placed
+from folklore.db.distribute import distribute, placed, require_nodes, silent_nodes
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
 from folklore.engine.disk import LEAST_FREE, free_space
-from folklore.errors import InvalidInput
+from folklore.errors import InvalidInput, Unavailable
 from folklore.runtime import database_address, start_engine
 
 # For the requests that your server works on.
@@ -83,6 +83,8 @@ def status(ctx: click.Context) -> None:
     print_either(
         value, "\n".join(f"{name:<21}{_text(entry)}" for name, entry in value.items())
     )
+    if "unreachable" in value:
+        ctx.exit(Unavailable.exit_code)
 
 
 def _text(entry: object) -> object:
@@ -169,6 +171,7 @@ def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
         f"{command};" for commands in done.values() for command in commands
     )
     if not dry_run:
+        asyncio.run(require_nodes(address.get_secret_value()))
         asyncio.run(check_token(address.get_secret_value()))
         text = "Every table is distributed; a token sees its own."
     print_either({"commands": done}, text or "Every table is distributed.")
@@ -230,6 +233,8 @@ async def _server_status(address: str) -> dict[str, object]:
         "pgvector": info.pgvector or "missing",
         "pending_migrations": await pending(address),
     }
+    if silent := await silent_nodes(address):
+        return values | {"unreachable": [str(node) for node in silent]}
     return values | {
         f"  {table}": place for table, place in (await placed(address)).items()
     }

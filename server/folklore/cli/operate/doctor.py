@@ -20,7 +20,7 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_checks, print_either
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
-from folklore.db.distribute import undistributed
+from folklore.db.distribute import is_cluster, require_nodes, undistributed
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.db.standby import Standby
 from folklore.db.stores.callers.principals import Principals
@@ -64,7 +64,8 @@ def doctor(ctx: click.Context) -> None:
     Checks settings, engine, database, its standby, schema, model, and a store with its recall; with --server the
     connection, its TLS, versions and clocks, your token, its grants, the project and the assistants. Exit code 0 if
     every check succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except that
-    the embedded engine is started and its schema brought up to date.
+    the embedded engine is started and its schema brought up to date, and that on a cluster two memories of its own are
+    stored, recalled with a token and erased.
     """
     try:
         settings = settings_of(ctx)
@@ -95,6 +96,8 @@ async def _examine(settings: Settings) -> Examination:
         "database", lambda: _database(exam), needs=not embedded or not exam.failed
     )
     await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
+    if exam.address is not None and await is_cluster(exam.address):
+        await exam.check("cluster", lambda: _cluster(exam), needs=exam.migrated)
     await exam.check("model", lambda: _model(exam))
     await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
     if (url := settings.database.read_url) is not None:
@@ -175,6 +178,14 @@ async def _schema(exam: Examination) -> str:
             hint=hint,
         )
     return f"up to date, {missing} just applied" if missing else "up to date"
+
+
+async def _cluster(exam: Examination) -> str:
+    """Reach every node in both roles, and recall as a token two memories, which are erased afterwards."""
+    assert exam.address is not None
+    nodes = await require_nodes(exam.address)
+    await check_token(exam.address)
+    return f"all {nodes} nodes answer in both roles, and a token sees its own"
 
 
 async def _model(exam: Examination) -> str:

@@ -25,9 +25,9 @@ left join (
 where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
 order by n.name
 
--- name: postings_due
+-- name: postings_due. The pages of the table are those of its shards, each of which has few: none are counted.
 select coalesce(counted.namespace_id, packed.namespace_id) as namespace, coalesce(counted.fresh, 0) as fresh,
-    coalesce(packed.dead, 0) as dead
+    coalesce(packed.dead, 0) as dead, 0::bigint as pages
 from (
     select f.namespace_id, least(count(*), :most::integer) as fresh from fresh_words f group by f.namespace_id
 ) counted

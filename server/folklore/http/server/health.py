@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
+from folklore.db.distribute import SilentNode, silent_nodes
 from folklore.db.migrate import check_schema
 from folklore.db.stores.callers.principals import Principals
 from folklore.engine.disk import LITTLE_FREE, free_space
@@ -30,6 +31,8 @@ _VALID = 1.0
 _TIMEOUT = 5.0
 # The same for the embedding model.
 _MODEL_VALID = 10.0
+# The same for the nodes of a cluster.
+_NODES_VALID = 2.0
 _MODEL_TIMEOUT = 1.0
 
 _MESSAGES = {
@@ -49,11 +52,15 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The code of what is missing (then no call can be answered), and of what recall must do without."""
+    """The code of what is missing (then no call can be answered), and of what recall must do without.
+
+    `nodes` are the numbers of the cluster's nodes that do not answer: calls that need them fail.
+    """
 
     engine: str | None = None
     missing: str | None = None
     degraded: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
 
     def response(self) -> Response:
         """Return 503 if something is missing, else 200."""
@@ -66,8 +73,12 @@ class Report:
                 {"status": "unavailable", "missing": self.missing, "message": message},
                 503,
             )
-        degraded = {"degraded": list(self.degraded)} if self.degraded else {}
-        return JSONResponse({"status": "ready", "engine": self.engine, **degraded})
+        answer: dict[str, object] = {"status": "ready", "engine": self.engine}
+        if self.degraded:
+            answer["degraded"] = list(self.degraded)
+        if self.nodes:
+            answer["nodes"] = list(self.nodes)
+        return JSONResponse(answer)
 
 
 class Health:
@@ -80,6 +91,8 @@ class Health:
         self._logged: str | None = None
         self._probing: asyncio.Task[str | None] | None = None
         self._probed_at = float("-inf")
+        self._silent: list[SilentNode] = []
+        self._nodes_asked_at = float("-inf")
 
     async def alive(self, _request: Request) -> Response:
         """Return 200 as long as the process answers."""
@@ -104,6 +117,7 @@ class Health:
                     part = "database"
                     await running.database.confirm_data()
                     await check_schema(running.database)
+                    silent = await self._silent_nodes(running)
                     if not await self._serves_tokens(Principals(running.database)):
                         return self._missing("role_not_complete")
             except FolkloreError as error:
@@ -120,12 +134,32 @@ class Health:
                 for code in (await self._check_model(running), disk)
                 if code is not None
             ]
+            if silent:
+                degraded.append("nodes_unreachable")
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
         finally:
             self._checked_at = monotonic()
         self._logged = None
-        return Report(running.where, degraded=tuple(degraded))
+        return Report(
+            running.where,
+            degraded=tuple(degraded),
+            nodes=tuple(node.number for node in silent),
+        )
+
+    async def _silent_nodes(self, running: Runtime) -> list[SilentNode]:
+        """Return the nodes of a cluster that do not answer, and log a change of them with their addresses."""
+        database = running.database
+        if not database.distributed:
+            return []
+        if monotonic() - self._nodes_asked_at > _NODES_VALID:
+            silent = await silent_nodes(database.dsn)
+            if silent != self._silent:
+                event = "nodes_unreachable" if silent else "nodes_reachable_again"
+                log.warning(event, nodes=[str(node) for node in silent])
+            self._silent = silent
+            self._nodes_asked_at = monotonic()
+        return self._silent
 
     async def _serves_tokens(self, principals: Principals) -> bool:
         """Return False if there may be requests with a token, and the database has no complete role for them."""
