@@ -218,7 +218,10 @@ def test_statements_group_and_join_within_a_namespace() -> None:
     ],
 )
 def test_no_file_has(forbidden: str) -> None:
-    assert breaking(re.compile(forbidden).findall, FILES) == {}
+    # It makes functions, as the schema does, and their time is that of the transaction.
+    names = [name for name in FILES if name != "distribute/tokens"]
+
+    assert breaking(re.compile(forbidden).findall, names) == {}
 
 
 def test_every_parameter_says_its_type_at_least_once() -> None:
