@@ -1,7 +1,7 @@
 """A node that does not answer delays what needs it and nothing else."""
 
 import asyncio
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -20,7 +20,7 @@ class Cluster:
         self.frozen = True
         self.asked = asyncio.Event()
 
-    async def silent(self) -> frozenset[object] | None:
+    async def silent(self) -> frozenset[UUID] | None:
         self.asked.set()
         return frozenset({FROZEN}) if self.frozen else None
 
