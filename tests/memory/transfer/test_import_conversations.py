@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats import conversations
+from folklore.memory.transfer.formats import json_values
 from folklore.memory.transfer.formats.conversations import conversation_lines
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.memory.transfer.test_import_claude import exported
@@ -348,17 +348,17 @@ def test_values_read_piece_by_piece_equal_those_of_the_whole_file(
         "utf-8", "replace"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conversations, "_CHUNK", chunk)
-        assert list(conversations._Values(io.BytesIO(raw))) == json.loads(raw)
+        patch.setattr(json_values, "_CHUNK", chunk)
+        assert list(json_values.JsonValues(io.BytesIO(raw))) == json.loads(raw)
 
 
 @given(st.binary(max_size=60), st.integers(1, 9))
 def test_any_bytes_give_values_or_invalid_input(raw: bytes, chunk: int) -> None:
     def read() -> Iterator[Any]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(conversations, "_CHUNK", chunk)
+            patch.setattr(json_values, "_CHUNK", chunk)
             try:
-                yield from conversations._Values(io.BytesIO(raw))
+                yield from json_values.JsonValues(io.BytesIO(raw))
             except InvalidInput:
                 return
 

@@ -20,7 +20,7 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.requests import ExportRequest, ImportRequest
 from folklore.memory.transfer import importer, json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines
-from folklore.memory.transfer.formats import line
+from folklore.memory.transfer.formats import json_values
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.memory.transfer.report import Report
@@ -332,7 +332,7 @@ async def test_a_bad_line_is_reported_by_number_and_does_not_stop_the_rest(
 
 
 async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
-    report = await mover.put([b"{"] * 30)
+    report = await mover.put([b"{]"] * 30)
 
     assert report.failed == 30
     assert [failure.line for failure in report.failures] == list(range(1, 21))
@@ -341,7 +341,7 @@ async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
 async def test_a_line_that_is_too_long_fails_alone(
     mover: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "LINE_BYTES", 1000)
+    monkeypatch.setattr(json_values, "LINE_BYTES", 1000)
     monkeypatch.setattr(json_lines_format, "LINE_BYTES", 1000)
 
     report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])

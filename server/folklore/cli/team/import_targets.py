@@ -22,7 +22,7 @@ from folklore.memory.transfer.formats.conversations import (
 )
 from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
-from folklore.memory.transfer.formats.records import record_format
+from folklore.memory.transfer.formats.recognition import read_format
 from folklore.model import Token
 from folklore.project import project_namespace, repository_root
 from folklore.text import names
@@ -77,7 +77,10 @@ class Options:
 
 
 def found_format(file: str) -> str:
-    """Return the format of a file or a folder, by its name and what is in it; `jsonl` if nothing else is known."""
+    """Return the format of a file or a folder, by its name and what is in it; `jsonl` if nothing else is known.
+
+    Raises InvalidInput, which names what the file is, if that is known and not read.
+    """
     path = Path(file)
     if file.startswith(("https://", "http://")):
         return "web"
@@ -116,7 +119,7 @@ def _file_format(path: Path) -> str:
     return (
         "markdown"
         if path.name.lower().endswith(page_files.MARKDOWN)
-        else record_format(path) or "jsonl"
+        else read_format(path) or "jsonl"
     )
 
 

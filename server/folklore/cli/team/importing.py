@@ -25,6 +25,10 @@ from folklore.cli.team.import_targets import (
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
+from folklore.memory.transfer.formats.recognition import (
+    described as file_described,
+    refuse_unreadable,
+)
 from folklore.memory.transfer.report import Failure, Report
 from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
@@ -111,6 +115,8 @@ def import_(
         raise InvalidInput(
             "FILE", "is empty.", hint="Name a file or a folder, or . for this folder."
         )
+    if form in (*FILE_FORMATS, "conversations") and Path(file).is_file():
+        refuse_unreadable(Path(file))
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
         raise InvalidInput(
@@ -161,10 +167,13 @@ def import_(
     value = (
         {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
     )
+    advice = _advice(file) if form in FILE_FORMATS and _is_unread(report) else None
+    if advice:
+        value["advice"] = advice
     print_either(
-        value, lambda: _print_report(report, dry_run=request.dry_run, form=form)
+        value, lambda: _print_report(report, dry_run=request.dry_run, advice=advice)
     )
-    if report.failed:
+    if report.failed or advice:
         ctx.exit(1)
 
 
@@ -331,7 +340,7 @@ def _summary(report: Report) -> str:
     return f"{counts}, {skipped:,} skipped, {report.failed:,} failed"
 
 
-def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
+def _print_report(report: Report, *, dry_run: bool, advice: str | None) -> None:
     speed = f"in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
     print_line(f"{'Would be: ' if dry_run else ''}{_summary(report)} {speed}")
     if dry_run:
@@ -348,15 +357,25 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
     for what, count in unshown.items():
         if count > 0:
             click.echo(f"  and {count:,} more lines {what}", err=True)
-    if (
-        form == "jsonl"
-        and (report.failed or report.skipped)
-        and not (report.settled or report.refused)
-    ):
-        click.echo(
-            "No line is as `folklore export` writes them; --format names the other formats of FILE.",
-            err=True,
-        )
+    if advice:
+        click.echo(advice, err=True)
+
+
+def _is_unread(report: Report) -> bool:
+    """Return True if no line of a source was one of an import, not even one that is left out on purpose."""
+    is_state = any(type_.endswith(" memory") for type_ in report.skipped)
+    memories = report.settled + report.refused
+    links = report.relations + report.revisions + report.untied
+    return not (report.headers or memories or links or is_state)
+
+
+def _advice(file: str) -> str:
+    """Return what to do with a source of which nothing was read."""
+    path = Path(file)
+    known = file_described(path) if path.is_file() else None
+    return known or (
+        "No line is as `folklore export` writes them; --format names the other formats of FILE."
+    )
 
 
 def _failure(failure: Failure) -> str:

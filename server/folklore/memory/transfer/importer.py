@@ -176,6 +176,7 @@ class _Importer:
         if line is None or isinstance(line.value, str):
             return
         if isinstance(line.value, tuple):
+            self.report.headers += 1
             await self._create_namespaces(line.value)
             return
         assert line.namespace is not None

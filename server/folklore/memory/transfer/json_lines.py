@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -37,7 +38,8 @@ from folklore.db.stores.transfer import (
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES
-from folklore.memory.transfer.formats.line import LINE_BYTES
+from folklore.memory.transfer.formats.json_values import LINE_BYTES
+from folklore.memory.transfer.formats.line import IGNORED, state_of
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import (
     DEFAULT_LANGUAGE,
@@ -269,6 +271,12 @@ _STATED = tuple(
     name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields
 )
 _READ = frozenset(_MemoryLine.model_fields) | {"type"}
+# The type of fields that a text in JSON may give.
+_DECODED = {
+    name: dict if field.type == "json" else list
+    for name, field in FIELDS.items()
+    if field.type in ("tags", "paths", "blobs", "json")
+}
 
 
 # Reading
@@ -324,7 +332,13 @@ def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
 
 
 def _memory(type_: str, fields: dict[str, Any]) -> Line:
+    if state := state_of(fields):
+        return Line(f"{state} memory")
+    left_out = fields.pop(IGNORED, None)
     ignored = fields.keys() - _READ
+    if isinstance(left_out, list):  # named by the reader of another format
+        ignored |= set(map(str, left_out))
+    _decode_texts(fields)
     if type_ != "memory":
         ignored.add("type")
     # An id of another form is another system's, and a bare list of numbers does not name its model.
@@ -344,6 +358,18 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
         values["idempotency_keys"] or {},
     )
     return Line(memory, values["namespace"], tuple(sorted(ignored)))
+
+
+def _decode_texts(fields: dict[str, Any]) -> None:
+    """Decode lists and objects that are JSON in a text, as databases export them."""
+    for name, type_ in _DECODED.items():
+        value = fields.get(name)
+        if not isinstance(value, str):
+            continue
+        with suppress(ValueError, RecursionError):
+            decoded = json.loads(value)
+            if isinstance(decoded, type_):
+                fields[name] = decoded
 
 
 def _model_vector(embedding: _Embedding) -> ModelVector:

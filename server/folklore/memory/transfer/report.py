@@ -31,6 +31,7 @@ class Report:
 
     lines: int = 0
     bytes: int = 0
+    headers: int = 0
     stored: int = 0
     overwritten: int = 0
     duplicates: int = 0

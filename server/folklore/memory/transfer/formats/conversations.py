@@ -8,13 +8,8 @@ has a list of conversations. Those of Claude have {"uuid", "name", "chat_message
 "title", "current_node", "mapping": {node: {"parent", "message": {"author": {"role"}, "content": {"content_type",
 "parts"}, "create_time", "recipient", "metadata"}}}}: a tree, since answers are made again and questions edited. The
 branch that the person saw last is imported.
-
-The files are one line of up to gigabytes. `_Values` needs memory for one conversation: the standard library's decoder
-reads a value from the beginning of a text, so no library that reads JSON piece by piece is needed.
 """
 
-import codecs
-import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -25,6 +20,7 @@ from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from folklore.errors import InvalidInput
+from folklore.memory.transfer.formats.json_values import JsonValues
 from folklore.memory.transfer.formats.line import (
     Lines,
     Raw,
@@ -38,11 +34,6 @@ from folklore.text.hooks.statements import statements
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
 _CHUNK = 1024 * 1024
 _CONVERSATION_CHARACTERS = 64 * _CHUNK
-_LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
-_NOT_SPACE = re.compile(r"[^\s,]")
-_BROKEN = re.compile(
-    "[\udc80-\udcff]"
-)  # bytes that are not UTF-8, as `surrogateescape` decodes them
 _HINT = "Export it again, or leave it out."
 # Marks of ChatGPT for what it cites, such as \ue200cite\ue202turn0search1\ue201 and 【4†source】.
 _CITATIONS = re.compile(
@@ -50,7 +41,6 @@ _CITATIONS = re.compile(
 )
 # Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
 _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
-_decode = json.JSONDecoder().raw_decode
 
 
 class _Turn(NamedTuple):
@@ -92,7 +82,9 @@ def conversation_lines(path: Path) -> Lines:
     number = 0
     try:
         for name, source in _sources(path):
-            for place, value in enumerate(_Values(source), start=1):
+            for place, value in enumerate(
+                JsonValues(source, "conversation", _CONVERSATION_CHARACTERS), start=1
+            ):
                 for raw in _lines_of(value):
                     number += 1
                     yield SourceLine(number, raw, f"{name}, conversation {place:,}")
@@ -122,88 +114,6 @@ def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 def _members(archive: ZipFile) -> list[str]:
     return sorted(
         name for name in archive.namelist() if _FILE.fullmatch(name.rpartition("/")[2])
-    )
-
-
-class _Values:
-    """The values of a JSON list, or one value, read with memory for one of them.
-
-    The text grows to twice its length until a value in it is whole, so each is parsed about twice at most.
-    """
-
-    def __init__(self, source: IO[bytes]) -> None:
-        self._source = source
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._text, self._at, self._at_end = "", 0, False
-
-    def __iter__(self) -> Iterator[Any]:
-        listed = False
-        while True:
-            first = self._first()
-            if first == "]" or (self._at_end and not first):
-                return
-            if first == "[" and not listed:
-                self._at += 1
-                listed = True
-            elif value := self._value():
-                yield from value
-                listed = True
-            else:
-                self._read()
-
-    def _first(self) -> str:
-        """Return the next character that begins or ends a value, empty if none was read yet."""
-        match = _NOT_SPACE.search(self._text, self._at)
-        self._at = len(self._text) if match is None else match.start()
-        return self._text[self._at : self._at + 1]
-
-    def _value(self) -> tuple[Any, ...]:
-        """Return the next value, nothing if the text may end within it."""
-        start, length = self._at, len(self._text)
-        try:
-            value, end = _decode(self._text, start)
-        except RecursionError:
-            raise InvalidInput(
-                "conversation", "is nested too deep to be read.", hint=_HINT
-            ) from None
-        except ValueError as error:
-            if self._at_end or not _is_cut(error, length):
-                problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
-                raise InvalidInput("FILE", problem, hint=_HINT) from None
-            return ()
-        # A number may go on in the next piece, after `.` or `e+`.
-        if not (
-            self._at_end or isinstance(value, dict | list | str) or end + 2 < length
-        ):
-            return ()
-        self._at = end
-        broken = _BROKEN.search(self._text, start, end)
-        return (
-            InvalidInput("conversation", "is not UTF-8.", hint=_HINT)
-            if broken
-            else value,
-        )
-
-    def _read(self) -> None:
-        text = self._text[self._at :]
-        if len(text) > _CONVERSATION_CHARACTERS:
-            problem = f"has a conversation of more than {_CONVERSATION_CHARACTERS:,} characters, or is not JSON."
-            raise InvalidInput("FILE", problem, hint=_HINT)
-        piece = self._source.read(max(_CHUNK, len(text)))
-        self._text, self._at, self._at_end = (
-            text + self._decoder.decode(piece, final=not piece),
-            0,
-            not piece,
-        )
-
-
-def _is_cut(error: ValueError, length: int) -> bool:
-    """Return True if the text may only end too early: in a string, or within the last characters of a literal."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return (
-        error.msg.startswith("Unterminated")
-        or error.pos >= length - _LITERAL_CHARACTERS
     )
 
 

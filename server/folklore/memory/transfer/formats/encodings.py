@@ -27,7 +27,7 @@ def encoding_of(head: bytes) -> str:
 def unpacked(source: BinaryIO) -> BinaryIO:
     """Return a file as UTF-8 and without its compression. Raises InvalidInput for a zip file that is no export."""
     head = source.read(_HEAD_BYTES)
-    whole = _rejoined(head, source)
+    whole = rejoined(head, source)
     if head == ZIP:
         return _as_utf_8(_export_in_zip(whole))
     if head.startswith(GZIP):
@@ -37,11 +37,18 @@ def unpacked(source: BinaryIO) -> BinaryIO:
 
 def _as_utf_8(source: BinaryIO) -> BinaryIO:
     head = source.read(_HEAD_BYTES)
-    whole = _rejoined(head, source)
+    whole = rejoined(head, source)
     if not head.startswith(_UTF_16):
         return whole
-    text = io.TextIOWrapper(whole, "utf-16", newline="")
-    return _readable(lambda size: text.read(max(1, size // 4)).encode())
+    decoder = codecs.getincrementaldecoder("utf-16")()
+
+    def read(size: int) -> bytes:
+        while piece := whole.read(max(2, size)):
+            if text := decoder.decode(piece):
+                return text.encode()
+        return decoder.decode(b"", final=True).encode()
+
+    return _readable(read)
 
 
 def _export_in_zip(source: BinaryIO) -> BinaryIO:
@@ -63,7 +70,7 @@ def _export_in_zip(source: BinaryIO) -> BinaryIO:
         raise InvalidInput("FILE", f"is no readable zip file ({error}).") from None
 
 
-def _rejoined(head: bytes, source: BinaryIO) -> BinaryIO:
+def rejoined(head: bytes, source: BinaryIO) -> BinaryIO:
     """Return a file from its beginning, of which `head` was read already."""
     if source.seekable():
         source.seek(-len(head), io.SEEK_CUR)

@@ -1,17 +1,32 @@
 """Lines of a source, in the format of an export."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, cast
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.errors import FolkloreError, InvalidInput, Refused, error_from_code
+from folklore.memory.transfer.formats.encodings import unpacked
+from folklore.memory.transfer.formats.json_values import (
+    JsonRecord,
+    is_one_document,
+    raw_lines,
+    records_of_document,
+    values_of_line,
+)
 from folklore.text.secrets.finder import find
 from folklore.text.tags import kind_of
 
-# The most bytes of a line.
-LINE_BYTES = 1024 * 1024
+# The field of a line that names what the reader of another format left out.
+IGNORED = "ignored_fields"
+# Two objects on a line, or the parts of one.
+_NEXT_OBJECT = re.compile(rb"\}\s*,?\s*\{")
+# The states of a record of another system in which nobody is shown it, and the fields that say so.
+_AWAY = ("deleted", "archived", "paused", "trashed")
+_IN_FORCE = ("active", "enabled", "current")
+_STATE_FIELDS = ("state", "status")
 # A line in the format of an export, or the error of a record that cannot become one.
 Raw = bytes | InvalidInput
 
@@ -46,13 +61,77 @@ def numbered(lines: Iterable[Raw]) -> Lines:
 
 
 def json_lines(source: BinaryIO) -> Lines:
-    """Yield the lines of a file with their numbers, of a line that is too long only the beginning."""
-    number = 0
-    while raw := source.readline(LINE_BYTES + 1):
-        number += 1
-        yield SourceLine(number, raw)
-        while len(raw) > LINE_BYTES and not raw.endswith(b"\n"):
-            raw = source.readline(LINE_BYTES + 1)
+    """Yield the lines of a file with their numbers, of a line that is too long only the beginning.
+
+    Several objects on a line, the objects of a list, and those in a list of an object are lines too.
+    """
+    try:
+        is_document, whole = is_one_document(unpacked(source))
+    except InvalidInput as error:
+        yield SourceLine(0, error, "FILE")
+        return
+    if is_document:
+        yield from (
+            SourceLine(
+                number,
+                value if isinstance(value, InvalidInput) else _encoded(value),
+                place,
+            )
+            for number, value, place in records_of_document(whole)
+        )
+        return
+    for number, raw in raw_lines(whole):
+        values = values_of_line(raw) if _NEXT_OBJECT.search(raw) else []
+        if len(values) > 1 and all(isinstance(value, dict) for value in values):
+            yield from (SourceLine(number, _encoded(value)) for value in values)
+        else:
+            yield SourceLine(number, raw)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def record_lines(
+    records: Iterable[JsonRecord], lines_of: Callable[[Any], Iterable[Raw]]
+) -> Lines:
+    """Yield the lines that the records of another system become, with the places of the records."""
+    for number, value, place in records:
+        if isinstance(value, InvalidInput):
+            yield SourceLine(number, value, place)
+        else:
+            yield from (SourceLine(number, raw, place) for raw in lines_of(value))
+
+
+def state_of(record: Mapping[str, Any]) -> str | None:
+    """Return `deleted`, `archived` and the like for a record that its system shows to nobody, else None."""
+    for field in _STATE_FIELDS:
+        state = record.get(field)
+        if isinstance(state, str) and state.lower() in _AWAY:
+            return state.lower()
+        if isinstance(state, str) and state.lower() in _IN_FORCE:
+            return None  # it was restored, whatever time it has
+    for state in _AWAY:
+        names = (state, f"is_{state}", f"is{state.title()}")
+        if any(_is_true(record.get(name)) for name in names) or record.get(
+            f"{state}_at"
+        ):
+            return state
+    return None
+
+
+def _is_true(value: object) -> bool:
+    return (
+        value is True
+        or value == 1
+        or (isinstance(value, str) and value.lower() == "true")
+    )
+
+
+def is_state(name: str, value: object) -> bool:
+    """Return True for a field that says in which state a record is, and whose value is known."""
+    is_known = isinstance(value, str) and value.lower() in (*_AWAY, *_IN_FORCE)
+    return name in _STATE_FIELDS and is_known
 
 
 def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
