@@ -229,3 +229,33 @@ def test_migrations_need_no_second_connection_and_no_clock(
         is None
     )
     assert re.search(r"\bcommit;|\bbegin;|\brollback;", text) is None
+
+
+# From here on a migration may meet tables that are distributed already.
+FIRST_ON_A_CLUSTER = "0006_orders.sql"
+# What Citus 14 takes of a distributed table, one subcommand at a time.
+TAKEN = re.compile(
+    r"alter table \w+ (?:add column|drop column|add constraint|drop constraint|validate constraint"
+    r"|alter column \w+ (?:set|drop) (?:not null|default))\b"
+)
+# Stable functions: Citus calls them with no column of a distributed table.
+STABLE = re.compile(
+    r"\b(?:convert_to|convert_from|to_char|to_timestamp|concat_ws|format|now)\("
+)
+
+
+@pytest.mark.parametrize(
+    "migration",
+    [each for each in migrations() if each.name >= FIRST_ON_A_CLUSTER],
+    ids=lambda migration: migration.name,
+)
+def test_later_migrations_use_what_a_cluster_takes(migration: Migration) -> None:
+    commands = [
+        re.sub(r"^(?:--[^\n]*\n)+", "", command).strip()
+        for command in migration.commands()
+    ]
+    of_tables = [command for command in commands if command.startswith("alter table")]
+    updates = [command for command in commands if command.startswith("update")]
+
+    assert [command for command in of_tables if not TAKEN.match(command)] == []
+    assert [command for command in updates if STABLE.search(command)] == []

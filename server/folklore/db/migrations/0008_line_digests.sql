@@ -2,7 +2,8 @@
 -- is the same as before. Texts that were different stay different, so no two memories meet.
 
 update memories
-set digest = sha256(convert_to(btrim(
+-- A cluster takes immutable functions alone: decode is one, convert_to is not.
+set digest = sha256(decode(replace(btrim(
     regexp_replace(regexp_replace(regexp_replace(
         translate(
             normalize(content, NFC),
@@ -16,5 +17,5 @@ set digest = sha256(convert_to(btrim(
         -- and empty lines become one.
         E'\n{3,}', E'\n\n', 'g'),
     E' \t\n'
-), 'UTF8'))
+), E'\\', E'\\\\'), 'escape'))
 where position(E'\n' in content) > 0 and getdatabaseencoding() = 'UTF8';

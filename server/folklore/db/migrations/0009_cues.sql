@@ -1,7 +1,14 @@
 -- Cues: phrases that say when a memory is needed, with words and a vector of their own.
 
 alter table memories add column cues text[] not null default '{}';
-alter table memories alter column cues set statistics 0;
+-- A cluster sets no statistics of a distributed table.
+do $$
+begin
+    if to_regclass('pg_dist_partition') is null then
+        alter table memories alter column cues set statistics 0;
+    end if;
+end
+$$;
 alter table embeddings add column cues halfvec;
 
 create function folklore_cues(language text, cues text[]) returns tsvector
