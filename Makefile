@@ -86,7 +86,7 @@ $(VENV)/.group-%: $(VENV)/.installed
 run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.
 	@echo "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):"
 	@echo "  $(BIN)/folklore install                                    # each with its own session on the same memory"
-	@echo "  $(BIN)/folklore install --server http://$(HOST):$(PORT)   # with this server; --token fk_… if it has tokens"
+	@echo "  $(BIN)/folklore install --server http://$(HOST):$(PORT)   # with this server; FOLKLORE_TOKEN=fk_… before it if it has tokens"
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT)
 
 test: $(INSTALLED)  ## Run the tests.

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shlex
 import ssl
 import subprocess
@@ -63,9 +64,11 @@ class Machine:
     processes: bool = False
 
     async def run(self, line: str, at: Path | None = None, **more: str) -> Ran:
-        """Run a command line that begins with `folklore`."""
-        program, *arguments = shlex.split(line)
-        assert program == "folklore"
+        """Run a command line of `folklore`, with variables before it as a shell takes them."""
+        words = shlex.split(line)
+        start = words.index("folklore")
+        more = dict(word.split("=", 1) for word in words[:start]) | more
+        arguments = words[start + 1 :]
         self.home.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(ROOT), str(ROOT / "server")])
         kept = {
@@ -158,6 +161,11 @@ async def office(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
         Settings(database_url=database_url, home=tmp_path / "home", namespace="notes")
     ) as url:
         yield Office(url, operator, tmp_path)
+
+
+def code_of(line: str) -> str:
+    """Return the code in the line of an invitation."""
+    return shlex.split(line)[0].removeprefix("FOLKLORE_INVITATION=")
 
 
 def assistant_of(machine: Machine, at: Path) -> Any:
@@ -277,7 +285,8 @@ async def test_a_line_that_is_not_valid_is_refused_and_leaves_nothing(
     if reason == "revoked":
         await office.operator.done("folklore tokens revoke --name carla")
     if reason in ("unknown", "malformed"):
-        line = line[:-4] + ("" if reason == "malformed" else "AAAA")
+        code = code_of(line)
+        line = line.replace(code[-4:], "" if reason == "malformed" else "AAAA")
     carla = office.colleague()
 
     refused = await carla.run(line)
@@ -320,7 +329,7 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(
     office: Office,
 ) -> None:
     carla = office.colleague()
-    code = (await office.invite()).split()[-1]
+    code = code_of(await office.invite())
 
     nowhere = await carla.run(f"folklore join http://127.0.0.1:{free_port()} {code}")
     plain = await carla.run(
@@ -335,6 +344,26 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(
     assert "such as https://" in wrong.err
     assert carla.kept() == []
     await carla.done(f"folklore join {office.url}/mcp/ {code}")
+
+
+async def test_the_code_comes_from_standard_input_or_a_terminal_and_is_asked_for_by_name(
+    office: Office, folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped, typed = [code_of(await office.invite()) for _ in range(2)]
+    arguments = ("join", office.url, "--no-install")
+
+    from_pipe = await asyncio.to_thread(
+        lambda: folklore.process(*arguments, stdin=f"{piped}\n".encode())
+    )
+    without = await asyncio.to_thread(lambda: folklore.process(*arguments))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("click.prompt", lambda *_, **__: f" {typed} ")
+    from_terminal = await folklore(*arguments)
+
+    assert "Joined" in from_pipe.out
+    assert "Joined" in from_terminal.out
+    assert without.code == 2
+    assert "FOLKLORE_INVITATION" in without.err
 
 
 async def test_an_answer_that_ends_early_is_a_lost_server(tmp_path: Path) -> None:
@@ -794,7 +823,7 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
     assert (await folklore.json("tokens", "list"))["tokens"] == []
 
     monkeypatch.setenv("FOLKLORE_HTTP__ALLOWED_HOSTS", '["named.example.com"]')
-    assert "join https://named.example.com fi_" in await folklore.done(
+    assert "folklore join https://named.example.com\n" in await folklore.done(
         "invite", "dan", "--repo", "acme/shop"
     )
     await folklore.done("tokens", "revoke", "--name", "dan")
@@ -814,10 +843,14 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
         "reader",
     )
 
-    assert out.startswith("folklore join https://memory.example.com/team fi_")
+    assert re.fullmatch(
+        r"FOLKLORE_INVITATION=fi_\S+ folklore join https://memory.example.com/team\n",
+        out,
+    )
     assert out.count("\n") == 1
     assert (
-        made["line"] == f"folklore join https://memory.example.com/team {made['code']}"
+        made["line"] == f"FOLKLORE_INVITATION={made['code']}"
+        " folklore join https://memory.example.com/team"
     )
     listed = (await folklore.json("tokens", "list"))["tokens"]
     assert [row["grants"] for row in listed] == [

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import pytest
 
 from tests.commands import Ran
 from tests.servers import Watched, on_http, own_servers_ended, watched
+from tests.stranger import Sent, as_nobody, needs_root
 from tests.team import Team, library_at
-from tests.visitor import texts
+from tests.visitor import texts, visiting
+from tests.wire import INITIALIZE, MCP
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +114,36 @@ async def test_the_browser_gets_the_link_and_the_terminal_does_not(
     script.chmod(0o755)
     async with browser() as visitor:
         ran = await machine.with_environment(BROWSER=str(script)).open()
-        page = await visitor.get(opened.read_text())
+        file = Path(url2pathname(urlsplit(opened.read_text()).path))
+        [link] = set(re.findall(r'url=([^"]+)', file.read_text()))
+        # As browsers say of a link in a file.
+        page = await visitor.get(link, headers={"Sec-Fetch-Site": "cross-site"})
 
     assert ran.code == 0, ran.err
+    assert opened.read_text().startswith("file:///")
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o077) == (
+        0o600,
+        0,
+    )
     assert "http://127.0.0.1:" in ran.out
     assert "code=" not in ran.out + ran.err
     assert "tester" in texts(page)
+
+
+async def test_a_file_whose_link_works_no_more_is_removed_by_the_next_command(
+    machine: Machine, tmp_path: Path
+) -> None:
+    script, folder = tmp_path / "browser", tmp_path / "home" / "run"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    opening = machine.with_environment(BROWSER=str(script))
+    await opening.open()
+    [old] = folder.glob("open-*.html")
+    os.utime(old, (0, 0))
+    await opening.open()
+    [new] = folder.glob("open-*.html")
+
+    assert new != old
 
 
 async def test_the_link_is_printed_without_a_browser(machine: Machine) -> None:
@@ -127,6 +157,70 @@ async def test_the_link_is_printed_without_a_browser(machine: Machine) -> None:
             assert "/open?code=" in ran.out
             assert "once" in ran.err
             assert page.status_code == 200
+
+
+# Another user of the machine
+
+
+@needs_root
+async def test_another_user_of_the_machine_gets_nothing_at_the_port(
+    machine: Machine,
+) -> None:
+    link = httpx.URL((await machine.open("--json")).json["url"])
+    url = f"http://{link.host}:{link.port}"
+    as_json, as_page = {"Content-Type": "application/json"}, {"Accept": "text/html"}
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": url}
+    async with browser() as visitor:
+        home = await visitor.get(link)
+    machines = [
+        *(
+            Sent("POST", f"{url}/api/{name}", "{}", as_json)
+            for name in ("list", "caller", "create_link", "export", "store")
+        ),
+        Sent("POST", f"{url}/mcp", json.dumps(INITIALIZE), MCP),
+        *(
+            Sent("GET", url + path)
+            for path in ("/sse", "/metrics", "/healthz", "/readyz", "/docs")
+        ),
+        Sent("POST", f"{url}/messages/?session_id=1", "{}", as_json),
+        Sent("POST", f"{url}/register", "{}", as_json),
+    ]
+    *answers, page, search, signed_in, used = await as_nobody(
+        *machines,
+        Sent("GET", f"{url}/sign-in", None, as_page),
+        Sent("GET", f"{url}/search", None, as_page),
+        Sent("POST", f"{url}/sign-in", "token=&next=", form),
+        Sent("GET", str(link), None, as_page),
+    )
+
+    assert "tester" in texts(home)
+    assert {answer.status for answer in answers} == {404}
+    assert (page.status, "<button" in page.text) == (200, False)
+    assert "folklore open" in page.text
+    assert (search.status, search.headers["location"]) == (303, "./sign-in?next=search")
+    assert (signed_in.status, used.status) == (405, 403)
+    assert not any(
+        "set-cookie" in one.headers for one in (page, search, signed_in, used)
+    )
+
+
+async def test_no_session_but_that_of_a_link_counts_at_the_port(
+    machine: Machine, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    settings = watched(elsewhere, database_url=machine.dsn)
+    async with on_http(settings) as other, visiting(other.url) as signed_in:
+        [cookie] = signed_in.http.cookies.jar
+        link = httpx.URL((await machine.open("--json")).json["url"])
+        headers = {
+            "Accept": "text/html",
+            "Cookie": f"folklore_{link.port}={cookie.value}",
+        }
+        async with httpx.AsyncClient(headers=headers) as client:
+            page = await client.get(f"http://{link.host}:{link.port}/search")
+
+    assert page.headers["location"] == "./sign-in?next=search"
 
 
 # With --server

@@ -139,7 +139,7 @@ def test_a_server_without_a_token_is_installed_with_the_way_to_add_one(
 ) -> None:
     assert main.outcome(["install", "zed", "--server", URL]) == 0
 
-    assert "run this again with --token" in capsys.readouterr().out
+    assert "run this again with FOLKLORE_TOKEN" in capsys.readouterr().out
     assert not (home / ".folklore/credentials").exists()
 
 

@@ -241,6 +241,6 @@ class Remote:
             return Unauthenticated(
                 str(reported.get("code")),
                 f"{message} Nothing was read or written.",
-                hint=f"Ask its owner for a new token, then run `folklore install --server {self.url} --token fk_…`.",
+                hint=f"Ask its owner for a new token, then run `FOLKLORE_TOKEN=fk_… folklore install --server {self.url}`.",
             )
         return Unavailable(message, hint=reported.get("hint"))

@@ -151,7 +151,7 @@ class AuthenticationMiddleware:
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:
         # RFC 6750: a request without a token learns only that one is needed.
         parts = ['realm="folklore"']
-        if error.reason != "missing":
+        if error.reason not in ("missing", "other_user"):
             message = "".join(
                 char
                 for char in error.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -36,8 +37,16 @@ class Team:
     watch: TokenWatch
 
     @classmethod
-    def of(cls, app: App, issuer: Issuer | None = None) -> Team:
-        """Make one over a running (or starting) application; the caller closes both."""
+    def of(
+        cls,
+        app: App,
+        issuer: Issuer | None = None,
+        require_local: Callable[[], None] = lambda: None,
+    ) -> Team:
+        """Make one over a running (or starting) application; the caller closes both.
+
+        `require_local` is that of the authenticator.
+        """
 
         async def open_context() -> RequestContext:
             return await app.context(
@@ -85,6 +94,7 @@ class Team:
             local=lambda: app.caller,
             now=app.now,
             issuer=issuer,
+            require_local=require_local,
         )
         return cls(
             app, service, authenticator, denials, TokenWatch(app.memory, app.now)

@@ -1,7 +1,17 @@
-"""`folklore open`: the console in the browser, at the user's server or the team's."""
+"""`folklore open`: the console in the browser, at the user's server or the team's.
+
+A link signs in whoever has it, and the arguments of a process are seen by every user of the machine. So the browser
+gets the link by a file that only its user reads, as Jupyter does.
+"""
 
 import asyncio
+import os
+import tempfile
+import time
 import webbrowser
+from contextlib import suppress
+from html import escape
+from pathlib import Path
 from urllib.parse import quote
 
 import click
@@ -15,6 +25,16 @@ from folklore.config import Settings
 from folklore.errors import Refused, Unavailable
 from folklore.memory.requests import CreateLinkRequest
 from folklore.text.dates.distance import absolute_time
+
+_PREFIX = "open-"
+_KEPT_SECONDS = 120  # as long as a link works
+_PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>Folklore</title>
+<p><a href="{address}">Open the console of Folklore</a></p>
+"""
 
 
 @click.command("open")
@@ -41,7 +61,7 @@ def open_(ctx: click.Context, /, no_browser: bool) -> None:
     address = f"{url}/open?code={quote(link.code)}"
 
     def show() -> None:
-        if not no_browser and webbrowser.open(address):
+        if not no_browser and _is_shown(address, settings.home):
             print_line(
                 f"The console at {url} opens in your browser. If it does not: folklore open --no-browser"
             )
@@ -54,6 +74,28 @@ def open_(ctx: click.Context, /, no_browser: bool) -> None:
         )
 
     print_either({"url": address, "expires_at": link.expires_at}, show)
+
+
+def _is_shown(address: str, home: Path) -> bool:
+    """Return whether a browser takes a page that leads to an address."""
+    try:
+        page = _page_to(address, home / "run")
+    except OSError:  # a home that cannot be written to: the link is printed
+        return False
+    return webbrowser.open(page.as_uri())
+
+
+def _page_to(address: str, folder: Path) -> Path:
+    """Write a page that leads to an address, for this user alone; remove those whose links work no more."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for page in folder.glob(f"{_PREFIX}*.html"):
+        with suppress(OSError):  # another command removes it too
+            if time.time() - page.stat().st_mtime > _KEPT_SECONDS:
+                page.unlink()
+    descriptor, path = tempfile.mkstemp(".html", _PREFIX, folder)  # with mode 0600
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(_PAGE.format(address=escape(address)))
+    return Path(path)
 
 
 def _local_console(ctx: click.Context, settings: Settings) -> str:

@@ -515,7 +515,7 @@ def _advise(
     elif settings.server is not None and project is None and not _has_token(settings):
         print_line(f"No token for {settings.server} is kept here.")
         print_line(
-            "  Next: if that server has tokens, run this again with --token fk_…."
+            "  Next: if that server has tokens, run this again with FOLKLORE_TOKEN=fk_… before it."
         )
     if settings.server is None and needs_database_url:
         print_line(

@@ -42,6 +42,7 @@ from folklore.model import Role
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
+_VARIABLE = "FOLKLORE_INVITATION"
 _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is repeated
 
 
@@ -74,7 +75,8 @@ def invite(
 ) -> None:
     """Invite NAME: print one line, which that person runs on another machine, once.
 
-    The line has an address and a code. `folklore join` exchanges the code for a token; a code that was used opens
+    The line has an address and a code, which is in no argument: those are seen by every user of a machine. `folklore
+    join` exchanges the code for a token; a code that was used opens
     nothing. `folklore tokens list` shows invitations, and `folklore tokens revoke` withdraws them.
     """
     full_grants = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
@@ -86,7 +88,7 @@ def invite(
         )
     address = _public_address(settings_of(ctx), url)
     result, zone = call(ctx, InviteRequest(grants=full_grants, **options)), zone_of(ctx)
-    line = f"folklore join {address} {result.code}"
+    line = join_line(address, result.code)
     value: dict[str, Any] = {
         "id": str(result.id),
         "name": result.principal,
@@ -106,6 +108,11 @@ def invite(
         () if wants_json() else _instructions(result, full_grants, address, zone)
     ):
         click.echo(text, err=True)
+
+
+def join_line(address: str, code: str) -> str:
+    """Return the line that a person runs who is invited."""
+    return f"{_VARIABLE}={code} folklore join {address}"
 
 
 def _instructions(
@@ -131,7 +138,7 @@ def _instructions(
 
 @click.command()
 @click.argument("url")
-@click.argument("code")
+@click.argument("code", required=False)
 @click.option(
     "--ca",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -144,15 +151,23 @@ def _instructions(
 )
 @click.pass_context
 def join(
-    ctx: click.Context, url: str, code: str, ca: Path | None, no_install: bool
+    ctx: click.Context,
+    url: str,
+    code: str | None,
+    ca: Path | None,
+    no_install: bool,
 ) -> int:
-    """Join a team's server by the line of an invitation: `folklore join URL CODE`.
+    """Join a team's server by the line of an invitation: `FOLKLORE_INVITATION=fi_… folklore join URL`.
+
+    Without the variable it asks for the code on the terminal, or reads it from standard input. As the argument CODE,
+    other users of this machine see it.
 
     Exchanges the code for a token, keeps it in the system's keyring or a file of your own, installs Folklore into the
     assistants found here, and checks the connection. Running the same line again repeats what is missing.
     """
     server = normalised(url)
     settings = settings_of(ctx).model_copy(update={"server": server, "token": None})
+    code = code or _given_code()
     if ca is not None:
         keep_authority(server, ca, settings.home)
     try:
@@ -181,6 +196,23 @@ def join(
     )
     print_line(f"  export FOLKLORE_SERVER={server}")
     return examination.exit_code or code_of_install
+
+
+def _given_code() -> str:
+    """Return the code of the variable, else of the terminal or standard input. Raises InvalidInput without one."""
+    code = os.environ.pop(_VARIABLE, "").strip()
+    if not code and sys.stdin is not None:
+        if sys.stdin.isatty():
+            code = click.prompt("Code of the invitation (fi_…)", err=True).strip()
+        else:
+            code = sys.stdin.readline().strip()
+    if not code:
+        raise InvalidInput(
+            "code",
+            "is missing.",
+            hint=f"Set {_VARIABLE}=fi_…, or write it to standard input; a terminal is asked.",
+        )
+    return code
 
 
 async def _exchange(

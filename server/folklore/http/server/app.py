@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from folklore import telemetry
 from folklore.app import App
 from folklore.config import OAuthSettings
-from folklore.errors import NotFound
+from folklore.errors import NotFound, Unauthenticated
 from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.console.guard import ConsoleGuard
 from folklore.http.console.pages.routes import console_routes, is_console, missing_page
@@ -45,9 +45,10 @@ from folklore.http.limits import (
 from folklore.http.oauth import JwtIssuer
 from folklore.http.requested import RequestedNames
 from folklore.http.server.api import api_routes
-from folklore.http.server.connections import RequestTracking
+from folklore.http.server.connections import RequestTracking, current_peer
 from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
+from folklore.http.server.peers import RequestPeer, require_own_user
 from folklore.http.server.request_log import RequestLog
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
@@ -63,19 +64,24 @@ def build_app(
     host: str,
     limits: Limits | None = None,
     *,
-    shared: bool = False,
+    open_to_all: bool = False,
     beside: Callable[[App], AbstractAsyncContextManager[None]] | None = None,
     on_shutdown: Callable[[], None] = lambda: None,
 ) -> Starlette:
-    """Return the ASGI application over `app`, which it starts, and closes unless it is `shared` with another.
+    """Return the ASGI application over `app`, which it starts and closes.
 
     `host` is the address it listens on; `beside` is entered while the application runs; `on_shutdown` is called before
-    anything is closed.
+    anything is closed. Where no token is needed, it admits this user's processes alone, or whoever reaches it if it is
+    `open_to_all`.
     """
     settings, limits = app.settings, limits or Limits()
     oauth = settings.oauth
     security = transport_security(host, settings.http.allowed_hosts)
-    team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
+    team = Team.of(
+        app,
+        None if oauth.issuer is None else JwtIssuer(oauth),
+        (lambda: None) if open_to_all else require_own_user,
+    )
     sessions = ConsoleSessions(
         app.memory, team.authenticator, lambda: app.caller, app.now
     )
@@ -111,8 +117,7 @@ def build_app(
         async with AsyncExitStack() as stack:  # what is entered last is closed first
             if (collector := telemetry.start_collector(os.environ)) is not None:
                 stack.push_async_callback(collector.stop)
-            if not shared:
-                stack.push_async_callback(app.close)
+            stack.push_async_callback(app.close)
             stack.push_async_callback(team.close)
             stack.push_async_callback(health.close)
             app.start()
@@ -130,6 +135,7 @@ def build_app(
     middleware = [
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
+        Middleware(RequestPeer, peer_of=current_peer),
         Middleware(TrustedHosts, security=security),
         Middleware(
             AuthenticationMiddleware,
@@ -148,6 +154,48 @@ def build_app(
         middleware=middleware,
         lifespan=lifespan,
         exception_handlers={404: missing_page(team.service)},
+    )
+
+
+def build_console(app: App, host: str, limits: Limits) -> Starlette:
+    """Return the console alone, over a running `app`: for the person who got a one-time link, and nobody else."""
+    team = Team.of(app, require_local=_refuse_without_link)
+    sessions = ConsoleSessions(
+        app.memory, team.authenticator, lambda: app.caller, app.now, by_link_alone=True
+    )
+    metrics, exports = Metrics(app), Exports(team.service, team.watch)
+    routes = console_routes(team, sessions, exports)
+
+    @asynccontextmanager
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+        async with metrics.publishing():
+            yield
+        await team.close()
+
+    security = transport_security(host, ())
+    return Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(RequestTracking),
+            Middleware(RequestLog, metrics=metrics, routes=routes),
+            Middleware(TrustedHosts, security=security),
+            Middleware(
+                ConsoleGuard, team=team, sessions=sessions, is_console=is_console
+            ),
+            Middleware(RequestedNames),
+            Middleware(BodyLimit, limits=limits),
+            Middleware(ConcurrencyLimit, limits=limits),
+        ],
+        lifespan=lifespan,
+        exception_handlers={404: missing_page(team.service)},
+    )
+
+
+def _refuse_without_link() -> None:
+    raise Unauthenticated(
+        "missing",
+        "This is the console of one person.",
+        hint="`folklore open` makes a link that signs in.",
     )
 
 

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from folklore.http.limits import Limits
+from folklore.http.server.peers import Peer
 
 # Greatest size of a head, in bytes.
 _HEAD_SIZE = 2**16
@@ -81,6 +82,7 @@ class _GuardedConnection(asyncio.Protocol):
         self._body = 0  # bytes that arrived since the head of a request; below 0, those that are left of a refused one
         self._unread = 0
         self._unread_since = 0.0
+        self.peer: Peer | None = None  # of a connection by TCP
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(
@@ -88,6 +90,10 @@ class _GuardedConnection(asyncio.Protocol):
         )  # that of uvloop is of no class of asyncio
         if self._guard.admits is not None and not self._guard.admits(transport):
             self._transport.abort()
+        client = transport.get_extra_info("peername")
+        server = transport.get_extra_info("sockname")
+        if isinstance(client, tuple) and isinstance(server, tuple):
+            self.peer = Peer(client[:2], server[:2])
         self._protocol.connection_made(transport)
         self._guard.add(self)
 
@@ -154,6 +160,12 @@ class _GuardedConnection(asyncio.Protocol):
 _connection: ContextVar[_GuardedConnection | None] = ContextVar(
     "folklore_connection", default=None
 )
+
+
+def current_peer() -> Peer | None:
+    """Return the other end of the connection of the current request, if it is known."""
+    connection = _connection.get()
+    return None if connection is None else connection.peer
 
 
 class RequestTracking:

@@ -39,7 +39,7 @@ from folklore.http.requested import (
     requested_zone,
 )
 from folklore.http.server.api import api_routes
-from folklore.http.server.app import build_app, streamable_http
+from folklore.http.server.app import build_console, streamable_http
 from folklore.http.server.connections import ConnectionGuard, RequestTracking
 from folklore.http.server.health import Health
 from folklore.http.server.serve import (
@@ -110,7 +110,10 @@ class _Inner(uvicorn.Server):
 
 
 class _Console:
-    """The console, for browsers of this machine: on a port that is opened when a link is asked for."""
+    """The console for one person, by one-time links alone, on a port that is opened when a link is asked for.
+
+    Every user of the machine reaches the port.
+    """
 
     def __init__(self, app: App, server: LocalServer) -> None:
         self.guard = ConnectionGuard(Limits())
@@ -132,7 +135,7 @@ class _Console:
                 uvicorn_config(
                     app.settings,
                     _LOOPBACK,
-                    lambda: build_app(app, _LOOPBACK, limits, shared=True),
+                    lambda: build_console(app, _LOOPBACK, limits),
                     self.guard,
                 )
             )

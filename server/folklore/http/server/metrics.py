@@ -31,6 +31,7 @@ from folklore.config import is_loopback
 from folklore.engine.disk import free_space
 from folklore.errors import FolkloreError, Refused
 from folklore.http.error_responses import failure
+from folklore.http.server.peers import FORWARDED
 from folklore.log import get_logger
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.usage import CallMetrics
@@ -64,8 +65,6 @@ _PUBLISH_EVERY = 5.0
 # Pending embeddings are counted at most once a minute, and for at most a hundredth of the time.
 _COUNT_EVERY = 60.0
 _COUNT_SHARE = 100.0
-# Headers of proxies: the client's address is then not that of the original client.
-_PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Metrics(CallMetrics):
@@ -297,6 +296,6 @@ def _is_running(pid: int) -> bool:
 def is_local(scope: Scope) -> bool:
     """Return True if the client is on this machine itself, and is not a proxy for another one."""
     client = scope.get("client")
-    if client is None or any(name in Headers(scope=scope) for name in _PROXIED):
+    if client is None or any(name in Headers(scope=scope) for name in FORWARDED):
         return False
     return is_loopback(client[0])

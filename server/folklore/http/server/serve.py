@@ -23,14 +23,17 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
+from folklore.clients.credentials import save_token
 from folklore.config import Settings, is_loopback
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
 from folklore.http.server.app import build_app
 from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.metrics import shared_folder
+from folklore.http.server.peers import is_told
 from folklore.http.team import Team
 from folklore.log import configure, get_logger
+from folklore.memory.requests import CreateTokenRequest
 
 log = get_logger(__name__)
 
@@ -88,6 +91,7 @@ def run(
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
     http = settings.http
+    open_to_all = insecure or http.authentication == "never"
     if not insecure and not is_loopback(host) and not _needs_token(settings):
         raise ConfigInvalid(
             "http.host",
@@ -100,11 +104,14 @@ def run(
     sockets = _bind_or_take(host, port, user_server)
     address = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
-    if insecure and not is_loopback(host):
+    if open_to_all:
         log.warning(
-            "EVERY client that reaches this address may work without a token (--insecure)",
+            "EVERY client that reaches this address may work without a token "
+            f"({'--insecure' if insecure else 'http.authentication: never'})",
             url=url,
         )
+    elif is_loopback(host) and not is_told() and not _needs_token(settings):
+        _make_token(settings, url)
     log.info(
         "serving",
         url=f"{url}/mcp",
@@ -120,7 +127,7 @@ def run(
         if user_server is not None:
             console_url = public_url or _from_here(url)
             beside = stack.enter_context(user_server.taken(url, console_url))
-        application = partial(_application, settings, host, LIMITS, beside)
+        application = partial(_application, settings, host, LIMITS, open_to_all, beside)
         config = uvicorn_config(settings, host, application)
         if http.workers == 1:
             _Server(config, user_server).run(sockets)
@@ -272,7 +279,11 @@ def _tls(
 
 
 def _application(
-    settings: Settings, host: str, limits: Limits, beside: Beside | None = None
+    settings: Settings,
+    host: str,
+    limits: Limits,
+    open_to_all: bool = False,
+    beside: Beside | None = None,
 ) -> Starlette:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
@@ -283,7 +294,12 @@ def _application(
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     return build_app(
-        App(settings), host, limits, beside=beside, on_shutdown=exit_in_time
+        App(settings),
+        host,
+        limits,
+        open_to_all=open_to_all,
+        beside=beside,
+        on_shutdown=exit_in_time,
     )
 
 
@@ -334,6 +350,35 @@ def _needs_token(settings: Settings) -> bool:
     if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
         return settings.http.authentication != "never"
     return asyncio.run(demanded())
+
+
+def _make_token(settings: Settings, url: str) -> None:
+    """Make the first token, an owner's, and keep it in the home for the bridges and commands of this user.
+
+    Raises ConfigInvalid on a server that may not write, DatabaseUnavailable.
+    """
+    if settings.read_only:
+        raise ConfigInvalid(
+            "read_only",
+            "is set, no token exists, and this system does not tell whose a connection is.",
+            hint="Make a token first (`folklore tokens create --name you --owner`), or pass --insecure to admit every"
+            " user of this machine.",
+        )
+
+    async def made() -> str:
+        async with running(settings) as app:
+            request = CreateTokenRequest(
+                name=settings.author, owner=True, expires="never"
+            )
+            return (await app.service.call(request)).secret
+
+    place = save_token(url, asyncio.run(made()), home=settings.home)
+    log.info(
+        "made a token, since this system does not tell whose a connection is: "
+        "`folklore install --server` and commands find it",
+        url=url,
+        kept_in=place,
+    )
 
 
 def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:

@@ -49,7 +49,10 @@ class Issuer(Protocol):
 
 @dataclass(slots=True)
 class TokenAuthenticator:
-    """Returns the caller of a token. `local` is the user who runs the process, and the caller where none is needed."""
+    """Returns the caller of a token. `local` is the user who runs the process, and the caller where none is needed.
+
+    `require_local` raises Unauthenticated for a request that may not do without a token, though no token exists.
+    """
 
     memory: Callable[[], Awaitable[MemoryContext]]
     _: KW_ONLY
@@ -57,6 +60,7 @@ class TokenAuthenticator:
     local: Callable[[], Caller]
     now: Callable[[], datetime]
     issuer: Issuer | None = None
+    require_local: Callable[[], None] = lambda: None
     outage: Outage = field(
         default_factory=lambda: Outage(
             "authentication_unavailable", "authentication_available_again"
@@ -107,6 +111,7 @@ class TokenAuthenticator:
                 raise Unauthenticated(
                     "missing", "This server needs a token.", hint=hint
                 )
+            self.require_local()
             return replace(self.local(), anonymous=True)
         principals = Principals((await self.memory()).database)
         if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self.issuer is None:

@@ -29,12 +29,17 @@ _AGAIN = "Sign in again."
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSessions:
-    """The sessions of the console. `local` is the user who runs the server."""
+    """The sessions of the console. `local` is the user who runs the server.
+
+    With `by_link_alone`, a session counts only if a link of that user's own began it: none of a token, and none that
+    began without either.
+    """
 
     memory: Callable[[], Awaitable[MemoryContext]]
     authenticator: TokenAuthenticator
     local: Callable[[], Caller]
     now: Callable[[], datetime]
+    by_link_alone: bool = False
 
     async def begin(self, caller: Caller) -> str:
         """Begin a session for a caller, and return the secret of its cookie, new at every sign-in.
@@ -92,6 +97,9 @@ class ConsoleSessions:
             raise Unauthenticated("unknown", "This session has ended.", hint=_AGAIN)
         if session.expires_at <= self.now():
             raise Unauthenticated("expired", "This session has expired.", hint=_AGAIN)
+        is_of_own_link = session.token_digest is None and not session.anonymous
+        if self.by_link_alone and not is_of_own_link:
+            raise Unauthenticated("unknown", "This session is none here.", hint=_AGAIN)
         if session.token_digest is not None:
             key = (
                 None

@@ -131,7 +131,11 @@ def console_routes(
     page = partial(_page, team.service)
     return [
         Route("/static/{version}/{name}", _static),
-        _route("/sign-in", signing_in.show, signing_in.sign_in),
+        _route(
+            "/sign-in",
+            signing_in.show,
+            None if sessions.by_link_alone else signing_in.sign_in,
+        ),
         _route("/open", signing_in.open, signing_in.confirm_open),
         _route(LIVE_PATH, page(live.show)),
         _route("/project/export", page(export)),

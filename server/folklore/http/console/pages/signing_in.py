@@ -56,8 +56,10 @@ class SigningIn:
             "sec-purpose", ""
         ):
             return Response(status_code=204)
-        # A page of another site could sign its visitor in to an account of its own.
-        if request.headers.get("sec-fetch-site") == "cross-site":
+        # A page of another site could sign its visitor in to an account of its own, where there are several. The file
+        # that `folklore open` shows to the browser counts as another site too.
+        is_from_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
+        if is_from_elsewhere and not self._sessions.by_link_alone:
             return open_page(request, "open.html", code=code)
         return await self._exchange(request, code)
 
@@ -100,8 +102,14 @@ class SigningIn:
         *,
         status: int = 200,
     ) -> Response:
+        if self._sessions.by_link_alone:
+            return open_page(request, "sign_in_by_link.html", status, error=error)
         try:
             demanded = await self._team.authenticator.demands_token()
+            if not demanded:
+                self._team.authenticator.require_local()
+        except Unauthenticated as other_user:
+            demanded, error = True, error or other_user
         except FolkloreError as unavailable:
             demanded, error, status = True, error or unavailable, max(status, 503)
         return open_page(

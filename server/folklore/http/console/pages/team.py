@@ -74,7 +74,7 @@ async def invite(visit: Visit) -> Response:
     invitation = await visit.call(
         requests.InviteRequest(**_asked(visit), within=within)
     )
-    line = f"folklore join {_own_address(visit)} {invitation.code}"
+    line = f"FOLKLORE_INVITATION={invitation.code} folklore join {_own_address(visit)}"
     values: dict[str, Any] = {
         "invitation": invitation,
         "line": line,
