@@ -61,7 +61,7 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
 
 def is_loopback(host: str) -> bool:
     """Return True if only this machine reaches the address."""
-    if host == "localhost":
+    if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
         address = ipaddress.ip_address(host.strip("[]"))

@@ -417,16 +417,19 @@ async def test_the_proxy_of_the_environment_is_used(team: Team, tmp_path: Path) 
         {**machine.environment, "http_proxy": address, "https_proxy": address},
         machine.notes,
     )
-    around = Watched({**through.environment, "no_proxy": "127.0.0.1"}, machine.notes)
     saved(machine, team.url, (await team.token("tina", "board:writer")).secret)
     async with bridged(through, "http://memory.example.com", tmp_path) as client:
         plain = await refused(client, "memory_status")
     async with bridged(through, "https://memory.example.com", tmp_path) as client:
         tunnelled = await refused(client, "memory_status")
-    async with bridged(around, team.url, tmp_path) as client:
-        await called(client, "memory_status")
+    async with bridged(through, team.url, tmp_path) as client:
+        await called(client, "memory_status")  # this machine is never behind a proxy
     proxy.close()
 
+    assert "secret" not in plain + tunnelled
+    named = address.replace("ann:se%20cret@", "")
+    assert f"by the proxy {named} of http_proxy" in plain
+    assert f"by the proxy {named} of https_proxy" in tunnelled
     assert any(
         head.startswith("POST http://memory.example.com/mcp HTTP/1.1") for head in asked
     )

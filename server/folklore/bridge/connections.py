@@ -23,8 +23,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.clients.authorities import tls_context
-from folklore.lazy import urllib_request
 from folklore.local.server import LocalServer
+from folklore.proxies import proxy_for
 
 Message = dict[str, Any]
 Content = bytes | Iterable[bytes] | None
@@ -66,7 +66,7 @@ class Connections:
         self._server = urlsplit(url)
         self._local = local
         self._tls = tls_context(url, home) if self._server.scheme == "https" else None
-        self._proxy = None if local else _proxy_for(self._server)
+        self._proxy = None if local else proxy_for(self._server)
         self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._used: set[HTTPConnection] = set()
 
@@ -117,7 +117,7 @@ class Connections:
             if self._proxy is not None and self._tls is None:
                 path, headers = (
                     f"http://{self._server.netloc}{path}",
-                    {**headers, **_authorization(self._proxy)},
+                    {**headers, **_authorization(self._proxy.address)},
                 )
             connection.request(method, path, body, dict(headers))
             with closing(connection.getresponse()) as response:
@@ -126,7 +126,7 @@ class Connections:
                     response.isclosed() and not response.will_close
                 )  # closed: read to its end
         except (OSError, HTTPException) as error:
-            raise NoAnswer(_reason(error), sent=True) from error
+            raise NoAnswer(self._words(error), sent=True) from error
         finally:
             self.give_back(connection, reusable=reusable)
 
@@ -145,8 +145,18 @@ class Connections:
 
         return in_thread(alive, "folklore-alive")
 
+    @property
+    def by_proxy(self) -> str:
+        """Which proxy is used, in words to be added to those of an error; "" without one."""
+        return "" if self._proxy is None else f", by {self._proxy.words}"
+
+    def _words(self, error: Exception) -> str:
+        return f"{_reason(error)}{self.by_proxy}"
+
     def _new(self, seconds: float) -> HTTPConnection:
-        where = self._proxy or self._server
+        if self._proxy is not None and self._proxy.problem is not None:
+            raise NoAnswer(f"{self._proxy.words} {self._proxy.problem}", sent=False)
+        where = self._server if self._proxy is None else self._proxy.address
         host, port = where.hostname or "", where.port
         if self._tls is not None:
             connection: HTTPConnection = HTTPSConnection(
@@ -158,7 +168,7 @@ class Connections:
             connection.set_tunnel(
                 self._server.hostname or "",
                 self._server.port,
-                _authorization(self._proxy),
+                _authorization(self._proxy.address),
             )
         try:
             if self._local is not None:
@@ -171,7 +181,7 @@ class Connections:
             ValueError,
         ) as error:  # the last for a host that cannot be a name
             connection.close()
-            raise NoAnswer(_reason(error), sent=False) from error
+            raise NoAnswer(self._words(error), sent=False) from error
         connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
         return connection
 
@@ -284,14 +294,6 @@ def _abort(connection: HTTPConnection) -> None:
         with suppress(OSError):
             # Not that of an SSLSocket, which takes the TLS state from under the other thread.
             socket.socket.shutdown(stream, socket.SHUT_RDWR)
-
-
-def _proxy_for(server: SplitResult) -> SplitResult | None:
-    """Return the proxy that the environment or the system sets for a server."""
-    proxy = urllib_request.getproxies().get(server.scheme)
-    if not proxy or urllib_request.proxy_bypass(server.hostname or ""):
-        return None
-    return urlsplit(proxy if "://" in proxy else f"http://{proxy}")
 
 
 def _authorization(proxy: SplitResult) -> dict[str, str]:

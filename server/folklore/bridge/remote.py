@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from folklore import __version__
 from folklore.bridge.connections import Connections, Message, NoAnswer, Post, Response
@@ -197,8 +198,9 @@ class Remote:
         finally:
             post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
         response = post.answered.result()
-        if isinstance(response.value, dict) and "jsonrpc" in response.value:
-            return response.value
+        is_message = isinstance(response.value, dict) and "jsonrpc" in response.value
+        if is_message and _reported(response.value) is None:
+            return dict(response.value)
         raise self._refusal(response)
 
     async def _is_alive(self, seconds: float) -> bool:
@@ -226,14 +228,11 @@ class Remote:
 
     def _refusal(self, response: Response) -> FolkloreError:
         """Return the error of a response that is no message of the protocol."""
-        reported = (
-            response.value.get("error") if isinstance(response.value, dict) else None
-        )
-        if not isinstance(reported, dict) or not isinstance(
-            reported.get("message"), str
-        ):
+        reported = _reported(response.value)
+        if reported is None:
             return Unavailable(
-                f"{self.url}/mcp answered {response.status}, and not as a Folklore server does.",
+                f"{self.url}/mcp answered {response.status}, and not as a Folklore server does"
+                f"{self._connections.by_proxy}.",
                 hint="Check the address, and what is between here and there.",
             )
         message = f"{self._name}: {reported['message']}"
@@ -244,3 +243,14 @@ class Remote:
                 hint=f"Ask its owner for a new token, then run `FOLKLORE_TOKEN=fk_… folklore install --server {self.url}`.",
             )
         return Unavailable(message, hint=reported.get("hint"))
+
+
+def _reported(value: object) -> Mapping[str, Any] | None:
+    """Return what the server reports in place of an answer: an error of its own, also as the data of JSON-RPC's."""
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict):
+        return None
+    reported = error.get("data") if isinstance(error.get("code"), int) else error
+    if not isinstance(reported, dict) or not isinstance(reported.get("code"), str):
+        return None
+    return reported if isinstance(reported.get("message"), str) else None

@@ -62,12 +62,13 @@ class NotCarriedOut(Unavailable, has_code=False):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Response to a request, the seconds that it took, and the server's certificate."""
+    """Response to a request, the seconds that it took, the server's certificate, and which proxy it came by."""
 
     status: int
     body: bytes
     seconds: float = 0.0
     certificate: Mapping[str, Any] | None = None
+    by_proxy: str = ""
 
     def json(self) -> Any:
         """Return the value of the body; None if it is no JSON."""
@@ -169,7 +170,13 @@ class HttpClient:
                 answer = b"".join(_answer(response, advance))
                 if response.status == HTTPStatus.OK and not answer.strip():
                     raise NoAnswer("it ended during the call", sent=True)
-                return Reply(response.status, answer, monotonic() - began, certificate)
+                return Reply(
+                    response.status,
+                    answer,
+                    monotonic() - began,
+                    certificate,
+                    self._connections.by_proxy,
+                )
 
         with phase(
             "Waiting for your server" if self._local else f"Waiting for {self._server}"
@@ -189,7 +196,9 @@ class HttpClient:
         response: HTTPResponse = await self._done(sending.__enter__)
         try:
             if response.status != HTTPStatus.OK:
-                raise _error(Reply(response.status, await self._done(response.read)))
+                body = await self._done(response.read)
+                by_proxy = self._connections.by_proxy
+                raise _error(Reply(response.status, body, by_proxy=by_proxy))
             while lines := await self._done(lambda: response.readlines(_BYTES)):
                 for line in lines:
                     yield line.decode().removesuffix("\n")
@@ -240,7 +249,8 @@ class HttpClient:
             return NotCarriedOut(f"{self._server} answers without TLS.", hint=hint)
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({error}).",
-            hint="Check its address and that it runs.",
+            hint="Check its address and that it runs"
+            + (", and the proxy." if self._connections.by_proxy else "."),
         )
 
 
@@ -307,7 +317,10 @@ def _error(reply: Reply) -> FolkloreError:
             NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
         )
         hint = "Is it a Folklore server of this version?"
-        return kind(f"The server answered {status} with an unreadable body.", hint=hint)
+        return kind(
+            f"The server answered {status} with an unreadable body{reply.by_proxy}.",
+            hint=hint,
+        )
     return error_from_code(
         str(reported.get("code")), reported["message"], reported.get("hint")
     )

@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import sys
+from collections.abc import MutableMapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -115,6 +116,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 _OBJECTS = 50_000
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _COMMANDS = {
     name: command for group in _GROUPS.values() for name, command in group.items()
 }
@@ -245,9 +247,22 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
     # Looking for plugins of pydantic reads the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _exempt_loopback(os.environ)
     code = outcome(sys.argv[1:])
     gc.freeze()  # at its end, Python would look for cycles among all objects, whose memory the system takes back anyway
     sys.exit(code)
+
+
+def _exempt_loopback(environ: MutableMapping[str, str]) -> None:
+    """Let no library send a request for this machine to a proxy, if the environment sets one."""
+    names = {name.lower() for name in environ}
+    if names.isdisjoint({"http_proxy", "https_proxy", "all_proxy"}):
+        return
+    # The lower case comes first.
+    given = environ.get("no_proxy", environ.get("NO_PROXY", ""))
+    hosts = [host.strip() for host in given.split(",") if host.strip()]
+    hosts += [host for host in _LOOPBACK if host not in hosts]
+    environ["no_proxy"] = environ["NO_PROXY"] = ",".join(hosts)
 
 
 def outcome(arguments: list[str]) -> int:

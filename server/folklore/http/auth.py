@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
@@ -12,10 +13,13 @@ from mcp.server.auth.provider import AccessToken
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from folklore.clients.known import TOKEN_VARIABLE
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.error_responses import failure, too_often
 from folklore.http.limits import PROBES, Rate
+from folklore.http.mcp_clients import OAUTH_PATHS
 from folklore.http.team import Team
+from folklore.memory.auth import tokens
 from folklore.memory.auth.authenticator import INVITED
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
@@ -28,6 +32,9 @@ _JOINS_PER_MINUTE = 60
 # Wrong tokens of one address a minute, a fifth of them at once; then seconds until the answer to the next one.
 _FAILURES_PER_MINUTE, _PAUSE = 300, 1.0
 _REMEMBERED = 10_000
+# A token that a client should have put in: ${NAME}, $NAME, %NAME%, {{name}}, {env:NAME}, <your token>.
+_VARIABLE = re.compile(r"\$\{?\w|%\w+%|\{\{|\{\w+:|<[^<>]+>")
+_QUOTES = "\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 PREFIXES = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
@@ -119,6 +126,8 @@ class AuthenticationMiddleware:
                 wait,
             )
         try:
+            if token is not None:
+                _require_token_alone(token, scope)
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
             if token is not None:
@@ -173,9 +182,11 @@ def _digest(token: str) -> bytes:
 
 
 def _is_open(method: str, path: str, token: str | None) -> bool:
-    """Return True for probes, and for what clients look for after a 401 (RFC 9728), a browser by OPTIONS first."""
-    if path.startswith("/.well-known/"):
-        return method in ("GET", "HEAD", "OPTIONS")
+    """Return True for probes, and for what clients look for after a 401: metadata (RFC 9728), OAuth."""
+    if "/.well-known/" in path:
+        return method in ("GET", "HEAD", "OPTIONS", "POST")
+    if path in OAUTH_PATHS:
+        return True
     # Metrics decide themselves who may read them without a token.
     return (
         method in ("GET", "HEAD")
@@ -185,11 +196,52 @@ def _is_open(method: str, path: str, token: str | None) -> bool:
 
 
 def _bearer(scope: Scope) -> str | None:
-    """Return the token of a request; "" for an Authorization that holds none, or for several of them."""
-    headers = [value for name, value in scope["headers"] if name == b"authorization"]
+    """Return the token of a request, None without one; of an Authorization that holds none, the whole value."""
+    headers = [
+        value.decode("latin-1").strip()
+        for name, value in scope["headers"]
+        if name == b"authorization"
+    ]
     if not headers:
         return None
-    scheme, _, token = headers[0].decode("latin-1").strip().partition(" ")
+    scheme, _, token = headers[0].partition(" ")
     if len(headers) > 1 or scheme.lower() != "bearer":
-        return ""
+        return ", ".join(headers)
     return str(token.strip())
+
+
+def _require_token_alone(value: str, scope: Scope) -> None:
+    """Raise Unauthenticated for an Authorization that holds a token in a way that cannot be read, and say how.
+
+    `value` is what `_bearer` returns.
+    """
+    headers = [
+        value.decode("latin-1").strip()
+        for name, value in scope["headers"]
+        if name == b"authorization"
+    ]
+    scheme = headers[0].partition(" ")[0].lower()
+    problem: str | None = None
+    if len(headers) > 1:
+        problem = "The request has several Authorization headers"
+    elif not value:
+        problem = "The Authorization header has no token"
+    elif _VARIABLE.search(value):
+        problem = (
+            "The token is the name of a variable that the client did not replace;"
+            f" set {TOKEN_VARIABLE} where the client starts, or write the token itself"
+        )
+    elif value[0] in _QUOTES or headers[0][0] in _QUOTES:
+        problem = "The token is in quotation marks"
+    elif scheme != "bearer":
+        is_token = value.startswith(tokens.PREFIX)
+        problem = (
+            "The Authorization header lacks the word Bearer before the token"
+            if is_token
+            else "The Authorization header is not of the scheme Bearer"
+        )
+    elif value.lower().startswith("bearer"):
+        problem = "The Authorization header has the word Bearer twice"
+    if problem is not None:
+        hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`, once and without quotation marks."
+        raise Unauthenticated("malformed", f"{problem}.", hint=hint)

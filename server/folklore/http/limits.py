@@ -139,7 +139,9 @@ class BodyLimit:
                 int(Headers(scope=scope).get("content-length", "0")), receive, chunks
             )
             await self.app(
-                scope, _replay(replace_lone_surrogates(b"".join(chunks)), receive), send
+                scope,
+                replayed(replace_lone_surrogates(b"".join(chunks)), receive),
+                send,
             )
         except _BodyRefused as refused:
             if refused.answer is not None:
@@ -185,7 +187,7 @@ class BodyLimit:
         return refusal(413, "too_large", message, "Send fewer memories in a call.")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """Return a `receive` that gives the whole body, and then whatever follows: that the client disconnects."""
     is_next = True
 

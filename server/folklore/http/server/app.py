@@ -34,13 +34,21 @@ from folklore.errors import NotFound, Unauthenticated
 from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.console.guard import ConsoleGuard
 from folklore.http.console.pages.routes import console_routes, is_console, missing_page
-from folklore.http.error_responses import Path, failure, refusal
+from folklore.http.error_responses import Path, refusal
 from folklore.http.limits import (
     STREAM_PATH,
     BodyLimit,
     ConcurrencyLimit,
     Limits,
     RateLimit,
+)
+from folklore.http.mcp_clients import (
+    MCP_PATH,
+    OAUTH_PATHS,
+    McpReplies,
+    Negotiated,
+    OneSpelling,
+    no_oauth,
 )
 from folklore.http.oauth import JwtIssuer
 from folklore.http.requested import RequestedNames
@@ -100,7 +108,7 @@ def build_app(
         *_metadata(oauth),
         *api_routes(team.service, exports),
         Path(
-            "/mcp", streamable, methods=["POST"]
+            MCP_PATH, Negotiated(streamable), methods=["POST"]
         ),  # without sessions there is no stream to GET and none to DELETE
         *_sse_routes(
             server,
@@ -134,7 +142,9 @@ def build_app(
 
     middleware = [
         Middleware(RequestTracking),
+        Middleware(OneSpelling),
         Middleware(RequestLog, metrics=metrics, routes=routes),
+        Middleware(McpReplies),
         Middleware(RequestPeer, peer_of=current_peer),
         Middleware(TrustedHosts, security=security),
         Middleware(
@@ -153,7 +163,7 @@ def build_app(
         routes=routes,
         middleware=middleware,
         lifespan=lifespan,
-        exception_handlers={404: missing_page(team.service)},
+        exception_handlers={404: missing_page(team.service, _no_such_path)},
     )
 
 
@@ -187,7 +197,7 @@ def build_console(app: App, host: str, limits: Limits) -> Starlette:
             Middleware(ConcurrencyLimit, limits=limits),
         ],
         lifespan=lifespan,
-        exception_handlers={404: missing_page(team.service)},
+        exception_handlers={404: missing_page(team.service, _only_pages)},
     )
 
 
@@ -292,23 +302,35 @@ async def _serve_session(
 
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:
-    """Return the routes where clients look for the issuer (RFC 9728); the rest below /.well-known/ is 404."""
-    nothing = Route(
-        "/.well-known/{rest:path}", _no_metadata, methods=["GET", "OPTIONS"]
-    )
+    """Return the routes where clients look for the issuer (RFC 9728), and for OAuth that is not here."""
+
+    async def nothing(_request: Request) -> Response:
+        return no_oauth(oauth.issuer)
+
+    methods = ["GET", "POST", "OPTIONS"]
+    elsewhere = [
+        Route(path, nothing, methods=methods)
+        for path in (
+            "/.well-known/{rest:path}",
+            "/mcp/.well-known/{rest:path}",
+            "/sse/.well-known/{rest:path}",
+            *OAUTH_PATHS,
+        )
+    ]
     if _metadata_url(oauth) is None:
-        return [nothing]
+        return elsewhere
     routes = create_protected_resource_routes(
         resource_url=AnyHttpUrl(str(oauth.audience)),
         authorization_servers=[AnyHttpUrl(str(oauth.issuer))],
     )
-    return [*routes, nothing]
+    return [*routes, *elsewhere]
 
 
-async def _no_metadata(_request: Request) -> Response:
-    return failure(
-        NotFound("This server has no such metadata; it takes tokens of its own.")
-    )
+_no_such_path = NotFound(
+    "There is nothing at this path.",
+    hint="MCP is at /mcp, for clients that know SSE only at /sse; the console is at /.",
+)
+_only_pages = NotFound("This port has the pages of the console alone.")
 
 
 def _metadata_url(oauth: OAuthSettings) -> str | None:

@@ -56,7 +56,7 @@ class RequestLog:
 
         async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
-                entry.status = message["status"]
+                entry.status = int(message["status"])  # the SDK gives an enumeration
                 MutableHeaders(scope=message)["X-Request-Id"] = entry.id
             elif not message.get("more_body", False):
                 entry.close()  # before the client has its response, so that its next request finds this one counted

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
@@ -41,7 +41,7 @@ from folklore.http.console.visit import (
     is_from_script,
     read_form,
 )
-from folklore.http.error_responses import Path
+from folklore.http.error_responses import Path, failure
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
@@ -161,14 +161,14 @@ def is_console(scope: Scope) -> bool:
 
 
 def missing_page(
-    service: Service,
+    service: Service, otherwise: NotFound
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return the handler of a path without a route: a page within the console, else the answer of Starlette."""
+    """Return the handler of a path without a route: a page within the console, `otherwise` an error as JSON."""
 
     async def answer(request: Request, _error: Exception) -> Response:
         visitor: Visitor | None = request.scope.get("state", {}).get("visitor")
         if visitor is None:
-            return PlainTextResponse("Not Found", 404)
+            return failure(otherwise)
         visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
         return error_page(
             request,
@@ -195,6 +195,10 @@ _MACHINES = (
     "readyz",
     "metrics",
     ".well-known",
+    "authorize",
+    "register",
+    "revoke",
+    "token",
 )
 _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
