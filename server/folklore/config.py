@@ -5,6 +5,7 @@ Rooms receive the values they need, never this object.
 
 from __future__ import annotations
 
+import errno
 import getpass
 import ipaddress
 import json
@@ -77,14 +78,47 @@ def _user_name() -> str:
         return f"uid-{os.getuid()}"
 
 
+def known_home() -> Path | None:
+    """Return the home folder of the user; None where the system knows none, as for a bare user id in a container."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def user_home(needed_for: str = "") -> Path:
+    """Return the home folder of the user. Raises ConfigInvalid where the system knows none."""
+    home = known_home()
+    if home is not None:
+        return home
+    unknown = f"cannot be known: HOME is not set, and user id {os.getuid()} is in no list of users"
+    if needed_for:
+        raise ConfigInvalid("HOME", f"{unknown}; {needed_for} Set HOME to it.")
+    raise ConfigInvalid(
+        "home", f"{unknown}; set FOLKLORE_HOME to a folder that it may write to."
+    )
+
+
+def expanded(path: Path) -> Path:
+    """Return a path with the home folder in place of a leading ~. Raises ConfigInvalid if there is none."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        if path.parts[0] == "~":
+            user_home()
+        raise ConfigInvalid(
+            str(path), "begins with the name of a user who does not exist."
+        ) from None
+
+
 def _default_home() -> Path:
-    return Path.home() / ".folklore"
+    return user_home() / ".folklore"
 
 
 def home_directory(environ: Mapping[str, str]) -> Path:
-    """Return the home that the environment names, else the default one."""
+    """Return the home that the environment names, else the default one. Raises ConfigInvalid without either."""
     path = environ.get("FOLKLORE_HOME", "").strip()
-    return Path(path).expanduser() if path else _default_home()
+    return expanded(Path(path)) if path else _default_home()
 
 
 def _postgres_address(value: SecretStr | None) -> SecretStr | None:
@@ -285,7 +319,7 @@ class Settings(_Section):
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
+        return Path(os.path.abspath(expanded(value)))  # noqa: PTH100 - keeps symbolic links as the user wrote them
 
 
 def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:
@@ -293,14 +327,19 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
     if explicit is not None:
         return explicit
     if variable := environ.get("FOLKLORE_CONFIG"):
-        return Path(variable).expanduser()
+        return expanded(Path(variable))
     default = home_directory(environ) / "config.yaml"
     try:
         default.stat()  # from Python 3.14 on, exists() returns false for every error
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:  # a path that is too long
-        hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
+    except OSError as error:
+        usable = (
+            "a shorter path"
+            if error.errno == errno.ENAMETOOLONG
+            else "a folder that you may enter"
+        )
+        hint = f"Set FOLKLORE_HOME to {usable}, on a local disk."
         raise ConfigInvalid(
             "home", f"cannot be a directory ({error.strerror}).", hint=hint
         ) from error

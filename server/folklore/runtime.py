@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from folklore.backup import archive as archive_files, encryption, operations, upgrade
-from folklore.config import Settings
+from folklore.config import Settings, expanded
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
 from folklore.db.standby import Standby
@@ -227,7 +227,7 @@ def backup_folder(settings: Settings) -> Path:
     return (
         settings.home / "backups"
         if settings.backup.folder is None
-        else settings.backup.folder.expanduser()
+        else expanded(settings.backup.folder)
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from folklore import pip_install
+from folklore.config import expanded
 from folklore.errors import InvalidInput
 
 _FIELD = "backup.key"
@@ -22,7 +23,7 @@ class Key:
         self._age = _age()
         self._path = path
         try:
-            lines = path.expanduser().read_text(encoding="ascii").split()
+            lines = expanded(path).read_text(encoding="ascii").split()
             self._identity = self._age.x25519.Identity.from_str(
                 next(line for line in lines if line.startswith(_SECRET))
             )

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeGuard
 
 from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
 from folklore.clients.whole_file import replace_file
+from folklore.config import known_home
 from folklore.errors import Conflict, InvalidInput, Refused
 
 Action = Literal[
@@ -152,8 +153,9 @@ def write(change: Change) -> None:
     if change.content is None:
         target.unlink()
         with suppress(OSError):  # not empty
+            home = known_home()
             for folder in change.path.parents:
-                if Path.home().is_relative_to(folder):
+                if home is None or home.is_relative_to(folder):
                     break
                 folder.rmdir()
     else:

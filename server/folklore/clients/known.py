@@ -10,16 +10,22 @@ from typing import Any
 from urllib.parse import quote
 
 from folklore.clients.editing import Section
+from folklore.config import user_home
 
 TOKEN_VARIABLE = "FOLKLORE_TOKEN"  # noqa: S105 - the name of a variable
 SKILL = "skills/folklore/SKILL.md"
+
+
+_OF_ASSISTANTS = (
+    "the settings of assistants are in that folder (FOLKLORE_HOME is Folklore's own)."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Home, system and environment of the user, which decide where settings are."""
 
-    home: Path = field(default_factory=Path.home)
+    home: Path = field(default_factory=lambda: user_home(_OF_ASSISTANTS))
     system: str = field(default_factory=lambda: sys.platform)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 

@@ -36,7 +36,10 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     """Return the exit code of a command; None if it has not begun: this process must carry it out itself."""
     if sys.platform != "linux" or environ.get("FOLKLORE_OWN") or "--debug" in arguments:
         return None
-    options = {"home": home_of(environ)}
+    home = home_of(environ)
+    if home is None:
+        return None
+    options = {"home": home}
     if not _is_carried_out(arguments, options):
         return None
     umask = os.umask(0o077)

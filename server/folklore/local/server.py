@@ -36,9 +36,10 @@ _ABSENT = (FileNotFoundError, ConnectionRefusedError)
 _RECORD = ".pid"
 
 
-def home_of(environ: Mapping[str, str]) -> str:
-    """Return the home that the environment names, else the default one."""
-    return os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+def home_of(environ: Mapping[str, str]) -> str | None:
+    """Return the home that the environment names, else the default one; None if the system knows no home of the user."""
+    home = os.path.expanduser(environ.get("FOLKLORE_HOME") or "~/.folklore")
+    return None if home.startswith("~") else home
 
 
 class Running(NamedTuple):

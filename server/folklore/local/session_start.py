@@ -49,7 +49,8 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
     home = home_of(environ)
     if (
-        arguments[:2] != ["hook", "session-start"]
+        home is None
+        or arguments[:2] != ["hook", "session-start"]
         or arguments[2:] not in ([], ["--json"])
         or os.name != "posix"
     ):

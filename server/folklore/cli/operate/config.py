@@ -13,7 +13,7 @@ import folklore
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line, wants_json
-from folklore.config import Settings, config_path, hosts
+from folklore.config import Settings, config_path, home_directory, hosts
 
 _MASK = "********"
 # Parameters of an address that hold no secret.
@@ -69,10 +69,7 @@ def path(ctx: click.Context) -> None:
     home = root["flags"]["home"]
     environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
     existing = config_path(root["config"], environ)
-    standard = (
-        Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser()
-        / "config.yaml"
-    )
+    standard = home_directory(environ) / "config.yaml"
     place = existing or standard
     print_either({"path": str(place), "exists": place.exists()}, str(place))
     if not wants_json() and not place.exists():

@@ -19,7 +19,7 @@ from folklore.clients import changes, plugin
 from folklore.clients.credentials import normalised, read_token, save_token
 from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
-from folklore.config import Settings
+from folklore.config import Settings, expanded, known_home
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.project import project_namespace, repository_root
 
@@ -354,8 +354,9 @@ def own_command(python: str, options: Sequence[str]) -> list[str]:
 def options_for_assistants(settings: Settings, config: Path | None) -> list[str]:
     """Return the options by which a process of an assistant uses this home, this settings file and this server."""
     file = config or os.environ.get("FOLKLORE_CONFIG")
-    options = [] if not file else ["--config", os.path.abspath(Path(file).expanduser())]  # noqa: PTH100 - keeps links
-    if settings.home != Path("~/.folklore").expanduser():
+    options = [] if not file else ["--config", os.path.abspath(expanded(Path(file)))]  # noqa: PTH100 - keeps links
+    user = known_home()
+    if user is None or settings.home != user / ".folklore":
         options += ["--home", str(settings.home)]
     if settings.server is not None:
         options += ["--server", normalised(settings.server)]
@@ -527,9 +528,7 @@ def _advise(
 
 
 def _shown(path: Path) -> str:
-    home = Path.home()
-    return (
-        f"~/{path.relative_to(home).as_posix()}"
-        if path.is_relative_to(home)
-        else str(path)
-    )
+    home = known_home()
+    if home is None or not path.is_relative_to(home):
+        return str(path)
+    return f"~/{path.relative_to(home).as_posix()}"

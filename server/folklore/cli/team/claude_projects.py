@@ -91,7 +91,7 @@ class ClaudeProjects:
 
     def _on_disk(self, name: str) -> Iterator[Path]:
         """Yield the directories on the disk whose path has this name."""
-        anchor = Path(Path.home().anchor)
+        anchor = Path(Path.cwd().anchor)
         start = encoded(str(anchor)).removesuffix("-")
         if name.startswith(start) and len(name) < _NAME_CHARACTERS:
             yield from islice(self._below(anchor, name.removeprefix(start)), _SAME_NAME)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from folklore.cli.team.claude_projects import ClaudeProjects, encoded
 from folklore.cli.team.web_pages import web_pages
+from folklore.config import expanded, known_home
 from folklore.errors import InvalidInput
 from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
 from folklore.memory.results import CallerInfo
@@ -177,8 +178,10 @@ def _target(
     source: object, namespace: str | None, pages: Pages, reason: str = ""
 ) -> Target:
     name = str(source)
-    home = f"{Path.home()}{os.sep}"
-    name = f"~{os.sep}{name.removeprefix(home)}" if name.startswith(home) else name
+    user = known_home()
+    home = f"{user}{os.sep}"
+    if user is not None and name.startswith(home):
+        name = f"~{os.sep}{name.removeprefix(home)}"
     return Target(name, namespace, pages.lines(), pages, reason)
 
 
@@ -280,11 +283,11 @@ def _git(path: Path, _options: Options) -> Iterator[Target]:
 
 def _claude_root(path: Path) -> Path | None:
     """Return the configuration folder of Claude Code that a path is, or that holds the user's notes there."""
+    user = known_home()
     for folder in (path, *path.parents):
         projects = (folder / "projects").is_dir()
-        is_root = folder.name == ".claude" and (
-            folder.parent == Path.home().resolve() or projects
-        )
+        is_of_user = user is not None and folder.parent == user.resolve()
+        is_root = folder.name == ".claude" and (is_of_user or projects)
         if is_root or (
             projects and any((folder / name).is_file() for name in _CLAUDE_FILES)
         ):
@@ -361,7 +364,7 @@ def _mapped(folder: Path, mapping: Mapping[str, str]) -> str | None:
     """Return the namespace that the user gave for a project: by its folder, or by its directory."""
     for name, namespace in mapping.items():
         if folder.name.strip("-") == name.strip("-") or folder.name == encoded(
-            str(Path(name).expanduser().absolute())
+            str(expanded(Path(name)).absolute())
         ):
             return namespace
     return None

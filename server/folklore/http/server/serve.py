@@ -24,7 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
 from folklore.clients.credentials import save_token
-from folklore.config import Settings, is_loopback
+from folklore.config import Settings, expanded, is_loopback
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
 from folklore.http.server.app import build_app
@@ -395,7 +395,7 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
             "is not set.",
             hint="TLS needs both http.tls_cert and http.tls_key.",
         )
-    certificate, key = certificate.expanduser(), key.expanduser()
+    certificate, key = expanded(certificate), expanded(key)
     for setting, path in (("http.tls_cert", certificate), ("http.tls_key", key)):
         try:
             path.open("rb").close()
