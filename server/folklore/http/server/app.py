@@ -173,14 +173,19 @@ def build_console(app: App, host: str, limits: Limits) -> Starlette:
     sessions = ConsoleSessions(
         app.memory, team.authenticator, lambda: app.caller, app.now, by_link_alone=True
     )
-    metrics, exports = Metrics(app), Exports(team.service, team.watch)
-    routes = console_routes(team, sessions, exports)
+    health, metrics = Health(app), Metrics(app)
+    exports = Exports(team.service, team.watch)
+    routes: list[BaseRoute] = [
+        Path("/healthz", health.alive),  # by which a server that starts names it
+        *console_routes(team, sessions, exports),
+    ]
 
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
         async with metrics.publishing():
             yield
         await team.close()
+        await health.close()
 
     security = transport_security(host, ())
     return Starlette(

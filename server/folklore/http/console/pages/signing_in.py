@@ -59,7 +59,7 @@ class SigningIn:
         # A page of another site could sign its visitor in to an account of its own, where there are several. The file
         # that `folklore open` shows to the browser counts as another site too.
         is_from_elsewhere = request.headers.get("sec-fetch-site") == "cross-site"
-        if is_from_elsewhere and not self._sessions.by_link_alone:
+        if is_from_elsewhere and await self._has_several_accounts():
             return open_page(request, "open.html", code=code)
         return await self._exchange(request, code)
 
@@ -74,6 +74,14 @@ class SigningIn:
         response = redirection("./sign-in")
         set_cookie(visit.request, response, "", 0)
         return response
+
+    async def _has_several_accounts(self) -> bool:
+        if self._sessions.by_link_alone:
+            return False
+        try:
+            return await self._team.authenticator.demands_token()
+        except FolkloreError:  # the exchange says what is wrong
+            return True
 
     async def _exchange(self, request: Request, code: str) -> Response:
         try:
