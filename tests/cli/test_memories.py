@@ -9,6 +9,66 @@ from folklore.cli.output import print_table
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n- b",
+        "-never use tabs",
+        "--force is never used",
+        "- note that",
+        "-- two",
+        "-\t- x",
+    ],
+)
+async def test_a_text_may_begin_with_a_dash(folklore: CommandLine, text: str) -> None:
+    id_ = await folklore.keep(text, "--source", "- a list", "--tag=x y")
+
+    [memory] = (await folklore.json("show", id_))["memories"]
+    assert (memory["content"], memory["source"], memory["tags"]) == (
+        text,
+        "- a list",
+        ["x-y"],
+    )
+    assert (await folklore("recall", text)).code == 0
+    assert (await folklore("search", "- a")).code == 0
+
+
+async def test_a_word_with_a_dash_is_refused_with_where_it_goes(
+    folklore: CommandLine,
+) -> None:
+    for word in ("-verbose", "--tagg"):
+        ran = await folklore("store", word, "x")
+        assert ran.code == 2
+        assert "comes after --: folklore store -- TEXT" in ran.err
+    assert (await folklore("store", "--", "-verbose")).code == 0
+
+
+async def test_a_list_of_tags_or_namespaces_may_be_one_text(
+    folklore: CommandLine,
+) -> None:
+    id_ = await folklore.keep("x", "--tag", "#deploy, ops", "-n", "one")
+    await folklore.keep("y", "-n", "other")
+
+    listed = await folklore.json("list", "-n", "one,other", "--tag", "deploy,x")
+    assert [memory["id"] for memory in listed["memories"]] == [id_]
+    assert listed["memories"][0]["tags"] == ["deploy", "ops"]
+    for spelling in (id_.upper(), f"[{id_}]", f"…{id_[-8:]}", f"urn:uuid:{id_}"):
+        [shown] = (await folklore.json("show", spelling))["memories"]
+        assert shown["id"] == id_
+
+
+async def test_null_is_no_name_on_the_command_line(folklore: CommandLine) -> None:
+    for command in (
+        ["store", "x", "-n", "null"],
+        ["store", "x", "--tag", "none"],
+        ["list", "-n", "undefined"],
+        ["list", "--author", "None"],
+        ["namespaces", "create", "null"],
+    ):
+        ran = await folklore(*command)
+        assert (ran.code, "no name" in ran.err or "no tag" in ran.err) == (2, True)
+
+
 async def test_every_field_can_be_given(folklore: CommandLine) -> None:
     options = {
         "--namespace": "team", "--kind": "decision", "--source": "adr-1", "--session": "s1",
@@ -42,7 +102,7 @@ async def test_text_comes_from_stdin_and_a_known_text_is_not_stored_twice(
     first = folklore.process(
         "store", "-", "--json", stdin="Zeile eins\nZeile zwei: ü\n".encode()
     ).json
-    second = await folklore.json("store", "Zeile eins Zeile zwei: ü")
+    second = await folklore.json("store", "Zeile eins\r\nZeile  zwei: ü ")
 
     assert first["stored"][0]["status"] == "stored"
     assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]

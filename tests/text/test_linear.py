@@ -13,6 +13,7 @@ import pytest
 from folklore import text
 from folklore.errors import InvalidInput
 from folklore.text import (
+    arguments,
     clean,
     difference,
     gist,
@@ -49,6 +50,9 @@ UNITS = [
 ]  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "clean.clean": clean.clean, "clean.cleaned": lambda it: clean.cleaned({it: [it]}), "clean.digest": clean.digest,
+    "arguments.entries_of": arguments.entries_of, "arguments.is_nothing": arguments.is_nothing,
+    "arguments.is_null_word": arguments.is_null_word, "names.new": names.new,
+    "tags.refuse_null_words": lambda it: tags.refuse_null_words([it], "tags"),
     "clean.former_digest": clean.former_digest, "clean.trimmed": clean.trimmed,
     "clean.nfc": clean.nfc, "clean.normal_form": lambda it: clean.normal_form("NFKD", it),
     "clean.replace_lone_surrogates": lambda it: clean.replace_lone_surrogates(it.encode()),

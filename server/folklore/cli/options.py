@@ -6,6 +6,7 @@ memory adds no option.
 
 import functools
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import Format
 from folklore.model import FIELDS, Field
+from folklore.text.arguments import entries_of, is_nothing
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -34,6 +36,8 @@ Names = tuple[str, ...] | None  # of namespaces
 Pairs = Sequence[tuple[str, str]]
 
 _METADATA = "metadata."
+# A dash, and a blank that no sign of equality precedes.
+_TEXT_WITH_DASH = re.compile(r"-[^=\s]*\s")
 
 # What an editor's lines need beyond the message for a wrong type.
 _IN_YAML = {
@@ -66,6 +70,70 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Print one JSON document.",
     )
     return option(click.pass_context(command))
+
+
+def named(_ctx: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Check the value of an option that limits a command to what it names, and return it. Raises InvalidInput.
+
+    A variable of the shell may be unset, and without the option the command would concern more.
+    """
+    for text in value if isinstance(value, tuple) else (value,):
+        _refuse_nothing(option.opts[-1], text)
+    return value
+
+
+def _refuse_nothing(option: str, value: object) -> None:
+    if isinstance(value, str) and is_nothing(value):
+        what = f"{value.strip()!r} is no name" if value.strip() else "is empty"
+        raise InvalidInput(option, f"{what}.", hint="Leave it out, or give a name.")
+
+
+def _separately(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Return the values of a repeatable option, which may also be given in one text: `--tag a,b`."""
+    texts = [each for text in value for each in entries_of(text, blanks=False) or [""]]
+    return named(ctx, option, tuple(texts))
+
+
+class TextCommand(click.Command):
+    """Command for a text of any kind: a quoted one may begin with a dash, as the entry of a list does.
+
+    What has a blank is no option, unless it is the value of one: `--source="a b"`, `--source "a b"`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises UsageError that says where a text goes that begins with a dash."""
+        texts: dict[str, str] = {}
+        try:
+            rest = super().parse_args(ctx, self._with_marks(ctx, args, texts))
+        except click.NoSuchOption as error:
+            hint = f"A text that begins with a dash comes after --: {ctx.command_path} -- TEXT"
+            raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
+        for name, value in ctx.params.items():
+            if isinstance(value, tuple):
+                ctx.params[name] = tuple(texts.get(each, each) for each in value)
+        return rest
+
+    def _with_marks(
+        self, ctx: click.Context, args: Sequence[str], texts: dict[str, str]
+    ) -> list[str]:
+        """Return the arguments with a mark in place of each text that begins with a dash; no argument has a NUL."""
+        with_value = {
+            flag
+            for option in self.get_params(ctx)
+            if isinstance(option, click.Option) and not option.is_flag
+            for flag in option.opts
+        }
+        marked: list[str] = []
+        for place, argument in enumerate(args):
+            if argument == "--":
+                return marked + list(args[place:])
+            is_value = place > 0 and args[place - 1] in with_value
+            if not is_value and _TEXT_WITH_DASH.match(argument):
+                mark = f"\0{place}"
+                texts[mark] = argument
+                argument = mark
+            marked.append(argument)
+        return marked
 
 
 def repeatable(
@@ -131,7 +199,7 @@ def several_namespaces(default: str) -> Option:
         multiple=True,
         metavar="NAME",
         help=f"Only this namespace; repeatable. Default: {default}.",
-        callback=lambda _ctx, _option, names: names or None,
+        callback=lambda ctx, option, names: _separately(ctx, option, names) or None,
     )
 
 
@@ -147,7 +215,9 @@ namespace_option = click.option(
     "namespaces",
     metavar="NAME",
     help="The namespace, if several hold the id.",
-    callback=lambda _ctx, _option, name: None if name is None else (name,),
+    callback=lambda ctx, option, name: (
+        None if name is None else (named(ctx, option, name),)
+    ),
 )
 
 
@@ -165,6 +235,7 @@ def _field_option(name: str, field: Field) -> Option:
             field.option,
             name,
             multiple=True,
+            callback=_separately if field.type == "tags" else None,
             help=f"{field.about}; repeatable".lstrip("; "),
         )
     return click.option(field.option, name, help=field.about or None)
@@ -233,6 +304,7 @@ _COMMON_FILTERS = [
         "--kind",
         multiple=True,
         metavar="KIND",
+        callback=_separately,
         help="Only this kind; repeatable.",
     ),
     _option(
@@ -240,10 +312,17 @@ _COMMON_FILTERS = [
         "--tag",
         multiple=True,
         metavar="TAG",
+        callback=_separately,
         help="Only with this tag; repeatable.",
     ),
-    _option("author", "--author", metavar="NAME", help="Only by this author."),
-    _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
+    _option(
+        "author",
+        "--author",
+        metavar="NAME",
+        callback=named,
+        help="Only by this author.",
+    ),
+    _option("time", "--time", metavar="TEXT", callback=named, help=_TIME_HELP),
 ]
 _OTHER_FILTERS = [
     name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)
@@ -300,6 +379,8 @@ def filters_from(options: Values) -> FiltersRequest:
     values = dict(options)
     pairs: Pairs = values.pop("filter_values", ())
     others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
+    for name, value in others:
+        _refuse_nothing(f"--filter {name}", value)
     for name, value in _gathered("--filter", others, FiltersRequest).items():
         values[name] = (
             [*values.get(name, ()), *value] if isinstance(value, list) else value

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import InvalidInput
 from folklore.text import names
+from folklore.text.arguments import is_nothing
 from folklore.text.dates.zones import zone_named
 
 NAMESPACE, TIME_ZONE = "Folklore-Namespace", "Folklore-Time-Zone"
@@ -87,15 +88,15 @@ def _only(field: str, values: list[str]) -> str | None:
 
 
 def _namespaces(scope: Scope) -> tuple[str, list[str]]:
-    """Return the namespaces that a request names, and where. An empty one names nothing, as an empty argument does."""
+    """Return the namespaces that a request names, and where. An empty one, or null, names nothing, as such an argument does."""
     in_header = [
         unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)
     ]
-    if values := [value for value in in_header if value.strip()]:
+    if values := [value for value in in_header if not is_nothing(value)]:
         return NAMESPACE, values
     query = parse_qsl(scope.get("query_string", b"").decode(errors="replace"))
     return f"?{PARAMETER}", [
-        value for name, value in query if name == PARAMETER and value.strip()
+        value for name, value in query if name == PARAMETER and not is_nothing(value)
     ]
 
 

@@ -16,6 +16,7 @@ from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
+from folklore.memory.arguments import given
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations, Service
@@ -96,7 +97,7 @@ class _Handlers:
         started, outcome = perf_counter(), "cancelled"
         try:
             raw = await with_whole_ids(
-                self._service, _parsed(tool, params.arguments or {})
+                self._service, given(tool.arguments, params.arguments or {})
             )
             arguments = tool.arguments.model_validate(raw)
             value = await tool.run(
@@ -194,17 +195,3 @@ def _text(text: str) -> list[types.ContentBlock]:
 
 def _error(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=_text(message), is_error=True)
-
-
-def _parsed(tool: ToolSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse lists and objects that a client sent as JSON in a text, for arguments that cannot be a text."""
-    arguments = dict(raw)
-    for name, value in arguments.items():
-        if isinstance(value, str) and name not in tool.takes_text:
-            try:
-                parsed = json.loads(value)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(parsed, list | dict):
-                arguments[name] = parsed
-    return arguments

@@ -12,10 +12,11 @@ from pydantic import Field, create_model
 from folklore.errors import InvalidInput
 from folklore.mcp import schemas
 from folklore.memory import requests, serializers
+from folklore.memory.ids import id_or_ending
 from folklore.memory.requests import Part
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.memory.service.endings import id_or_ending, whole_ids
+from folklore.memory.service.endings import whole_ids
 from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unreadable
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
@@ -151,7 +152,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
                 "is missing.",
                 hint="Give content for one memory, or memories for several.",
             )
-        if arguments.supersedes:
+        if arguments.supersedes is not None:
             single["supersedes"] = UUID(arguments.supersedes)
         drafts: tuple[requests.NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
@@ -164,7 +165,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         drafts = arguments.memories
     request = requests.StoreRequest(
         memories=_with_keys(drafts, meta),
-        namespace=arguments.namespace or None,
+        namespace=arguments.namespace,
         single=arguments.memories is None,
     )
     return serializers.stored(await service.call(request))
@@ -240,10 +241,10 @@ async def with_whole_ids(
     service: Operations, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     """Put whole ids in place of ends, which notes show, in the arguments of a tool. Raises InvalidInput, NotFound."""
-    places = [
-        place for path in _IDS for place in _texts_at(arguments, *path.split("."))
+    places = [place for path in _IDS for place in _ids_at(arguments, *path.split("."))]
+    parsed = [
+        id_or_ending(str(holder[key]), field, _ID) for holder, key, field in places
     ]
-    parsed = [id_or_ending(holder[key], field, _ID) for holder, key, field in places]
     if len({id_ for id_ in parsed if isinstance(id_, str)}) > _MOST_ENDS:
         name = places[0][2].partition("[")[0]
         raise InvalidInput(
@@ -258,18 +259,23 @@ async def with_whole_ids(
     return arguments
 
 
-def _texts_at(
+def _ids_at(
     arguments: Any, name: str, *rest: str, field: str = ""
 ) -> Iterator[tuple[Any, Any, str]]:
-    """Return the texts at a path of arguments: what holds each, its key or place there, and its name in errors."""
+    """Return the ids at a path of arguments: what holds each, its key or place there, and its name in errors."""
     value = arguments.get(name) if isinstance(arguments, dict) else None
-    if isinstance(value, str) and value and not rest:
+    if _may_be_id(value) and not rest:
         yield arguments, name, f"{field}{name}"
     for place, entry in enumerate(value if isinstance(value, list) else ()):
         if rest:
-            yield from _texts_at(entry, *rest, field=f"{field}{name}[{place}].")
-        elif isinstance(entry, str):
+            yield from _ids_at(entry, *rest, field=f"{field}{name}[{place}].")
+        elif _may_be_id(entry):
             yield value, place, f"{field}{name}[{place}]"
+
+
+def _may_be_id(value: object) -> bool:
+    """Return True for a text, or for the number that some ends of ids look like."""
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
 async def _answer(
@@ -342,18 +348,6 @@ class ToolSpec:
             annotations=self.annotations,
             # Claude Code waits for a server that its settings always load, and loads its tools but those with False.
             _meta={"anthropic/alwaysLoad": self.core},
-        )
-
-    @cached_property
-    def takes_text(self) -> frozenset[str]:
-        """The arguments that may be a text."""
-        return frozenset(
-            name
-            for name, schema in self.listed.input_schema["properties"].items()
-            if any(
-                part.get("type") == "string"
-                for part in (schema, *schema.get("anyOf", ()))
-            )
         )
 
 

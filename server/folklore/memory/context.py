@@ -220,12 +220,11 @@ class MemoryContext:
         if not requested or (name := missing_name(requested, matches.names)) is None:
             return
         existing = (await self.namespaces.find(None)).names
-        near = names.nearest(name, existing) or existing[:5]
-        hint = (
-            f"Did you mean {', '.join(near)}?"
-            if near
-            else "Nothing has been stored yet."
-        )
+        hint = "`folklore namespaces list` and memory_status show those that exist."
+        if near := names.nearest(name, existing):
+            hint = f"Did you mean {', '.join(near)}?"
+        if not existing:
+            hint = "Nothing has been stored yet."
         raise NotFound(f"There is no namespace {name!r}.", hint=hint)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:  # imports the database driver
 
 # New namespaces of one principal an hour, by stores into missing ones and by claims of access tokens.
 MAX_NEW = 100
+# Namespaces that an error lists.
+_FEW = 5
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
 _ACTION: dict[Role, str] = {
     "reader": "read",
@@ -44,12 +47,7 @@ def require(
     granted = _granted(caller.access, namespace)
     if granted is None:
         namespaces = granted_names(caller.access, role)
-        near = names.nearest(namespace, namespaces) or tuple(namespaces[:5])
-        hint = (
-            f"You may {_ACTION[role]} {', '.join(near)}."
-            if near
-            else f"Your token may {_ACTION[role]} none."
-        )
+        hint = _near_or_few(_ACTION[role], namespace, namespaces)
         raise NotFound(
             f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
             hint=hint,
@@ -64,6 +62,17 @@ def require(
         )
         error.namespace = namespace
         raise error
+
+
+def _near_or_few(action: str, requested: str, granted: Sequence[str]) -> str:
+    """Return which namespaces a caller may use: those with a similar name, else all if they are few."""
+    if near := names.nearest(requested, granted):
+        return f"Did you mean {', '.join(near)}?"
+    if not granted:
+        return f"Your token may {action} none."
+    if len(granted) <= _FEW:
+        return f"You may {action} {', '.join(granted)}."
+    return f"You may {action} {len(granted)} others; memory_status lists them."
 
 
 def opens(caller: Caller, namespace: str) -> bool:

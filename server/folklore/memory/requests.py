@@ -37,6 +37,7 @@ from pydantic import (
 from folklore.config import Provider
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory import results
+from folklore.memory.arguments import given
 from folklore.memory.transfer.report import Report
 from folklore.model import (
     DEFAULT_RELATION,
@@ -77,7 +78,7 @@ VALUE_TYPES: Mapping[FieldType, Any] = {
 
 
 def without_nulls(value: object) -> object:
-    """Drop keys with null: assistants send null for an argument that they leave out."""
+    """Drop keys with null."""
     if isinstance(value, Mapping):
         return {name: entry for name, entry in value.items() if entry is not None}
     return value
@@ -167,12 +168,14 @@ def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
     )
 
 
+def _given(value: object) -> object:
+    return given(Draft, value)
+
+
 if TYPE_CHECKING:
     NewMemory = Draft | Unreadable
 else:
-    NewMemory = Annotated[
-        Draft, BeforeValidator(without_nulls), WrapValidator(_readable)
-    ]
+    NewMemory = Annotated[Draft, BeforeValidator(_given), WrapValidator(_readable)]
 
 
 class Part(BaseModel):
@@ -184,8 +187,8 @@ class Part(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, value: object) -> object:
-        return without_nulls(value)
+    def _as_given(cls, value: object) -> object:
+        return given(cls, value)
 
 
 class Returns(Generic[Result]):

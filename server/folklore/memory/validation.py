@@ -110,7 +110,9 @@ def check_batch(
             cleaned = _without_injected(stated, prefix)
             draft, invisible = clean_draft(cleaned, prefix)
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
-            checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
+            draft = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
+            tag_rules.refuse_null_words(draft.tags, f"{prefix}tags")
+            checked[place] = draft
         except FolkloreError as error:
             errors[place] = error
         else:

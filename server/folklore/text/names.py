@@ -10,6 +10,7 @@ from itertools import islice
 from urllib.parse import unquote
 
 from folklore.errors import InvalidInput
+from folklore.text.arguments import is_null_word
 from folklore.text.clean import nfc
 
 MAX_LENGTH = 100
@@ -57,6 +58,17 @@ def normalise(name: str, *, field: str = "namespace") -> str:
     if problem := _problem(text):
         raise InvalidInput(field, problem, hint=_proposal(text))
     return text
+
+
+def new(name: str, *, field: str = "namespace") -> str:
+    """Return the normalised name of a namespace that may have to be created. Raises InvalidInput.
+
+    null, None and undefined are no names: a program wrote them where it had none.
+    """
+    if is_null_word(name):
+        problem = f"{name.strip()!r} is how programs write that there is no name."
+        raise InvalidInput(field, problem, hint="Leave it out, or give a name.")
+    return normalise(name, field=field)
 
 
 def key(name: str) -> str:

@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterable
 
 from folklore.errors import InvalidInput
+from folklore.text.arguments import is_null_word
 from folklore.text.clean import clean, nfc
 
 MAX_TAGS = 64
 MAX_LENGTH = 100
 _SEPARATORS = ":/"
+# A tag is written with a number sign in a text: `#deploy` is the tag `deploy`.
+_BEFORE_TAG = "#\uff03" + _SEPARATORS + " \t\n"
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _AROUND_SEPARATOR = re.compile(r"(?<![\s:/])[\s]*([:/])[\s:/]*")
@@ -32,13 +35,21 @@ def normalise(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
     return tuple(normal)
 
 
+def refuse_null_words(tags: Iterable[str], field: str) -> None:
+    """Raise InvalidInput for null, none and undefined: a program wrote them where it had no tag."""
+    for tag in tags:
+        if is_null_word(tag):
+            problem = f"{tag!r} is how programs write that there is no tag."
+            raise InvalidInput(field, problem, hint="Leave it out, or give a tag.")
+
+
 def spell(tag: str) -> str:
     """Return one tag in normal form without checking its length; "" if it has no usable character.
 
-    Lower case, composed characters, straight apostrophes, `-` for inner white space, one separator between levels.
+    No `#` in front, lower case, composed characters, straight apostrophes, `-` for inner white space, one separator between levels.
     """
     text = nfc(nfc(clean(tag).text).lower()).translate(_APOSTROPHES)
-    text = _AROUND_SEPARATOR.sub(r"\1", text.strip())
+    text = _AROUND_SEPARATOR.sub(r"\1", text.strip().lstrip(_BEFORE_TAG))
     return "-".join(text.strip(_SEPARATORS + " \t\n").split()).strip(_SEPARATORS)
 
 

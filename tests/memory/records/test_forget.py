@@ -113,8 +113,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"filters": {"kinds": ["note"], "paths": [""]}},
-        "filters.paths: path 1 is empty. Leave it out",
+        "filters.paths: is empty. Leave it out",
     ),
+    ({"filters": {"kinds": ["note"], "author": "null"}}, "filters.author: is empty"),
+    ({"filters": {"session": ""}}, "give ids or filters"),
     (
         {"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}},
         "give ids or filters, one of the two",

@@ -96,6 +96,23 @@ async def test_memories_of_a_former_version_are_known_by_their_present_digests(
     assert changed == [row for row in expected if "\n" in row["content"]]
 
 
+async def test_tags_of_a_former_version_lose_their_number_sign(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    [id_] = await person.keep(Draft("x", tags=("deploy", "c#", "ops")))
+    await connection.execute(
+        "update memories set tags = array['#deploy', 'c#', '\uff03ops', 'deploy', '#']"
+    )
+
+    [carry_over] = [each for each in migrations() if "plain_tags" in each.name]
+    for command in carry_over.commands():
+        await connection.execute(command)
+
+    [row] = await connection.fetch("select id, tags, tag_prefixes from memories")
+    assert (row["id"], row["tags"]) == (id_, ["deploy", "c#", "ops"])
+    assert "#deploy" not in row["tag_prefixes"]
+
+
 async def test_a_key_of_a_former_version_answers_the_same_request(
     person: Person, connection: asyncpg.Connection
 ) -> None:

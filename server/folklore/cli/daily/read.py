@@ -17,7 +17,7 @@ from folklore.memory.serializers import Format
 from folklore.model import Answer, Sort
 
 
-@click.command()
+@click.command(cls=opt.TextCommand)
 @click.argument("query", nargs=-1, required=True)
 @opt.repeatable("--also", "also", "QUERY", "Another question for the same answer")
 @opt.project_first_option
@@ -44,7 +44,7 @@ def recall(
 ) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
-    Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
+    Quote it: the shell removes "…" from a phrase and expands *. One word that begins with a dash comes after --.
     """
     query, also = " ".join(options.pop("query")), options.pop("also")
     terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
@@ -58,7 +58,7 @@ def recall(
     _answer(ctx, request, form, question=" ".join((query, *also)))
 
 
-@click.command()
+@click.command(cls=opt.TextCommand)
 @click.argument("query", nargs=-1, required=True)
 @opt.project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)

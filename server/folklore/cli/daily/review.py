@@ -14,7 +14,7 @@ from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
-from folklore.cli.options import context_and_json
+from folklore.cli.options import context_and_json, named
 from folklore.cli.output import (
     print_difference,
     print_json,
@@ -168,6 +168,7 @@ class _Session:
     "-n",
     "--namespace",
     metavar="NAME",
+    callback=named,
     help="Which memories. Default: the project's namespace.",
 )
 @click.option(

@@ -35,10 +35,13 @@ _EDITED = [
 ]
 
 
-@click.command()
+@click.command(cls=opt.TextCommand)
 @click.argument("text", nargs=-1)
 @click.option(
-    "-n", "--namespace", help="Where to store it. Default: the project's namespace."
+    "-n",
+    "--namespace",
+    callback=opt.named,
+    help="Where to store it. Default: the project's namespace.",
 )
 @opt.field_options
 @click.option(

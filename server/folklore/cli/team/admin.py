@@ -11,6 +11,7 @@ from folklore.cli.options import (
     ask_option,
     context_and_json,
     expiry_options,
+    named,
     namespaces_option,
 )
 from folklore.cli.output import print_either, print_line, print_rows, row_of, wants_json
@@ -245,7 +246,11 @@ tags = click.Group("tags", help="Manage the tags of a namespace.")
 @click.argument("tag")
 @click.argument("to")
 @click.option(
-    "-n", "--namespace", metavar="NAME", help="Default: the project's namespace."
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    callback=named,
+    help="Default: the project's namespace.",
 )
 @click.option("--undo", is_flag=True, help="Take back the last renaming of TAG to TO.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be renamed.")
@@ -334,7 +339,7 @@ def warn_unusable(made: CreatedToken | Invitation) -> None:
 
 
 @tokens.command("list")
-@click.option("--name", help="Only of this principal.")
+@click.option("--name", callback=named, help="Only of this principal.")
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
@@ -359,7 +364,7 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
 
 @tokens.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@click.option("--name", help="All tokens of this principal.")
+@click.option("--name", callback=named, help="All tokens of this principal.")
 @context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
@@ -379,7 +384,7 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
 
 @click.command()
 @namespaces_option
-@click.option("--name", "principal", help="Only by this principal.")
+@click.option("--name", "principal", callback=named, help="Only by this principal.")
 @click.option(
     "--action",
     help="Only this action: store, update, forget, erase, relate, undo, token_create, … or an operation.",

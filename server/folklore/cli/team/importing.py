@@ -12,7 +12,7 @@ import click
 
 from folklore.background import in_thread
 from folklore.cli.context import Client, settings_of, with_operations
-from folklore.cli.options import context_and_json, repeatable
+from folklore.cli.options import context_and_json, named, repeatable
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
 from folklore.cli.team.import_targets import (
@@ -59,7 +59,10 @@ def _mapping(
     "files", metavar="FILE", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 @click.option(
-    "-n", "--namespace", help="Put every memory here, whatever its source says."
+    "-n",
+    "--namespace",
+    callback=named,
+    help="Put every memory here, whatever its source says.",
 )
 @click.option(
     "--format",

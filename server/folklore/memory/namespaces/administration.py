@@ -35,7 +35,7 @@ async def create_namespace(
     guard_fields(
         {"namespace": request.name, "description": request.description}, memory.secrets
     )
-    name = names.normalise(request.name)
+    name = names.new(request.name, field="name")
     language = (
         DEFAULT_LANGUAGE
         if request.language is None
@@ -61,7 +61,7 @@ async def rename_namespace(
     memory = context.memory
     guard_fields({"to": request.to}, memory.secrets)
     namespace = await administered(context, request.name)
-    name = names.normalise(request.to, field="to")
+    name = names.new(request.to, field="to")
     if not await _changed(context, "namespace_rename", namespace.id, name=name):
         raise Conflict(
             f"There is a namespace {name!r} already.", hint="Choose another name."

@@ -13,18 +13,19 @@ from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
+from folklore.text.arguments import is_nothing
 
 _Key = tuple[str, UUID]
 
 
 def queries_of(request: RecallRequest) -> tuple[str, ...]:
     """Return the questions of a request, one or several. Raises InvalidInput."""
-    if request.query is not None:
-        if request.queries:
-            raise InvalidInput(
-                "queries", "excludes query.", hint="Give exactly one of the two."
-            )
+    if request.query is not None and not request.queries:
         return (request.query,)
+    if request.query is not None and not is_nothing(request.query):
+        raise InvalidInput(
+            "queries", "excludes query.", hint="Give exactly one of the two."
+        )
     if not request.queries:
         raise InvalidInput(
             "query", "is missing.", hint="Give query, or up to 8 questions as queries."

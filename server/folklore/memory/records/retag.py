@@ -29,6 +29,7 @@ async def rename_tag(context: RequestContext, request: RenameTagRequest) -> Rena
         tag_rules.normalise([request.tag], field="tag"),
         tag_rules.normalise([request.to], field="to"),
     )
+    tag_rules.refuse_null_words([new], "to")
     if old == new:
         raise InvalidInput("to", "is the tag itself.", hint="Give another name.")
     name = context.namespace() if request.namespace is None else request.namespace

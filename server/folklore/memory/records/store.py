@@ -163,7 +163,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     """
     memory = context.memory
     guard_fields({"namespace": request.namespace}, memory.secrets)
-    name = names.normalise(
+    name = names.new(
         context.namespace() if request.namespace is None else request.namespace
     )
     require(context.caller, name, "writer")

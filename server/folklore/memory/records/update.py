@@ -35,6 +35,7 @@ from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.languages import detect
+from folklore.text.tags import refuse_null_words
 
 CLEARABLE = [
     name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated
@@ -291,9 +292,9 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     draft = Draft(
         **{"content": "unchanged", **values}
     )  # a draft needs content; it is not written unless given
-    columns = columns_of(
-        check_draft(draft, prefix="", now=context.now, zone=context.zone)
-    )
+    checked = check_draft(draft, prefix="", now=context.now, zone=context.zone)
+    refuse_null_words(checked.tags, "tags")
+    columns = columns_of(checked)
     empty = columns_of(Draft(content=""))
     return {name: columns[name] for name in values} | {
         name: empty[name] for name in request.clear

@@ -21,6 +21,7 @@ from folklore.memory.code.working_copy import Anchor, WorkingCopy
 from folklore.memory.results import GetResult
 from folklore.memory.serializers import JsonDict
 from folklore.model import Answer, Draft, Memory, Recalled, Stale
+from folklore.text.arguments import is_nothing
 from folklore.text.paths import MAX_PATHS, ROOT
 
 Call = Callable[[Any], Awaitable[Any]]
@@ -265,7 +266,9 @@ async def tied_json(
     if tool == "memory_store" and isinstance(
         memories := arguments.get("memories"), list
     ):
-        namespace = arguments.get("namespace") or None
+        namespace = arguments.get("namespace")
+        if isinstance(namespace, str) and is_nothing(namespace):
+            namespace = None
         if isinstance(namespace, str | None):
             return arguments | {"memories": await _tied_each(copy, memories, namespace)}
     if tool == "memory_update":

@@ -1,8 +1,6 @@
 """Ids by their last characters, as commands, the console and injected notes show them."""
 
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from uuid import UUID
 
 from folklore.errors import InvalidInput, NotFound
@@ -11,18 +9,6 @@ from folklore.memory.requests import ResolveRequest
 from folklore.memory.results import ResolvedId
 from folklore.memory.service import Operations
 from folklore.model import Memory
-
-_ENDING = re.compile(r"[0-9a-f]{4,31}")
-
-
-def id_or_ending(text: str, field: str, hint: str) -> UUID | str:
-    """Return an id, or the end of one as it is looked up. Raises InvalidInput."""
-    with suppress(ValueError):
-        return UUID(text)
-    ending = text.lower().lstrip("…").replace("-", "")
-    if _ENDING.fullmatch(ending):
-        return ending
-    raise InvalidInput(field, f"{text[:60]!r} is not an id.", hint=hint)
 
 
 async def whole_ids(

@@ -231,7 +231,7 @@ class _Importer:
     def _destination(self, stated: str | None) -> str:
         """Return the name of the namespace for a line. Of several spellings of one name the first is used."""
         request = self.request
-        name = names.normalise(request.namespace or stated or self.context.namespace())
+        name = names.new(request.namespace or stated or self.context.namespace())
         key = names.key(name)
         if key not in self._namespaces:
             try:

@@ -13,10 +13,11 @@ from starlette.responses import Response
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
 from folklore.memory import serializers
+from folklore.memory.ids import id_or_ending
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
 from folklore.memory.results import History, MemoryDetails
-from folklore.memory.service.endings import id_or_ending, whole_ids
+from folklore.memory.service.endings import whole_ids
 from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
