@@ -176,6 +176,20 @@ async def test_a_list_may_be_one_text(client: Client, tags: str) -> None:
     assert len(several["memories"]) == 2
 
 
+async def test_each_line_of_a_text_of_cues_is_one(
+    client: Client, connection: asyncpg.Connection
+) -> None:
+    await call(
+        client,
+        "memory_store",
+        content="x",
+        cues="- before a deploy, at night\n- on call",
+    )
+
+    [row] = await connection.fetch("select cues from memories")
+    assert row["cues"] == ["before a deploy, at night", "on call"]
+
+
 SPELLINGS = [
     "{id}", "{upper}", "{{{id}}}", "[{id}]", '"{id}"', "'{id}'", "`{id}`", "<{id}>", "urn:uuid:{id}", "{hex}", "{id}.",
     "id: {id}", "#{end}", "…{end}", "...{end}", "[…{end}]", "({end})", "id={end}", " {end} ", "{start}…{end}", "ID {end}",

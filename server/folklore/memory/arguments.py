@@ -23,6 +23,8 @@ from folklore.text.arguments import entries_of, is_nothing
 _FREE = frozenset({"query", "prompt", "message", "text", "command", "drop"})
 # Of these, a text is one entry.
 _WHOLE = frozenset({"queries", "drop"})
+# Of these, each line of a text is one.
+_PHRASES = frozenset({"cues"})
 # A text that names one memory may have blanks: "id: 4f1c".
 _IDS = frozenset({"ids", "merge"})
 # Their entries may have blanks.
@@ -105,6 +107,10 @@ class _Argument:
             return text
         if self.name in _WHOLE or (self.name in _IDS and id_in(text) is not None):
             return [text]
+        if self.name in _PHRASES:
+            return [
+                line for each in text.splitlines() if (line := each.strip("-*• \t"))
+            ]
         return entries_of(text, blanks=self.name not in _WITH_BLANKS)
 
     def _entries(self, values: Sequence[Any]) -> Any:
