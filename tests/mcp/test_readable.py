@@ -111,6 +111,25 @@ async def test_resources_are_listed_and_read(client: Client) -> None:
     assert (item["id"], item["revisions"]) == (id_, 0)
 
 
+@pytest.mark.parametrize("letter", ["w", "字"])
+@pytest.mark.parametrize("pinned", [True, False])
+async def test_recent_memories_are_bounded_as_the_answers_of_tools_are(
+    client: Client, letter: str, pinned: bool
+) -> None:
+    for number in range(6):
+        id_ = await stored(client, f"{number} {letter * 5} " * (32_000 // 9))
+        if pinned:
+            await call(client, "memory_update", id=id_, pinned=True)
+
+    recent = await read(client, "memory://notes/recent")
+
+    text = json.dumps(recent, ensure_ascii=False)
+    tokens = sum(0.25 if char.isascii() else 1 for char in text)
+    assert tokens < 15_000
+    assert len(recent["memories"]) == 6
+    assert recent["memories"][0]["content"].startswith(f"5 {letter}")
+
+
 @pytest.mark.parametrize(
     "uri",
     [

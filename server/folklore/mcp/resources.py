@@ -21,10 +21,12 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
+from folklore.model import Answer
 from folklore.text import names
 
 _JSON = "application/json"
 _RECENT = 20
+_TOKENS = serializers.budget("detailed", None)
 
 RESOURCES = tuple(
     types.Resource(
@@ -43,7 +45,7 @@ RESOURCES = tuple(
         ("namespaces", "Namespaces", "The namespaces with their descriptions."),
     )
 )
-_OF_A_NAMESPACE = "Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi)."
+_OF_A_NAMESPACE = "Pinned memories of a namespace, then the newest, in 10,000 tokens; its name percent-encoded (repo%3Aacme%2Fapi)."
 TEMPLATES = tuple(
     types.ResourceTemplate(
         uri_template=uri,
@@ -116,22 +118,28 @@ async def _namespaces(service: Operations) -> JsonDict:
 
 
 async def _recent(service: Operations, namespace: str) -> JsonDict:
-    """List the pinned memories, then the newest others, 20 in all."""
+    """List the pinned memories, then the newest others, 20 in all, within the budget of a detailed answer."""
     namespace = names.normalise(namespace)
     pinned = await service.call(_listed(namespace, _RECENT, pinned=True))
-    if (remaining := _RECENT - len(pinned.memories)) == 0:
-        return serializers.answer(pinned, "concise")
+    remaining = _RECENT - len(pinned.memories)
+    if remaining == 0 or pinned.truncated:
+        return _within_budget(pinned)
     others = await service.call(_listed(namespace, remaining, pinned=False))
     memories = pinned.memories + others.memories
-    note = None if memories else others.note
-    return serializers.answer(
-        replace(others, memories=memories, cursor=None, note=note), "concise"
-    )
+    note = None if memories and not others.truncated else others.note
+    return _within_budget(replace(others, memories=memories, cursor=None, note=note))
+
+
+def _within_budget(answer: Answer) -> JsonDict:
+    return serializers.fitted(serializers.answer(answer, "concise"), _TOKENS)
 
 
 def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:
     return ListRequest(
-        namespaces=(namespace,), limit=limit, filters=FiltersRequest(**filters)
+        namespaces=(namespace,),
+        limit=limit,
+        filters=FiltersRequest(**filters),
+        max_tokens=_TOKENS,
     )
 
 
