@@ -261,6 +261,22 @@ async def test_a_record_of_any_format_that_its_system_put_away_does_not_come_bac
         assert report["stored"] == 1, form
 
 
+async def test_a_record_that_is_not_put_away_is_stored_without_a_remark(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    record = {
+        "content": "Here.",
+        "state": "active",
+        "deleted": False,
+        "archived_at": None,
+    }
+    (tmp_path / "x.json").write_text(json.dumps(record | {"status": "done"}))
+
+    report = await folklore.json("import", tmp_path / "x.json")
+
+    assert (report["stored"], report["ignored_fields"]) == (1, {"status": 1})
+
+
 async def test_a_file_of_deleted_memories_alone_was_read(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
@@ -304,6 +320,10 @@ OTHERS: dict[str, tuple[str | bytes, str]] = {
     "notes.csv": ("title,text\na,b\nc,d\n", "a table in CSV"),
     "notes.tsv": ("title\ttext\na\tb\n", "a table in CSV"),
     "notes.txt": ("Just words.\n", "plain text"),
+    "notes": ("Some words, and others\nNo table.\n", "plain text"),
+    "notes.yaml": ("- content: a\n- content: b\n", "plain text"),
+    "pages.json": ('[{"page-name": "x", "children": []}]', "a graph of Logseq"),
+    "some.dat": (b"\x00\x01\x02\xff", "a binary file"),
     "notes.enex": ('<?xml version="1.0"?><!DOCTYPE en-export><en-export/>', "an export of Evernote"),
     "paper.pdf": (b"%PDF-1.7\n\xff", "a PDF document"),
     "x.zst": (b"\x28\xb5\x2f\xfd\0\0\0", "compressed by zstd"),

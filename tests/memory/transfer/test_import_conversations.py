@@ -117,7 +117,11 @@ async def test_a_claude_export_becomes_one_memory_for_each_turn_that_states_some
 
     assert report["format"] == "conversations"
     assert report["namespaces"] == {"tester-private": 2}
-    assert report["skipped"] == {"turn without text": 1, "turn that states nothing": 1}
+    assert report["skipped"] == {
+        "file user.json": 1,
+        "turn without text": 1,
+        "turn that states nothing": 1,
+    }
     assert {content: (line["position"], line["author"]) for content, line in found.items()} == {
         "We decided to use NATS.": (1, "Claude"), "From now on, ask before you deploy.": (2, "Claude"),
     }  # fmt: skip
@@ -149,7 +153,7 @@ async def test_a_chatgpt_export_follows_the_branch_that_was_seen_last(
         found["We agreed to tag releases."]["occurred_at"]
         == "2025-11-03T08:15:00.250000+00:00"
     )  # of the conversation
-    assert report["skipped"] == {
+    assert report["skipped"] == {"file user.json": 1,
         "message of the system or a tool": 3, "message that is not shown": 1, "turn without text": 1,
         "turn of another branch": 1, "turn that states nothing": 1,
     }  # fmt: skip
@@ -257,6 +261,37 @@ async def test_a_conversation_that_cannot_be_read_is_reported_and_the_others_are
     assert set(await exported(folklore)) == {
         "We decided to use NATS.", "From now on, ask before you deploy.", "We go round.", "Note: and round.",
         "Let us switch to Valkey.", "Remember that we deploy from tags.", "We agreed to tag releases.",
+    }  # fmt: skip
+
+
+async def test_what_is_left_out_of_an_export_is_named(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    message = claude_message("m1", "human", "Remember that we tag releases.")
+    quiet = claude_message("m2", "human", "See this.")
+    claude = CLAUDE | {
+        "chat_messages": [
+            message | {"attachments": [{"file_name": "a.txt"}]},
+            quiet | {"files": [{}]},
+        ]
+    }
+    image = {"content_type": "image_asset_pointer"}
+    turn = node("a", None, "user", "From now on, use tabs.")
+    turn["message"]["content"]["parts"].append(image)
+    turn["message"]["metadata"] = {"attachments": [{"name": "b.pdf"}]}
+    file = archive(
+        tmp_path / "x.zip",
+        conversations=[claude, CHATGPT | {"mapping": {"a": turn}, "current_node": "a"}],
+        projects=[],
+        users=[],
+    )
+
+    report = await folklore.json("import", file)
+
+    assert report["stored"] == 2
+    assert report["ignored_fields"] == {"attachments": 2, "files": 1, "images": 1}
+    assert report["skipped"] == {
+        "file projects.json": 1, "file user.json": 1, "file users.json": 1, "turn that states nothing": 1,
     }  # fmt: skip
 
 

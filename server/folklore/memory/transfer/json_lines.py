@@ -39,7 +39,7 @@ from folklore.errors import InvalidInput, field_errors
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.transfer.formats.json_values import LINE_BYTES
-from folklore.memory.transfer.formats.line import IGNORED, state_of
+from folklore.memory.transfer.formats.line import IGNORED, is_state, state_of
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import (
     DEFAULT_LANGUAGE,
@@ -297,7 +297,7 @@ def read_line(raw: bytes) -> Line:
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
-        return Line(type_)
+        return Line(type_, ignored=_left_out(fields))
     return _memory(type_, fields)
 
 
@@ -334,10 +334,11 @@ def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
 def _memory(type_: str, fields: dict[str, Any]) -> Line:
     if state := state_of(fields):
         return Line(f"{state} memory")
-    left_out = fields.pop(IGNORED, None)
-    ignored = fields.keys() - _READ
-    if isinstance(left_out, list):  # named by the reader of another format
-        ignored |= set(map(str, left_out))
+    left_out = _left_out(fields)
+    ignored = {
+        name for name in fields.keys() - _READ if not is_state(name, fields[name])
+    }
+    ignored.update(left_out)
     _decode_texts(fields)
     if type_ != "memory":
         ignored.add("type")
@@ -358,6 +359,12 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
         values["idempotency_keys"] or {},
     )
     return Line(memory, values["namespace"], tuple(sorted(ignored)))
+
+
+def _left_out(fields: dict[str, Any]) -> tuple[str, ...]:
+    """Take what the reader of another format left out from a line, and return it."""
+    names = fields.pop(IGNORED, None)
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def _decode_texts(fields: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.json_values import JsonValues
 from folklore.memory.transfer.formats.line import (
+    IGNORED,
     Lines,
     Raw,
     SourceLine,
@@ -31,6 +32,8 @@ from folklore.memory.transfer.formats.line import (
 )
 from folklore.text.hooks.statements import statements
 
+# Files of an export that are not read, and named.
+_OTHERS = (".json", ".md", ".txt")
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
 _CHUNK = 1024 * 1024
 _CONVERSATION_CHARACTERS = 64 * _CHUNK
@@ -44,12 +47,13 @@ _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedErr
 
 
 class _Turn(NamedTuple):
-    """A message: its id, its text, its time, and its author if that is a model."""
+    """A message: its id, its text, its time, its author if that is a model, and the names of its parts that are left out."""
 
     id: str
     text: str
     time: object
     model: str | None
+    left_out: tuple[str, ...] = ()
 
 
 # A message that is left out, by the reason.
@@ -81,6 +85,9 @@ def conversation_lines(path: Path) -> Lines:
     """Yield the turns of an export, those of each conversation in order. Raises InvalidInput."""
     number = 0
     try:
+        for name in _other_files(path):
+            number += 1
+            yield SourceLine(number, skipped_line(f"file {name}"), name)
         for name, source in _sources(path):
             for place, value in enumerate(
                 JsonValues(source, "conversation", _CONVERSATION_CHARACTERS), start=1
@@ -92,6 +99,17 @@ def conversation_lines(path: Path) -> Lines:
         raise InvalidInput(
             "FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT
         ) from error
+
+
+def _other_files(path: Path) -> list[str]:
+    """Return the names of other files with texts in a zip file, such as projects.json."""
+    if not is_zipfile(path):
+        return []
+    with ZipFile(path) as archive:
+        names = [name.rpartition("/")[2] for name in archive.namelist()]
+    return sorted(
+        name for name in names if name.endswith(_OTHERS) and not _FILE.fullmatch(name)
+    )
 
 
 def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -175,10 +193,11 @@ def _lines_of(value: Any) -> Iterator[Raw]:
                     "author": message.model,
                     "occurred_at": _time(message.time) or _time(began),
                     "position": position,
+                    IGNORED: list(message.left_out),
                 }
             )
         else:
-            yield skipped_line("turn that states nothing")
+            yield skipped_line("turn that states nothing", message.left_out)
         position += 1
 
 
@@ -201,6 +220,7 @@ def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
                 text,
                 message.get("created_at"),
                 "Claude" if message["sender"] == "assistant" else None,
+                tuple(name for name in ("attachments", "files") if message.get(name)),
             )
         else:
             yield "turn without text"
@@ -277,11 +297,20 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
     text = _chatgpt_text(content)
     if not text.strip():
         return "turn without text"
+    parts = content.get("parts")
+    has_images = isinstance(parts, list) and any(
+        isinstance(part, dict) and "text" not in part for part in parts
+    )
+    left_out = [
+        *(["attachments"] if metadata.get("attachments") else []),
+        *(["images"] if has_images else []),
+    ]
     return _Turn(
         id_,
         text,
         message.get("create_time"),
         "ChatGPT" if role == "assistant" else None,
+        tuple(left_out),
     )
 
 

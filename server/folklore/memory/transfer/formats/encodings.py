@@ -10,6 +10,7 @@ from typing import IO, BinaryIO, cast
 from zipfile import BadZipFile, ZipFile
 
 from folklore.errors import InvalidInput
+from folklore.text.amounts import amount
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -62,7 +63,7 @@ def _export_in_zip(source: BinaryIO) -> BinaryIO:
         if len(chosen) != 1:
             raise InvalidInput(
                 "FILE",
-                f"is a zip file with {len(archive.namelist()):,} files, and no export of one system.",
+                f"is a zip file with {amount(len(archive.namelist()), 'file')}, and no export of one system.",
                 hint="Unzip it, and import its folder or one of its files.",
             )
         return cast("BinaryIO", archive.open(chosen[0]))

@@ -112,10 +112,8 @@ def state_of(record: Mapping[str, Any]) -> str | None:
         if isinstance(state, str) and state.lower() in _IN_FORCE:
             return None  # it was restored, whatever time it has
     for state in _AWAY:
-        names = (state, f"is_{state}", f"is{state.title()}")
-        if any(_is_true(record.get(name)) for name in names) or record.get(
-            f"{state}_at"
-        ):
+        *flags, time = _flags(state)
+        if any(_is_true(record.get(flag)) for flag in flags) or record.get(time):
             return state
     return None
 
@@ -129,9 +127,14 @@ def _is_true(value: object) -> bool:
 
 
 def is_state(name: str, value: object) -> bool:
-    """Return True for a field that says in which state a record is, and whose value is known."""
-    is_known = isinstance(value, str) and value.lower() in (*_AWAY, *_IN_FORCE)
-    return name in _STATE_FIELDS and is_known
+    """Return True for a field that says in which state a record is: one of the known ones, or not in that one."""
+    if name in _STATE_FIELDS:
+        return isinstance(value, str) and value.lower() in (*_AWAY, *_IN_FORCE)
+    return not value and any(name in _flags(state) for state in _AWAY)
+
+
+def _flags(state: str) -> tuple[str, ...]:
+    return state, f"is_{state}", f"is{state.title()}", f"{state}_at"
 
 
 def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
@@ -178,9 +181,9 @@ def decoded(line: bytes) -> SourceLine:
         ) from None
 
 
-def skipped_line(reason: str) -> bytes:
-    """Return a line that an import counts as skipped, by its reason."""
-    return line_of({"type": reason})
+def skipped_line(reason: str, left_out: Iterable[str] = ()) -> bytes:
+    """Return a line that an import counts as skipped, by its reason, with the names of what was left out of it."""
+    return line_of({"type": reason, IGNORED: list(left_out)})
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:

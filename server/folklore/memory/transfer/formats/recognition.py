@@ -23,6 +23,7 @@ _AS_LINES = (
     'Write a line {"content": "…"} for each memory, and import that file; '
     "`folklore import --help` names what is read."
 )
+_AS_PAGE = "--format markdown imports it as a page."
 _AS_MARKDOWN = "Convert it to Markdown, and import that; pandoc can."
 _UNPACK = "Unpack it, and import its folder or one of its files."
 
@@ -98,6 +99,7 @@ _SHAPES = (
     _Shape("the history of Claude Code", _has("display", "pastedContents"), _NOTES),
     _Shape("a transcript of Codex", _is_of_type("session_meta"), _AS_LINES),
     _Shape("a graph of Roam", _has("title", "children"), _PAGES),
+    _Shape("a graph of Logseq", _has("page-name", "children"), _PAGES),
     _Shape("a graph of Logseq", _document_has("version", "blocks"), _PAGES),
     _Shape("a canvas of Obsidian", _document_has("nodes", "edges"), _PAGES),
     _Shape("a notebook of Jupyter", _document_has("cells", "nbformat"), _AS_MARKDOWN),
@@ -118,7 +120,9 @@ def read_format(path: Path) -> str | None:
     refuse_unreadable(path)
     document, record = _first(path)
     if record is None:
-        return _text_format(path) if document is None else None
+        if document is None:
+            _text_format(path)
+        return None
     if form := _json_format(document, record):
         return form
     if "content" not in record or "role" in record:
@@ -306,20 +310,26 @@ def _refuse_page(path: Path) -> None:
     raise _unreadable(path.name, "a page in HTML", _AS_MARKDOWN)
 
 
-def _text_format(path: Path) -> str | None:
-    """Raise for a text that is no JSON and is known by its first line."""
-    if path.suffix.lower() in (".txt", ".text"):
-        raise _unreadable(
-            path.name, "plain text", "--format markdown imports it as a page."
-        )
-    lines = _head(path, _FEW_BYTES).decode("utf-8-sig", "ignore").splitlines()
-    if len(lines) < 2 or "{" in lines[0]:
-        return None
-    for sign in (",", "\t", ";"):
-        count = lines[0].count(sign)
-        if count and lines[1].count(sign) >= count:
-            raise _unreadable(path.name, "a table in CSV", _AS_LINES)
-    return None
+def _text_format(path: Path) -> None:
+    """Raise for a file without JSON, as what it is; nothing for one that may be meant as JSON."""
+    head = _head(path, _FEW_BYTES)
+    if b"\0" in head:
+        raise _unreadable(path.name, "a binary file", _AS_LINES)
+    is_other = head == ZIP or not head.strip()
+    if is_other or b"{" in head or b"[" in head:
+        return
+    if _is_table(head.decode("utf-8-sig", "ignore").splitlines()):
+        raise _unreadable(path.name, "a table in CSV", _AS_LINES)
+    raise _unreadable(path.name, "plain text", _AS_PAGE)
+
+
+def _is_table(lines: list[str]) -> bool:
+    """Return whether the second line has as many separators as the first, which has the names."""
+    if len(lines) < 2:
+        return False
+    return any(
+        0 < lines[0].count(sign) <= lines[1].count(sign) for sign in (",", "\t", ";")
+    )
 
 
 def _unreadable(name: str, what: str, advice: str) -> InvalidInput:
