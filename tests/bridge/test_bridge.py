@@ -1,8 +1,10 @@
 """The bridge: a real process on stdio in front of a real server over HTTP."""
 
 import asyncio
+import contextlib
 import json
 import os
+import re
 import signal
 import ssl
 import sys
@@ -527,6 +529,73 @@ async def test_a_slow_call_is_not_taken_for_a_silent_server(
 
     assert time.monotonic() - began > 7
     assert stored["stored"][0]["status"] == "stored"
+
+
+class SlowServer:
+    """Answers probes and lists at once, and the calls of tools when they are `let_go`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.most = 0
+        self.eight = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = re.search(r"content-length: (\d+)", head)
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                message = json.loads(body or b"{}")
+                if message.get("method") == "tools/call":
+                    await self._called()
+                answer = {"jsonrpc": "2.0", "id": message.get("id"), "result": {}}
+                content = json.dumps(answer).encode()
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                    b"Content-Length: %d\r\n\r\n%b" % (len(content), content)
+                )
+                await writer.drain()
+
+    async def _called(self) -> None:
+        self.calls += 1
+        self.most = max(self.most, self.calls)
+        if self.calls == 8:
+            self.eight.set()
+        await self.let_go.wait()
+        self.calls -= 1
+
+
+async def test_a_server_works_on_eight_calls_of_a_session_at_a_time(
+    tmp_path: Path,
+) -> None:
+    slow = SlowServer()
+    server = await asyncio.start_server(slow.serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async with bridged_wire(here(tmp_path), url, tmp_path) as spoken:
+        for number in range(100, 140):
+            await spoken.send("tools/call", number, name="memory_list", arguments={})
+        async with asyncio.timeout(STUCK):
+            await slow.eight.wait()
+        await spoken.send("tools/list", 2)  # which needs no turn
+        await spoken.answer(2)
+        await spoken.send("ping", 3)
+        await spoken.answer(3)
+        during = slow.calls
+        slow.let_go.set()
+        waited_for = set(range(100, 140))
+        assert spoken.process.stdout is not None
+        async with asyncio.timeout(STUCK):
+            while waited_for:  # in any order
+                answer = json.loads(await spoken.process.stdout.readline())
+                waited_for.discard(answer["id"])
+                assert "result" in answer
+    server.close()
+
+    assert (during, slow.most) == (8, 8)
 
 
 async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(

@@ -45,6 +45,8 @@ REPEATABLE = frozenset(
     }
 )
 _AWAY_SECONDS = 5.0
+# Calls of one session that a server works on; more of them would make other sessions wait.
+_AT_ONCE = 8
 # The parameter that the protocol wants repeated in a header, by method.
 _NAME_PARAMETERS = {
     "tools/call": "name",
@@ -85,6 +87,7 @@ class Bridge:
         self._write = write
         self._own = own
         self._calls: dict[str | int, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(_AT_ONCE)
         self._initialize: Message | None = None
         self._negotiated: str | None = None
 
@@ -185,16 +188,17 @@ class Bridge:
     async def _called(self, request: Message, version: str | None) -> Message:
         if self._remote is None:
             return await self._answered_here(request, version)
-        return await self._remote.call(
-            _with_call_id(request),
-            self._headers(request, version),
-            self._write,
-            repeatable=request["method"] in _READS
-            or (
-                request["method"] == "tools/call"
-                and _params(request).get("name") in REPEATABLE
-            ),
+        repeatable = request["method"] in _READS or (
+            request["method"] == "tools/call"
+            and _params(request).get("name") in REPEATABLE
         )
+        async with self._turns:  # the time that a call may take begins with its turn
+            return await self._remote.call(
+                _with_call_id(request),
+                self._headers(request, version),
+                self._write,
+                repeatable=repeatable,
+            )
 
     async def _tied(self, request: Message) -> Message:
         """Return a tool call with what only this machine knows: the files and the commit that memories are about."""
