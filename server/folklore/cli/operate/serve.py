@@ -68,7 +68,7 @@ else:  # one process needs few of them
 @click.option(
     "--insecure",
     is_flag=True,
-    help="Listen on --host even though no token is needed (with --http).",
+    help="Admit whoever reaches --host, without a token (with --http).",
 )
 @click.option(
     "--read-only", is_flag=True, default=None, help="Offer only the tools that read."

@@ -354,7 +354,9 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
         | row_of(item, f"namespace=home agent issuer {_LAST}", zone)
         for item in tokens
     ]
-    none = "There are no tokens: every request over HTTP from this machine is accepted."
+    none = (
+        "There are no tokens: over HTTP a server admits the user who started it alone."
+    )
     _print_rows(
         "tokens",
         rows,

@@ -26,6 +26,7 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 _SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1
 _ANY_STATE = 0xFFFFFFFF
+_SYN_SENT = 2
 _NO_COOKIE = (0xFFFFFFFF, 0xFFFFFFFF)
 _HEADER = struct.Struct("=IHHII")
 # family, protocol, extensions, padding, states; ports; addresses; interface and cookie
@@ -56,8 +57,11 @@ def user_at(client: Address, server: Address) -> int | None:
         return None
     if len(answer) < _OWNER_AT + _OWNER.size:
         return None  # an error, such as for a connection of another machine
+    is_open = answer[_HEADER.size + 1] != _SYN_SENT  # else another's first try
     user, inode = _OWNER.unpack_from(answer, _OWNER_AT)
-    return None if inode == 0 or _stands_for_several(user) else int(user)
+    if inode == 0 or not is_open or _stands_for_several(user):
+        return None
+    return int(user)
 
 
 def _question(client: Address, server: Address) -> bytes:
