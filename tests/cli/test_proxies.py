@@ -1,5 +1,6 @@
 """Proxies of the environment: never for this machine, and named in the error of a connection that used one."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from folklore.config import Settings
+from folklore.embedding.http_client import Address, HttpService
+from folklore.errors import Unavailable
 from folklore.proxies import proxy_for
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import free_port, serving
@@ -113,3 +116,32 @@ finally:
     )
 
     assert done.stdout.split()[-1] == left_out
+
+
+async def test_a_model_on_this_machine_is_asked_directly_and_another_by_the_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+        writer.close()
+
+    port = free_port()
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")
+    monkeypatch.setattr("folklore.embedding.http_client._ATTEMPTS", 1)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    near = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    answered = await service(near).post("x", {}, timeout=30)
+    with pytest.raises(Unavailable, match=f"by the proxy http://127.0.0.1:{port} of"):
+        await service("http://model.example.com").post("x", {}, timeout=30)
+    server.close()
+
+    assert answered == {}
+
+
+def service(url: str) -> HttpService:
+    return HttpService("model", "embedding", Address(url), Unavailable)

@@ -20,8 +20,10 @@ from tenacity import (
     wait_random,
 )
 
+from folklore.config import is_loopback
 from folklore.errors import Unavailable
 from folklore.log import get_logger
+from folklore.proxies import proxy_for
 
 log = get_logger(__name__)
 
@@ -144,11 +146,14 @@ class HttpService:
         self._name = name
         self._section = section
         self._error = error
+        parts = urlsplit(address.url)
+        proxy = proxy_for(parts)
+        self._by_proxy = "" if proxy is None else f", by {proxy.words}"
         self._client = httpx.AsyncClient(
+            # Proxies of the environment are never for this machine.
+            trust_env=not is_loopback(parts.hostname or ""),
             base_url=address.base(endings),
-            params=dict(
-                parse_qsl(urlsplit(address.url).query)
-            ),  # such as Azure's api-version
+            params=dict(parse_qsl(parts.query)),  # such as Azure's api-version
             headers=address.headers,
             timeout=address.timeout,
             transport=transport,
@@ -233,7 +238,7 @@ class HttpService:
             response = await self._client.post(route, json=body)
         except httpx.HTTPError as error:
             raise _TransientFailure(
-                f"cannot be reached ({type(error).__name__})"
+                f"cannot be reached ({type(error).__name__}{self._by_proxy})"
             ) from error
         except (httpx.InvalidURL, UnicodeError) as error:
             raise self.failure("has an invalid address") from error

@@ -15,6 +15,7 @@ import yaml
 from folklore.errors import InvalidInput
 from folklore.lazy import Lazy
 from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, PageFile, Pages
+from folklore.proxies import proxy_for
 
 if TYPE_CHECKING:
     import bs4
@@ -97,9 +98,10 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
         ValueError,
         LookupError,
     ) as error:  # of a redirect; of a charset
-        raise InvalidInput(
-            "FILE", f"{url} cannot be read ({str(error) or type(error).__name__})."
-        ) from None
+        proxy = proxy_for(urlsplit(url))
+        by_proxy = "" if proxy is None else f", by {proxy.words}"
+        words = f"{str(error) or type(error).__name__}{by_proxy}"
+        raise InvalidInput("FILE", f"{url} cannot be read ({words}).") from None
     raise InvalidInput("FILE", f"{url} is behind more than {_REDIRECTS} redirects.")
 
 
