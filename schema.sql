@@ -177,16 +177,17 @@ return array(
 
 -- The place of a memory among the trending ones: its occurrence or its last recall, and up to 30 days later or earlier by
 -- importance; pinned ones first. So pages do not depend on the present time. The hour of the recall, since a change of it
--- moves the memory in every index. Null where it is the time of the memory, and nothing was changed since.
+-- moves the memory in every index. An occurrence in the future counts as the last change. Null where it is the time of the
+-- memory, and nothing was changed since.
 create function folklore_trending(
     pinned boolean, importance real, happened timestamptz, updated_at timestamptz, last_recalled_at timestamptz
 ) returns timestamptz
 language sql immutable parallel safe
 return case
     when pinned then timestamptz '9999-12-31 00:00+00'
-    when importance is not null or last_recalled_at is not null or updated_at <> happened then (least(
-        greatest(happened at time zone 'UTC', date_trunc('hour', last_recalled_at at time zone 'UTC'))
-            + (coalesce(importance, 0.5) - 0.5) * interval '60 days',
+    when importance is not null or last_recalled_at is not null or updated_at > happened then (least(
+        greatest(least(happened, updated_at) at time zone 'UTC', date_trunc('hour', last_recalled_at at time zone 'UTC'),
+            timestamp '0001-02-02') + (coalesce(importance, 0.5) - 0.5) * interval '60 days',
         timestamp '9999-12-30')) at time zone 'UTC'
 end;
 
@@ -429,6 +430,9 @@ create table memories (
     ) stored,
     -- Phrases that say when the memory is needed, searched beside its content.
     cues text[] not null default '{}',
+    -- Who changed the text last, and when, unless that is the author.
+    changed_by text,
+    changed_at timestamptz,
     constraint memories_pkey primary key (namespace_id, id),
     constraint memories_namespace_fkey foreign key (namespace_id) references namespaces (id),
     constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
@@ -446,10 +450,11 @@ create index memories_search_idx on memories using gin (search);
 create index memories_expires_idx on memories (namespace_id, expires_at) where expires_at is not null;
 create index memories_forgotten_idx on memories (namespace_id, forgotten_at) where forgotten_at is not null;
 create index memories_superseded_idx on memories (namespace_id, superseded_by) where superseded_by is not null;
--- The orders of lists. A memory that was stored and nothing else, as most are, is in the first alone, which serves all of
+-- The orders of lists; an occurrence in the future counts as the last change. A memory that was stored and nothing else, as most are, is in the first alone, which serves all of
 -- them; the others are for each order.
-create index memories_order_idx on memories (namespace_id, coalesce(occurred_at, created_at), id) where trending is null;
-create index memories_happened_idx on memories (namespace_id, coalesce(occurred_at, created_at), id)
+create index memories_order_idx on memories (namespace_id, least(coalesce(occurred_at, created_at), updated_at), id)
+    where trending is null;
+create index memories_happened_idx on memories (namespace_id, least(coalesce(occurred_at, created_at), updated_at), id)
     where trending is not null;
 create index memories_updated_idx on memories (namespace_id, updated_at, id) where trending is not null;
 create index memories_trending_idx on memories (namespace_id, trending, id) where trending is not null;

@@ -429,6 +429,13 @@ class Unreadable:
     reason: str
 
 
+def order_time(
+    occurred_at: datetime | None, created_at: datetime, updated_at: datetime
+) -> datetime:
+    """Return the time of a memory for order and age; what was in the future at its last change counts as of then."""
+    return min(occurred_at or created_at, updated_at)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Stated):
     """A stored memory."""
@@ -447,6 +454,9 @@ class Memory(Stated):
     last_recalled_at: datetime | None = None
     recall_count: int = 0
     revision: int = 1
+    # Who changed the text last, and when, if that is another one than the author.
+    changed_by: str | None = None
+    changed_at: datetime | None = None
 
     @property
     def when(self) -> datetime:
@@ -454,9 +464,17 @@ class Memory(Stated):
         return self.occurred_at or self.created_at
 
     @property
+    def order_time(self) -> datetime:
+        """The time that counts for order and age: `when`, for one in the future the time of storing.
+
+        The statements compute the same: `{m.order_time}` of db/sql_loader.py.
+        """
+        return order_time(self.occurred_at, self.created_at, self.updated_at)
+
+    @property
     def age(self) -> tuple[datetime, datetime, UUID]:
         """The key that sorts memories from the oldest to the newest: the time of the fact, then of the store."""
-        return self.when, self.created_at, self.id
+        return self.order_time, self.created_at, self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,6 +485,7 @@ class Similar:
     similarity: float
     content: str
     author: str
+    changed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -575,6 +594,7 @@ class Variant:
     when: datetime
     author: str
     differs: str
+    changed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from folklore.memory import serializers
 from folklore.memory.ids import short
 from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
+from folklore.text.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
+from folklore.text.dates.zones import in_zone
 from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ _COMMIT = 12  # digits by which a commit is recognised
 _FIELD_WIDTH = 20
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
 _CHECK_INDENT = 19
+# Columns of a revision that follow from the other revisions, or that only programs read.
+_UNPRINTED = {*FIELDS, "changed_by", "changed_at"}
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 _QUESTION = re.compile(r"queries\[(\d+)\]")
 
@@ -265,9 +269,8 @@ def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -
     )
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():
-        if value == following.get(name) or (
-            name not in VISIBLE and (value is None or name in FIELDS)
-        ):
+        hidden = name not in VISIBLE and (value is None or name in _UNPRINTED)
+        if value == following.get(name) or hidden:
             continue  # an import states every field; the action says when a memory was forgotten
         _print_change(name, _plain(value), _plain(following.get(name)))
 
@@ -419,14 +422,12 @@ def _print_result(
     if form == "detailed":
         print_memory(memory, zone, words)
     else:
-        _print_text(memory, words)
+        _print_text(memory, words, zone)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     print_stale(result.stale, zone)
     for item in result.variants:
-        variant = (
-            f"variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}"
-        )
+        variant = f"variant {short(item.id)} by {byline(item.author, item.changed_by, None, zone)}, {time_text(item.when, zone)}"
         print_line(_INDENT + ": ".join(filter(None, (variant, item.differs))), dim=True)
     print_line()
 
@@ -459,7 +460,7 @@ def _print_title(head: str, title: str) -> None:
         print_line(_INDENT + line, bold=True)
 
 
-def _print_text(memory: Memory, words: re.Pattern[str] | None) -> None:
+def _print_text(memory: Memory, words: re.Pattern[str] | None, zone: tzinfo) -> None:
     lines = list(
         screen.wrapped(
             memory.content, max(min(screen.columns(), 120) - len(_INDENT), 20)
@@ -475,9 +476,8 @@ def _print_text(memory: Memory, words: re.Pattern[str] | None) -> None:
     replaced = (
         f", superseded by {short(memory.superseded_by)}" if memory.superseded_by else ""
     )
-    print_line(
-        f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True
-    )
+    by = byline(memory.author, memory.changed_by, memory.changed_at, zone)
+    print_line(f"{_INDENT}{short(memory.id)} by {by}{rest}{replaced}", dim=True)
 
 
 def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
@@ -518,7 +518,7 @@ def row_of(item: object, names: str, zone: tzinfo) -> dict[str, Any]:
 
 def _shown(value: object, zone: tzinfo) -> object:
     if isinstance(value, datetime):
-        return value.astimezone(zone)
+        return in_zone(value, zone)
     if isinstance(value, tuple):
         return [_shown(entry, zone) for entry in value]
     return str(value) if isinstance(value, UUID) else value
@@ -529,9 +529,8 @@ def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> st
     context = click.get_current_context(silent=True)
     if context is not None and (context.find_root().obj or {}).get("utc"):
         return absolute_time(moment, zone)
-    return distance(
-        moment.astimezone(zone), now or datetime.now(zone)
-    ) or absolute_time(moment, zone)
+    near = distance(in_zone(moment, zone), now or datetime.now(zone))
+    return near or absolute_time(moment, zone)
 
 
 def _plain(value: object) -> str:

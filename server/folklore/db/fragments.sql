@@ -8,7 +8,8 @@
 -- name: changeable. The columns of a memory m that a revision can hold, as JSON by name.
 jsonb_build_object(
         {m.field_values},
-        'forgotten_at', m.forgotten_at, 'superseded_at', m.superseded_at, 'superseded_by', m.superseded_by
+        'forgotten_at', m.forgotten_at, 'superseded_at', m.superseded_at, 'superseded_by', m.superseded_by,
+        'changed_by', m.changed_by, 'changed_at', m.changed_at
     )
 
 -- name: contradicting. True for a relation r of the type :contradicts between two memories in force, unless both are
@@ -113,7 +114,7 @@ left_out as materialized (
         (
             select
 -- include record
-                , coalesce(m.occurred_at, m.created_at) as sorted_by
+                , {m.order_time} as sorted_by
             from (
 -- include state
 -- include of_namespace
@@ -121,9 +122,9 @@ left_out as materialized (
             ) m
             where
 -- include visible
-                and (coalesce(m.occurred_at, m.created_at), m.id) {beyond} (
+                and ({m.order_time}, m.id) {beyond} (
                     coalesce(:after_time::timestamptz, '{first}'), coalesce(:after_id::uuid, uuid '00000000-0000-0000-0000-000000000000'))
-            order by coalesce(m.occurred_at, m.created_at) {order}, m.id {order} limit n.most
+            order by {m.order_time} {order}, m.id {order} limit n.most
         )
         union all
         (
@@ -232,7 +233,8 @@ limit :fetch::integer
 
 -- name: record. The columns of a memory m that answers need.
     m.namespace_id, m.id, {m.fields}, m.position, m.author, m.agent, m.quality, m.created_at, m.updated_at,
-    m.forgotten_at, m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count, m.revision
+    m.forgotten_at, m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count, m.revision,
+    m.changed_by, m.changed_at
 
 -- name: restated
         author = d.author, agent = d.agent, created_at = d.created_at, last_recalled_at = d.last_recalled_at,
@@ -301,7 +303,8 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
 select * from jsonb_to_recordset(:memories::jsonb) as d (
     id uuid, {field_types}, step integer, author text, agent text, quality real, trust text, created_at timestamptz,
     updated_at timestamptz, forgotten_at timestamptz, superseded_at timestamptz, last_recalled_at timestamptz,
-    recall_count integer, confirmed_count integer, revision integer, digest text, idempotency_key text
+    recall_count integer, confirmed_count integer, revision integer, digest text, idempotency_key text,
+    changed_by text, changed_at timestamptz
 )
 
 -- name: unaltered. True for a memory m whose searched columns have not changed since :as_of: what is indexed is what
@@ -337,7 +340,7 @@ select * from jsonb_to_recordset(:memories::jsonb) as d (
     and (:negations::text is null or m.search @@ :negations::tsquery)
     and (:source_prefix::text is null or starts_with(m.source, :source_prefix::text))
     {m.field_filters}
-    and (:author::text is null or m.author = :author::text)
+    and (:author::text is null or m.author = :author::text or m.changed_by = :author::text)
 -- The root of the repository (.) has all paths below it, but not those outside: absolute ones, ~ and ..
     and (:paths::text[] is null or exists (
         select from unnest(m.paths) held, unnest(:paths::text[]) requested
@@ -347,7 +350,7 @@ select * from jsonb_to_recordset(:memories::jsonb) as d (
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)
 
--- name: weighed. The score of a memory `held` (search, length, happened) for :lexemes, each a tsquery, with its weight
+-- name: weighed. The score of a memory `held` (search, length, dated) for :lexemes, each a tsquery, with its weight
 -- of :weights and its stem of :stems, where only memories without the stem count (BM25: Robertson and Zaragoza 2009,
 -- equation 3.15; :saturation is k1, :flat k1 * (1 - b), and :growth k1 * b / mean length); mass is the sum of the
 -- weights without date terms and cues. A word of cues, after '~', counts once, whatever the length. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
@@ -361,7 +364,7 @@ cross join lateral (
     from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as asked (lexeme, weight, stem)
     cross join lateral (
         select case when starts_with(asked.lexeme, '''@') then (asked.lexeme = any(array(
-                select quote_literal('@' || to_char(held.happened at time zone 'UTC', form))
+                select quote_literal('@' || to_char(held.dated at time zone 'UTC', form))
                 from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
             )))::integer
             when starts_with(asked.lexeme, '''~') then (held.search @@ asked.lexeme::tsquery)::integer

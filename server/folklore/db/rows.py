@@ -74,6 +74,8 @@ def memory_of(row: Record, namespace: str) -> Memory:
         last_recalled_at=row["last_recalled_at"],
         recall_count=row["recall_count"],
         revision=row["revision"],
+        changed_by=row["changed_by"],
+        changed_at=row["changed_at"],
         **fields_of(row),
     )
 

@@ -14,6 +14,7 @@ next one begins. A section may contain:
 
   `position` is a field, but no column of {fields} and {field_updates}: the statements compute it.
 - `{m.ends_at}` and `{m.effective_quality}`: the time and the quality that hide the row m.
+- `{m.order_time}`: the time of the row m for order and age: one in the future counts as the last change.
 - `{dimensions}` and `{model}`: the size of vectors and the id of a model, since those of an index are no parameters.
 
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
@@ -56,7 +57,7 @@ _FILLED = {
     "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
 _FIELDS = re.compile(
-    r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
+    r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality|order_time)\}"
 )
 _TYPES: Mapping[FieldType, str] = {
     "text": "text", "kind": "text", "language": "text", "tags": "text[]", "paths": "text[]", "phrases": "text[]",
@@ -64,9 +65,12 @@ _TYPES: Mapping[FieldType, str] = {
     "blobs": "text[]",
 }  # fmt: skip
 
+# The time of a row for order and age, as model.order_time.
+_ORDER_TIME = "least(coalesce({0}occurred_at, {0}created_at), {0}updated_at)"
+
 # The text that a variant fills in.
 _TEXTS: Mapping[str, Mapping[str, str]] = {
-    "happened": {"{sorted_by}": "coalesce(m.occurred_at, m.created_at)"},
+    "happened": {"{sorted_by}": _ORDER_TIME.format("m.")},
     "updated": {"{sorted_by}": "m.updated_at"},
     "trending": {"{sorted_by}": "m.trending"},
     "newest": {"{order}": "desc", "{beyond}": "<", "{first}": "infinity"},
@@ -294,6 +298,7 @@ _FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
     "ends_at": lambda prefix: (
         f"case when not {prefix}pinned then {prefix}expires_at end"
     ),
+    "order_time": _ORDER_TIME.format,
     "effective_quality": lambda prefix: (
         f"case when not {prefix}pinned then {prefix}quality end"
     ),

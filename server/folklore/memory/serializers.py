@@ -28,7 +28,7 @@ from folklore.model import (
 )
 from folklore.text.tokens import CHARACTERS_PER_TOKEN
 
-_HIDDEN = FIELDS.keys() - VISIBLE
+_HIDDEN = {*FIELDS, "changed_by", "changed_at"} - {*VISIBLE}
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
 # Tokens of an answer by its format, and the most tokens of any, if the caller states no number.
@@ -119,6 +119,7 @@ def _variants(result: Recalled) -> list[JsonDict]:
     """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
     rows = [
         _fields(item, "id when author")
+        | _set(changed_by=item.changed_by)
         | _set(
             namespace=item.namespace
             if item.namespace != result.memory.namespace
@@ -146,7 +147,12 @@ def _concise(memory: Memory) -> JsonDict:
     for name, field in FIELDS.items():
         if field.concise and (stored_value := getattr(memory, name)) != field.default:
             value[name] = _plain(stored_value)
-    return value | _fields(memory, "author when")
+    return value | _fields(memory, "author when") | _changed(memory)
+
+
+def _changed(memory: Memory) -> JsonDict:
+    """Return who changed the text last, and when, unless that is its author."""
+    return _set(**_fields(memory, "changed_by changed_at"))
 
 
 def record(memory: Memory) -> JsonDict:
@@ -160,6 +166,7 @@ def record(memory: Memory) -> JsonDict:
             memory,
             "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by",
         ),
+        **_changed(memory),
         recall_count=memory.recall_count or None,
         revision=memory.revision,
     ) | {"source": memory.source or ""}
@@ -169,8 +176,12 @@ def stored(result: StoreResult) -> JsonDict:
     """Serialize the outcome of a store."""
     items = []
     for item in result.stored:
-        similar = [_fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
-                   for near in item.similar]  # fmt: skip
+        similar = [
+            _fields(near, "id similarity")
+            | {"content": beginning(near.content), "author": near.author}
+            | _set(changed_by=near.changed_by)
+            for near in item.similar
+        ]
         items.append(_fields(item, "id status") | _set(cues=item.cues, similar=similar))
     refusals = [_fields(item, "index field reason") for item in result.refused]
     return {"namespace": result.namespace, "stored": items} | _set(

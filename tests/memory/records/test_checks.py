@@ -76,9 +76,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "before the first year": (
         "occurred_at",
         {"occurred_at": FIRST_YEAR},
-        "years 1 to 9999",
+        "from 0001-01-02 to 9999-12-30",
     ),
-    "after the last year": ("expires_at", {"expires_at": LAST_YEAR}, "years 1 to 9999"),
+    "after the last year": (
+        "expires_at",
+        {"expires_at": LAST_YEAR},
+        "from 0001-01-02 to 9999-12-30",
+    ),
     "a long session": ("session", {"session": "x" * 201}, "200"),
     "a long commit": ("commit", {"commit": "x" * 101}, "100"),
     "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),

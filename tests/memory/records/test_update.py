@@ -131,7 +131,7 @@ async def test_every_update_keeps_a_revision_with_author_time_and_previous_value
     assert (first.author, first.changed_at, dict(first.before)) == (
         "sarah",
         NOON + timedelta(hours=1),
-        {"content": "first"},
+        {"content": "first", "changed_by": None, "changed_at": None},
     )
     assert (last.author, last.revision, dict(last.before)) == (
         "tom",

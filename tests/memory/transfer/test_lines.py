@@ -18,7 +18,12 @@ from folklore.db.stores.transfer import (
 )
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.requests import OnConflict
-from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
+from folklore.memory.transfer.conflicts import (
+    ExistingMemories,
+    Importer,
+    Resolution,
+    resolve,
+)
 from folklore.memory.transfer.json_lines import (
     Line,
     _MemoryLine,
@@ -28,6 +33,7 @@ from folklore.memory.transfer.json_lines import (
 )
 from folklore.model import Draft
 
+SARAH = Importer("sarah", datetime(2025, 1, 1, tzinfo=UTC))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 moments = st.datetimes(
     datetime(1900, 1, 1),  # noqa: DTZ001
@@ -133,7 +139,7 @@ batches = st.lists(
 def test_every_memory_has_one_outcome(
     batch: list[TransferredMemory], policy: OnConflict
 ) -> None:
-    resolution = resolve(batch, ExistingMemories(), {}, policy)
+    resolution = resolve(batch, ExistingMemories(), {}, policy, SARAH)
 
     refused = [memory for memory, _ in resolution.refusals]
     outcomes = [*resolution.new, *resolution.replaced, *resolution.duplicates, *refused]
@@ -146,7 +152,7 @@ def test_every_memory_has_one_outcome(
 def test_new_memories_violate_no_unique_index(
     batch: list[TransferredMemory], policy: OnConflict
 ) -> None:
-    resolution = resolve(batch, ExistingMemories(), {}, policy)
+    resolution = resolve(batch, ExistingMemories(), {}, policy, SARAH)
 
     ids = [memory.id for memory in resolution.new]
     live = [memory.digest for memory in resolution.new if memory.live]
@@ -160,13 +166,13 @@ def test_new_memories_violate_no_unique_index(
 def test_the_policies_fail_and_skip_differ_only_for_duplicates(
     batch: list[TransferredMemory],
 ) -> None:
-    skipping = resolve(batch, ExistingMemories(), {}, "skip")
+    skipping = resolve(batch, ExistingMemories(), {}, "skip", SARAH)
 
     if skipping.duplicates:
         with pytest.raises(Conflict, match=f"Line {skipping.duplicates[0].line} "):
-            resolve(batch, ExistingMemories(), {}, "fail")
+            resolve(batch, ExistingMemories(), {}, "fail", SARAH)
     else:
-        assert resolve(batch, ExistingMemories(), {}, "fail") == skipping
+        assert resolve(batch, ExistingMemories(), {}, "fail", SARAH) == skipping
 
 
 def overwrite(
@@ -178,7 +184,7 @@ def overwrite(
         [ExistingMemory(stored.id, b"old", stored.draft.idempotency_key, live=True)]
     )
     line = TransferredMemory(replace(draft, id=stored.id), past, digest=b"new", line=1)
-    return resolve([line], existing, {stored.id: stored}, "overwrite")
+    return resolve([line], existing, {stored.id: stored}, "overwrite", SARAH)
 
 
 DAY = datetime(2025, 1, 1, tzinfo=UTC)

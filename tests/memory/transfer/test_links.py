@@ -194,7 +194,7 @@ async def test_invalid_links_are_reported_by_field(mover: Mover) -> None:
         for word, failure in zip(words, report.failures, strict=True)
     )
     assert all(
-        "must be in the years 1 to 9999" in failure.message
+        "must be from 0001-01-02 to 9999-12-30" in failure.message
         for failure in report.failures[-4:]
     )
 

@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
@@ -31,6 +31,8 @@ from tests.person import NOON, Person, contents
 from tests.waiting import statements_of
 
 Line = dict[str, Any]
+EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 OLD, NEW, GONE = (str(UUID(int=number)) for number in (1, 2, 3))
 
 RICH: list[Line] = [
@@ -130,8 +132,8 @@ async def test_an_export_of_an_import_of_an_export_differs_in_its_header_only(
     """The earliest and the latest time survive too."""
     await mover.put(RICH)
     await person.keep(
-        Draft("a card that never expires", expires_at=datetime.max.replace(tzinfo=UTC)),
-        Draft("the first day", occurred_at=datetime.min.replace(tzinfo=UTC)),
+        Draft("a card that never expires", expires_at=LATEST),
+        Draft("the first day", occurred_at=EARLIEST),
     )
     first = await mover.take()
     async with cluster.opened(template) as elsewhere:
@@ -303,7 +305,7 @@ BAD = [
     ({"content": "ok", "tags": [""]}, "tags"), ({"content": "ok", "importance": 2}, "importance"),
     (b'{"content": "ok", "importance": NaN}', "importance"),
     ({"content": "ok", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time"),
-    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: must be in the years"),
+    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: must be from 0001-01-02"),
     ({"content": "ok", "recall_count": -1}, "recall_count"), ({"content": "ok", "namespace": "???"}, "namespace"),
     ({"content": "ok", "language": "klingon"}, "language"),
     ({"content": "ok", "metadata": {"much": "x" * 9000}}, "metadata"),

@@ -35,6 +35,7 @@ from folklore.memory.service import Operations
 from folklore.memory.service.code import confirmation
 from folklore.model import Draft, Memory
 from folklore.phases import phase
+from folklore.text.byline import byline
 
 # Found here and not by an operation: only this process has the working copy.
 _STALE: Literal["stale"] = "stale"
@@ -390,9 +391,8 @@ def _print_item(item: ReviewItem, zone: tzinfo) -> None:
             else f"recalled {memory.recall_count} times"
         )
         when = time_text(memory.when, zone)
-        print_line(
-            f"{number}{short(memory.id)} by {memory.author}, {when}, {used}", dim=True
-        )
+        by = byline(memory.author, memory.changed_by, memory.changed_at, zone)
+        print_line(f"{number}{short(memory.id)} by {by}, {when}, {used}", dim=True)
     if len(item.memories) == 1:
         print_line(item.memories[0].content)
         print_stale(item.stale, zone)

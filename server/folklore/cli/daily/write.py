@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,6 +25,7 @@ from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult, StoreResult
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
+from folklore.text.byline import byline
 from folklore.text.entities.finder import find_entities
 from folklore.text.tags import MAX_TAGS
 
@@ -115,8 +117,9 @@ def _print_stored(
             )
         for near in item.similar:
             text = in_one_line(near.content)
+            by = byline(near.author, near.changed_by, None, UTC)
             print_line(
-                f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}",
+                f"  similar ({near.similarity:.2f}): {near.id} by {by}: {text}",
                 dim=True,
             )
     if names:

@@ -25,6 +25,7 @@ from folklore.db.store import (
     each,
     first,
     many,
+    one,
     pairs,
     value,
 )
@@ -55,7 +56,14 @@ from folklore.model import (
 )
 
 # The columns that a revision can hold, as the fragment `changeable` lists them.
-CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
+CHANGEABLE = (
+    *FIELDS,
+    "forgotten_at",
+    "superseded_at",
+    "superseded_by",
+    "changed_by",
+    "changed_at",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class State:
 
     id: UUID
     revision: int
+    author: str
     forgotten_at: datetime | None
     superseded_at: datetime | None
     superseded_by: UUID | None
@@ -96,6 +105,14 @@ class Superseded:
     id: UUID
     digest: bytes
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who changed a text last, and when; neither for a text that is its author's."""
+
+    changed_by: str | None = None
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +149,7 @@ class NamespaceTransaction(Transaction):
     update = affected()
     close = affected()
     last_revision = first(revision_of, redo=False)
+    signature = one(Signature)
     restored = each(revision_of)
     merged_at = column(UUID)
     superseded_at = many(Superseded)
@@ -151,7 +169,7 @@ class NamespaceTransaction(Transaction):
         )
         self.namespace, self.name = id_, name
         self.now = now
-        self._caller = caller
+        self.caller = caller
         self._language = language
 
     async def insert(
@@ -189,8 +207,8 @@ class NamespaceTransaction(Transaction):
                 **columns_of(item.draft),
                 "id": item.id,
                 "step": step,
-                "author": item.draft.author or self._caller.author,
-                "agent": self._caller.agent,
+                "author": item.draft.author or self.caller.author,
+                "agent": self.caller.agent,
                 "language": item.draft.language
                 or stored_language(item.detected, self._language),
                 "created_at": item.draft.created_at or self.now,
@@ -409,7 +427,7 @@ class NamespaceTransaction(Transaction):
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount or detail:
             entry = audit_entry(
-                action, caller=self._caller, now=self.now, namespace=self.namespace, memories=ids, amount=amount,
+                action, caller=self.caller, now=self.now, namespace=self.namespace, memories=ids, amount=amount,
                 detail=detail,
             )  # fmt: skip
             await self.rows("audit/insert", **entry)

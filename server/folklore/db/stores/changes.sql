@@ -23,7 +23,7 @@ do update set confirmed_count = memories.confirmed_count + 1, confirmed_at = exc
 returning id, digest, (xmax = 0) as is_new, trust = 'derived' as is_derived
 
 -- name: states. The state of the memories :ids before a change; with :whole also their columns as JSON.
-select m.id, m.revision, m.forgotten_at, m.superseded_at, m.superseded_by,
+select m.id, m.revision, m.author, m.forgotten_at, m.superseded_at, m.superseded_by,
     case when :whole::boolean then
 -- include changeable
     end as held
@@ -67,6 +67,7 @@ set {n.field_updates},
             where s.namespace_id = :namespace::uuid and s.session = n.session
         ), 0), 2147483647)::integer end,
     forgotten_at = n.forgotten_at, superseded_at = n.superseded_at, superseded_by = n.superseded_by,
+    changed_by = n.changed_by, changed_at = n.changed_at,
     digest = coalesce(decode(c.digest, 'hex'), o.digest),
     -- Quality was computed for the former text.
     quality = case when c.digest is null then o.quality end,
@@ -255,6 +256,22 @@ where r.namespace_id = :namespace::uuid and r.memory_id = :id::uuid
             or later.revision = r.undoes and later.undoes = 0  -- the undone change had forgotten a store: it was redone
         )
     ) end
+order by r.revision desc limit 1
+
+-- name: signature. Who changed the text of a memory last, and when, before its revision :revision, of changes that were
+-- not undone before; null for both if the author wrote its content last. For revisions of former versions, which did
+-- not keep it.
+select case when r.author <> m.author then r.author end as changed_by,
+    case when r.author <> m.author then r.changed_at end as changed_at
+from revisions r
+join memories m on m.namespace_id = r.namespace_id and m.id = r.memory_id
+where r.namespace_id = :namespace::uuid and r.memory_id = :id::uuid and r.revision < :revision::integer
+    and r.action <> 'undo' and r.before ?| :texts::text[] and (r.author <> m.author or r.before ? 'content')
+    and not exists (
+        select from revisions u
+        where u.namespace_id = :namespace::uuid and u.memory_id = :id::uuid and u.undoes = r.revision
+            and u.revision < :revision::integer
+    )
 order by r.revision desc limit 1
 
 -- name: restored. The revisions by which forgetting :successor at :at restored what it had superseded, itself or

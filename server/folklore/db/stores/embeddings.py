@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
+from folklore.db.rows import made
 from folklore.db.store import Store, many, pairs
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
@@ -157,9 +158,7 @@ class Embeddings(Store):
         )
         neighbours: dict[UUID, tuple[Similar, ...]] = {}
         for row in rows:
-            other = Similar(
-                row["id"], round(row["similarity"], 3), row["content"], row["author"]
-            )
+            other = made(Similar, row, similarity=round(row["similarity"], 3))
             neighbours[row["memory_id"]] = (
                 *neighbours.get(row["memory_id"], ()),
                 other,

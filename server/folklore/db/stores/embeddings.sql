@@ -253,13 +253,13 @@ near as (
     where older.other <> older.id and (mine.vector <=> e.vector) <= :distance::float8
 ),
 ranked as (
-    select near.memory_id, near.distance, m.id, m.content, m.author,
+    select near.memory_id, near.distance, m.id, m.content, m.author, m.changed_by,
         row_number() over (partition by near.memory_id order by near.distance, m.id) as place
     from near
     join memories m on m.namespace_id = :namespace::uuid and m.id = near.other
     where m.forgotten_at is null and m.superseded_at is null and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
 )
-select memory_id, id, 1 - distance as similarity, content, author
+select memory_id, id, 1 - distance as similarity, content, author, changed_by
 from ranked
 where place <= 3
 order by memory_id, place

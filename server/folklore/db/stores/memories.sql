@@ -33,7 +33,7 @@ join namespaces n on n.id = m.namespace_id
 where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
 
 -- name: list. One page of memories, which starts after the row (:after_time, :after_id). The variant names the time to
--- sort by: updated (the last change), happened (occurrence, else creation), or trending (folklore_trending).
+-- sort by: updated (the last change), happened (the time of order), or trending (folklore_trending).
 select listed.*
 from (
 -- include listed_namespaces

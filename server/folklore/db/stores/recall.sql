@@ -115,8 +115,8 @@ limit :most::integer
 -- contain, then the newest. If very many match (a short prefix), the :bound newest are ranked. Their lengths are
 -- estimated, at eight bytes a lexeme: counting the positions of a tsvector takes longer than all else.
 with held as materialized (
-    select m.namespace_id, m.id, m.search, coalesce(m.occurred_at, m.created_at) as happened,
-        octet_length(m.content) / 8 as length
+    select m.namespace_id, m.id, m.search, {m.order_time} as happened,
+        coalesce(m.occurred_at, m.created_at) as dated, octet_length(m.content) / 8 as length
     from (
 -- include state
         where o.namespace_id = any(:namespaces::uuid[])
@@ -164,7 +164,7 @@ limit :fetch::integer
 
 -- name: few_words. The :fetch best of the memories :ids that hold any of :lexemes, as recall/keyword.
 with held as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, folklore_length(m.search) as length,
+    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as dated, folklore_length(m.search) as length,
 -- include with_cues
         as search
     from memories m
@@ -192,7 +192,8 @@ with altered as materialized (
     ) change
 ),
 former as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened, folklore_length(m.search) as length,
+    select m.namespace_id, m.id, {m.order_time} as happened, coalesce(m.occurred_at, m.created_at) as dated,
+        folklore_length(m.search) as length,
 -- include with_cues
         as search
     from altered
@@ -217,7 +218,7 @@ limit :fetch::integer
 -- match, the newest are ranked; before them, those that contain one of :capitals, words of the query with an
 -- upper-case letter. Each word has the weight :weight; mass and bits are those of recall/keyword.
 with matched as materialized (
-    select m.namespace_id, m.id, m.search, coalesce(m.occurred_at, m.created_at) as happened, (
+    select m.namespace_id, m.id, m.search, {m.order_time} as happened, (
             select count(*) from unnest(:capitals::text[]) as typed (word) where strpos(m.content, typed.word) > 0
         ) as typed
     from (

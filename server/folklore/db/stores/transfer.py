@@ -67,6 +67,8 @@ class Past:
     recall_count: int | None = None
     confirmed_count: int | None = None
     revision: int | None = None
+    changed_by: str | None = None
+    changed_at: datetime | None = None
 
 
 PAST = tuple(Past.__dataclass_fields__)
@@ -260,7 +262,7 @@ class ImportTransaction(NamespaceTransaction):
         await self.rows("embeddings/delete_by_id", ids=ids)
         statement = (
             "transfer/replace"
-            if self._caller.access is None
+            if self.caller.access is None
             else "transfer/replace:token"
         )
         return [
@@ -315,7 +317,7 @@ class ImportTransaction(NamespaceTransaction):
             "revision": 1,
         }
         defaults |= {
-            "author": self._caller.author,
+            "author": self.caller.author,
             "language": stored_language(memory.detected, self._language),
         }
         return row | {

@@ -40,7 +40,8 @@ with imported as materialized (
 written as (
     insert into memories (
         namespace_id, id, {fields}, position, author, agent, quality, trust, created_at, updated_at, forgotten_at,
-        superseded_at, last_recalled_at, recall_count, confirmed_count, confirmed_at, revision, digest
+        superseded_at, last_recalled_at, recall_count, confirmed_count, confirmed_at, revision, digest,
+        changed_by, changed_at
     )
     select :namespace::uuid, d.id, {d.fields},
         case when d.session is null then null else coalesce(d.position, least(coalesce((
@@ -48,7 +49,8 @@ written as (
             where m.namespace_id = :namespace::uuid and m.session = d.session
         ), 0) + d.step, 2147483647)::integer) end,
         d.author, d.agent, d.quality, d.trust, d.created_at, d.updated_at, d.forgotten_at, d.superseded_at,
-        d.last_recalled_at, d.recall_count, d.confirmed_count, :now::timestamptz, d.revision, decode(d.digest, 'hex')
+        d.last_recalled_at, d.recall_count, d.confirmed_count, :now::timestamptz, d.revision, decode(d.digest, 'hex'),
+        d.changed_by, d.changed_at
     from imported d
     where not exists (
         select from idempotency_keys k where k.namespace_id = :namespace::uuid and k.key = d.idempotency_key
@@ -143,7 +145,7 @@ select place from given
 select
     m.id, {m.fields}, m.position, m.author, m.agent, m.quality, m.trust, m.created_at, m.updated_at, m.forgotten_at,
     m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count, m.confirmed_count, m.revision,
-    own.key as idempotency_key,
+    m.changed_by, m.changed_at, own.key as idempotency_key,
     (
         select jsonb_object_agg(k.key, encode(k.request, 'hex'))
         from (
@@ -211,7 +213,8 @@ written as (
 -- include restated
         quality = d.quality, trust = d.trust, updated_at = :now::timestamptz, forgotten_at = d.forgotten_at,
         superseded_at = d.superseded_at, superseded_by = null, confirmed_count = d.confirmed_count,
-        revision = m.revision + 1, digest = decode(d.digest, 'hex')
+        revision = m.revision + 1, digest = decode(d.digest, 'hex'), changed_by = d.changed_by,
+        changed_at = d.changed_at
     from imported d
     where m.namespace_id = :namespace::uuid and m.id = d.id and m.id = any(array(select id from imported))
     returning m.id

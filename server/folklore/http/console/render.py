@@ -16,8 +16,11 @@ from markupsafe import Markup
 from folklore.http.requested import requested_zone
 from folklore.lazy import jinja2
 from folklore.memory.ids import short
+from folklore.model import Memory
 from folklore.text.amounts import amount
+from folklore.text.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
+from folklore.text.dates.zones import in_zone
 
 _ROOM = "folklore.http.console"
 _STATIC_TYPES: Mapping[str, str] = {
@@ -67,6 +70,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "ago": ago,
+        "byline": byline_of,
         "day": day,
         "short": short,
         "count": count,
@@ -87,7 +91,8 @@ def ago(moment: datetime | None) -> Markup | str:
     """Return a time element: the distance from now; date, time and zone in its title."""
     if moment is None:
         return "never"
-    at = moment.astimezone(zone := _zone())
+    zone = _zone()
+    at = in_zone(moment, zone)
     exact = absolute_time(at, zone)
     text = distance(at, datetime.now(UTC)) or exact
     return Markup('<time datetime="{}" title="{} {}">{}</time>').format(
@@ -97,7 +102,12 @@ def ago(moment: datetime | None) -> Markup | str:
 
 def day(moment: datetime) -> str:
     """Return the date of a time."""
-    return moment.astimezone(_zone()).date().isoformat()
+    return in_zone(moment, _zone()).date().isoformat()
+
+
+def byline_of(memory: Memory) -> str:
+    """Return the author of a memory, and who changed its text last."""
+    return byline(memory.author, memory.changed_by, memory.changed_at, _zone())
 
 
 def _zone() -> tzinfo:

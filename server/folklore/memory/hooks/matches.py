@@ -19,6 +19,7 @@ from folklore.model import Recalled
 from folklore.ranking.injection import FULL, IGNORED, Form, forms
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
+from folklore.text.byline import byline
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import asked
 from folklore.text.query.snippet import line
@@ -196,11 +197,12 @@ async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Mat
 def note_of(context: RequestContext, match: Match) -> str:
     """Return a note in full: id, age, author, and the text or what of a long one fits."""
     memory, stale = match.result.memory, match.result.stale
-    days = max((context.now - memory.when).days, 0)
+    days = max((context.now - memory.order_time).days, 0)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
     changed = f", {stale[0].path} changed since" if stale else ""
     verify = f"{changed}, verify" if changed or days >= _OLD else ""
-    return f"- [{short(memory.id)}, {age}{verify}, by {memory.author}] {tokens.fit(match.text, _FULL)}"
+    by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
+    return f"- [{short(memory.id)}, {age}{verify}, by {by}] {tokens.fit(match.text, _FULL)}"
 
 
 def headline_of(match: Match) -> str:

@@ -14,6 +14,8 @@ from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Memory
 from folklore.text import tokens
 from folklore.text.amounts import amount
+from folklore.text.byline import byline
+from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 
 # A store of so many notes is listed; of a larger one at most so many are. Tokens of the whole text.
@@ -162,4 +164,6 @@ def _note(memory: Memory, length: int, context: RequestContext) -> str:
     marks += ", pinned" if memory.pinned else ""
     content = " ".join((memory.summary or memory.content).split())
     text = tokens.fit(content, length // tokens.CHARACTERS_PER_TOKEN)
-    return f"- [{short(memory.id)}, {memory.when.astimezone(context.zone):%Y-%m-%d}, by {memory.author}{marks}] {text}"
+    day = in_zone(memory.order_time, context.zone).date()
+    by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
+    return f"- [{short(memory.id)}, {day}, by {by}{marks}] {text}"

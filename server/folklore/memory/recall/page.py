@@ -112,6 +112,7 @@ def _variant(id_: UUID, newest: Memory, ranked: RankedList) -> Variant:
         memory.when,
         memory.author,
         differing_words(memory.content, newest.content),
+        memory.changed_by,
     )
 
 
@@ -134,7 +135,7 @@ def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
     if sort == "score":
         return results
     time = attrgetter(
-        "memory.updated_at" if sort.startswith("updated") else "memory.when"
+        "memory.updated_at" if sort.startswith("updated") else "memory.order_time"
     )
     return sorted(results, key=time, reverse=sort.endswith("desc"))
 

@@ -13,6 +13,7 @@ from folklore.db.stores.recall_rows import NOTHING, Candidate
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.recall.corpus_statistics import rarities
 from folklore.memory.recall.values import Retrieval
+from folklore.model import order_time
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
 from folklore.text import cues
@@ -139,10 +140,15 @@ class Candidates:
         return content if passage is None else content[slice(*passage)]
 
     def time_of(self, id_: UUID) -> datetime:
-        """Return the time of a candidate: when it was true, or else when it was stored."""
+        """Return the time of a candidate for order and age."""
         row = self.all[id_].row
-        time: datetime = row["occurred_at"] or row["created_at"]
-        return time
+        return order_time(row["occurred_at"], row["created_at"], row["updated_at"])
+
+    def date_of(self, id_: UUID) -> datetime:
+        """Return the time that a candidate is about: when it was true, or else when it was stored."""
+        row = self.all[id_].row
+        date: datetime = row["occurred_at"] or row["created_at"]
+        return date
 
     def rows_of(self, ids: Iterable[UUID]) -> list[int]:
         """Return the rows of some candidates."""
@@ -179,7 +185,7 @@ class Candidates:
             sequence=np.array([match.sequence for match in matches]),
             cue_sequence=np.array([match.cue_sequence for match in matches]),
             pairs=words.pair_weight,
-            dates=np.array([*map(words.nearness, map(self.time_of, self.all))])
+            dates=np.array([*map(words.nearness, map(self.date_of, self.all))])
             if words.dates
             else None,
             lengths=np.array(lengths, float),

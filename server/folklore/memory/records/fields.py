@@ -1,16 +1,24 @@
 """Fields of a stored memory: written with its postings and vectors, in the transaction of a change."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from folklore.db.stores.changes import NamespaceTransaction, Patch, State
+from folklore.db.stores.changes import (
+    NamespaceTransaction,
+    Patch,
+    Signature,
+    State,
+)
 from folklore.db.stores.memories import Vectors
 from folklore.errors import Conflict, NotFound
-from folklore.model import FIELDS
+from folklore.model import FIELDS, Revision
 from folklore.text.clean import digest
 
+# What a reader takes for the words of the author.
+TEXTS = frozenset(("content", "summary", "source"))
 _INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
 
 
@@ -49,6 +57,34 @@ async def write_fields(
         )
 
 
+def signed(
+    changed: Mapping[str, Any], state: State, change: NamespaceTransaction
+) -> dict[str, Any]:
+    """Return changed columns with who changed the text last; with neither for a text that is its author's again.
+
+    An author who changes the summary or the source of a memory does not make another's content theirs.
+    """
+    if TEXTS.isdisjoint(changed):
+        return dict(changed)
+    caller = change.caller.author
+    if caller != state.author:
+        at = change.now.isoformat()
+        return {**changed, "changed_by": caller, "changed_at": at}
+    if "content" in changed and state.held["changed_by"] is not None:
+        return {**changed, "changed_by": None, "changed_at": None}
+    return dict(changed)
+
+
+async def restorable(change: NamespaceTransaction, last: Revision) -> Mapping[str, Any]:
+    """Return the columns that a revision kept; with a text, who had changed it last, which old revisions lack."""
+    if TEXTS.isdisjoint(last.before) or "changed_by" in last.before:
+        return last.before
+    former = await change.signature(
+        id=last.memory_id, revision=last.revision, texts=sorted(TEXTS)
+    )
+    return {**last.before, **asdict(former or Signature())}
+
+
 def text_in_use(holder: object) -> Conflict:
     """Make the error for a text that the memory `holder` has."""
     return Conflict(
@@ -71,7 +107,8 @@ def revised(changed: Mapping[str, Any]) -> list[str]:
 
 
 def _differs(name: str, new: object, old: object) -> bool:
-    if FIELDS[name].type == "time" and isinstance(new, str) and isinstance(old, str):
+    is_time = name in FIELDS and FIELDS[name].type == "time"
+    if is_time and isinstance(new, str) and isinstance(old, str):
         return datetime.fromisoformat(new) != datetime.fromisoformat(old)
     if isinstance(new, float) and isinstance(old, float):
         return round(new, 6) != round(old, 6)  # as exact as the database stores them

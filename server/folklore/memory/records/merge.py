@@ -20,7 +20,9 @@ from folklore.memory.records.fields import (
     differing,
     require_in_force,
     require_revision,
+    restorable,
     revised,
+    signed,
     text_in_use,
     write_fields,
 )
@@ -111,7 +113,7 @@ async def merge_again(
         UpdateRequest(id=state.id),
         states,
         others,
-        undone.before,
+        await restorable(change, undone),
         vectors,
         undoes,
     )
@@ -220,6 +222,8 @@ async def _write(
         ):
             raise error
     changed = differing(fields, target)
+    if undoes is None:  # a redo has who changed the text among its fields
+        changed = signed(changed, target, change)
     if not replacements and not changed:
         return
     await change.record(

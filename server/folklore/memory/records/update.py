@@ -16,7 +16,9 @@ from folklore.memory.records.fields import (
     differing,
     require_in_force,
     require_revision,
+    restorable,
     revised,
+    signed,
     write_fields,
 )
 from folklore.memory.records.forget import forget_again
@@ -78,6 +80,7 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
         changed = differing(values, state)
         changed |= _detected(changed, state)
         if changed:
+            changed = signed(changed, state, change)
             await change.record([request.id], "update", revised(changed))
             await write_fields(change, state, changed, vectors)
     if not changed.keys().isdisjoint(_WITH_CUES):
@@ -257,7 +260,7 @@ async def _restorable(
 
     A successor that was erased cannot be named. What expired gets no expiry: with its old one it would expire again.
     """
-    values = last.before
+    values = await restorable(change, last)
     if last.action == "expire":
         values = {**values, "expires_at": None}
     by = values.get("superseded_by")

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from folklore.db.stores.transfer import ExistingMemory, TransferredMemory
 from folklore.errors import Conflict, InvalidInput
+from folklore.memory.records.fields import TEXTS
 from folklore.memory.requests import OnConflict
 
 # Values of a stored memory that overwriting keeps if the line states none.
@@ -18,6 +21,15 @@ _KEPT_PAST = (
     "recall_count",
     "confirmed_count",
 )
+_SIGNATURE = ("changed_by", "changed_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """Who imports, and when."""
+
+    name: str
+    now: datetime
 
 
 @dataclass(slots=True)
@@ -73,12 +85,15 @@ class ExistingMemories:
         return text
 
     def replacement(
-        self, line: TransferredMemory, present: TransferredMemory | None
+        self,
+        line: TransferredMemory,
+        present: TransferredMemory | None,
+        importer: Importer,
     ) -> TransferredMemory | None:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
         if (imported := self.imported.get(line.id)) is not None:
             return None if imported == _hash(line) else line
-        return line if present is None else _merged(line, present)
+        return line if present is None else _merged(line, present, importer)
 
     def holder(self, memory: TransferredMemory) -> UUID | None:
         """Return another memory that has its text or its idempotency key."""
@@ -109,6 +124,7 @@ def resolve(
     existing: ExistingMemories,
     present: Mapping[UUID, TransferredMemory],
     policy: OnConflict,
+    importer: Importer,
 ) -> Resolution:
     """Decide in the order of the lines, and add to `existing` what the import writes.
 
@@ -124,7 +140,9 @@ def resolve(
         ):  # a later line of its id overwrites it
             resolution.duplicates.append(memory)
         elif policy == "overwrite" and exists:
-            _replace(memory, existing, present.get(memory.id), resolution, released)
+            former = present.get(memory.id)
+            replacement = existing.replacement(memory, former, importer)
+            _replace(memory, replacement, existing, former, resolution, released)
         elif exists or holder is not None:
             if policy == "fail":
                 raise _exists(memory, holder)
@@ -145,12 +163,13 @@ def _exists(line: TransferredMemory, holder: UUID | None) -> Conflict:
 
 def _replace(
     line: TransferredMemory,
+    memory: TransferredMemory | None,
     existing: ExistingMemories,
     present: TransferredMemory | None,
     resolution: Resolution,
     released: set[bytes | None],
 ) -> None:
-    memory, holder = existing.replacement(line, present), existing.holder(line)
+    holder = existing.holder(line)
     if memory is None:
         resolution.duplicates.append(line)
     elif holder is not None:
@@ -179,8 +198,30 @@ def _hash(line: TransferredMemory) -> int:
     return hash(repr((line.draft, line.past)))
 
 
+def _signature(
+    line: TransferredMemory, present: TransferredMemory, importer: Importer
+) -> dict[str, Any]:
+    """Return who changed the text last, and when, of a memory that a line replaces.
+
+    A line that states an author says this too. Another text is changed by who imports it.
+    """
+    kept = {name: getattr(present.past, name) for name in _SIGNATURE}
+    same = all(
+        getattr(line.draft, name) == getattr(present.draft, name) for name in TEXTS
+    )
+    if line.past.changed_by is not None or (line.draft.author is not None and not same):
+        return {name: getattr(line.past, name) for name in _SIGNATURE}
+    if same:
+        return kept
+    if importer.name != present.draft.author:
+        return {"changed_by": importer.name, "changed_at": importer.now}
+    if line.draft.content != present.draft.content:
+        return dict.fromkeys(_SIGNATURE)
+    return kept
+
+
 def _merged(
-    line: TransferredMemory, present: TransferredMemory
+    line: TransferredMemory, present: TransferredMemory, importer: Importer
 ) -> TransferredMemory | None:
     """Return the memory that replaces `present`, None if that changes nothing.
 
@@ -199,6 +240,7 @@ def _merged(
         for name in _KEPT_PAST
         if getattr(line.past, name) is None
     }
+    kept_past |= _signature(line, present, importer)
     # The change itself sets these two.
     kept_past |= {
         "revision": present.past.revision,

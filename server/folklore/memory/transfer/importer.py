@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from time import monotonic
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -31,7 +32,12 @@ from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
 from folklore.memory.requests import ForgetRequest, ImportRequest
 from folklore.memory.secret_guard import guard_draft, guard_fields
-from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
+from folklore.memory.transfer.conflicts import (
+    ExistingMemories,
+    Importer,
+    Resolution,
+    resolve,
+)
 from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import (
@@ -55,7 +61,13 @@ _MOST_OF_A_MEMBER = (
     200_000  # lines: of a dry run and of relations, something is remembered of each
 )
 _AT_ONCE, _TRIES = 20, 5  # lines that are checked, .3 ms each; tries to write a batch
-_PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
+_PAST_TIMES = (
+    "updated_at",
+    "forgotten_at",
+    "superseded_at",
+    "last_recalled_at",
+    "changed_at",
+)
 
 
 async def import_lines(
@@ -249,7 +261,12 @@ class _Importer:
         context, past = self.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
-        fields = {"author": draft.author, "agent": past.agent, "trust": past.trust}
+        fields = {
+            "author": draft.author,
+            "agent": past.agent,
+            "trust": past.trust,
+            "changed_by": past.changed_by,
+        }
         guard_fields({**fields, "idempotency_keys": tuple(memory.keys)}, secrets)
         self.report.redacted += bool(replaced)
         # An export has expired memories too, which a store would refuse.
@@ -260,17 +277,18 @@ class _Importer:
         checked = replace(
             checked,
             id=checked.id or _new_id(checked, past, text),
-            expires_at=with_zone(draft.expires_at, zone),
-            created_at=with_zone(draft.created_at, zone),
+            expires_at=with_zone(draft.expires_at, zone, "expires_at"),
+            created_at=_past_time(draft.created_at, "created_at", context),
             author=cleaned(draft.author) or None,
         )
         times: dict[str, Any] = {
-            name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES
+            name: _past_time(getattr(past, name), name, context) for name in _PAST_TIMES
         }
         past = replace(
             past,
             agent=cleaned(past.agent) or None,
             trust=cleaned(past.trust) or None,
+            changed_by=cleaned(past.changed_by) or None,
             **times,
         )
         vector = memory.vector
@@ -301,7 +319,7 @@ class _Importer:
         # Relations of other systems may lack both.
         author, created_at = (
             link.author or context.caller.author,
-            link.created_at or context.now,
+            _past_time(link.created_at, "created_at", context) or context.now,
         )
         return replace(link, author=author, created_at=created_at)
 
@@ -415,7 +433,9 @@ class _NamespaceImport:
             ids = [memory.id for memory in batch if memory.id in existing.ids]
             if policy == "overwrite" and ids:
                 existing_memories = await transfers.memories(namespace, ids)
-        return resolve(batch, existing, existing_memories, policy)
+        context = self._run.context
+        importer = Importer(context.caller.author, context.now)
+        return resolve(batch, existing, existing_memories, policy, importer)
 
     async def _write(
         self, resolution: Resolution, memories: Sequence[TransferredMemory]
@@ -476,6 +496,14 @@ class _NamespaceImport:
         if self._id is None:
             self._id = await self._run.transfers.namespace_id(self.name)
         return self._id
+
+
+def _past_time(
+    value: datetime | None, field: str, context: RequestContext
+) -> datetime | None:
+    """Return a time of the past in the caller's zone, now for one in the future: the clock of its source was ahead."""
+    aware = with_zone(value, context.zone, field)
+    return None if aware is None else min(aware, context.now)
 
 
 def _stated(value: LineValue) -> LineValue:

@@ -52,6 +52,7 @@ from folklore.model import (
 )
 from folklore.text import names
 from folklore.text.clean import clean
+from folklore.text.dates.zones import UNSHOWABLE, is_showable
 from folklore.text.languages import language
 
 VERSION = 1
@@ -92,13 +93,10 @@ def _time(value: object) -> object:
             raise ValueError(
                 "must be an ISO 8601 time such as 2025-06-30T09:30:00+02:00"
             ) from None
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        try:
-            value.astimezone(UTC)
-        except (
-            OverflowError
-        ):  # Postgres would store it, but Python could not read it back
-            raise ValueError("must be in the years 1 to 9999") from None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return value
+    if not is_showable(value):
+        raise ValueError(UNSHOWABLE)
     return value
 
 
@@ -185,6 +183,8 @@ class _Memory(_Object):
     recall_count: _Count | None = None
     confirmed_count: _Count | None = None
     revision: _Number | None = None
+    changed_by: _Name | None = None
+    changed_at: _Time | None = None
     idempotency_key: str | None = None
     idempotency_keys: Annotated[dict[str, str], BeforeValidator(_keys)] | None = None
     embedding: _Embedding | None = None
@@ -196,6 +196,8 @@ class _FormerValues(_Object):
     forgotten_at: _ZonedTime | None = None
     superseded_at: _ZonedTime | None = None
     superseded_by: UUID | None = None
+    changed_by: _Name | None = None
+    changed_at: _ZonedTime | None = None
 
 
 class _Destination(_Object):

@@ -3,6 +3,7 @@
 from datetime import datetime, tzinfo
 
 from folklore.text.amounts import amount
+from folklore.text.dates.zones import in_zone
 
 _MINUTE, _HOUR = 60, 3_600  # seconds
 _YEAR = 365  # days
@@ -10,7 +11,7 @@ _YEAR = 365  # days
 
 def absolute_time(moment: datetime, zone: tzinfo) -> str:
     """Return date and time in a zone, to the minute."""
-    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+    return in_zone(moment, zone).isoformat(" ", "minutes")[:16]
 
 
 def distance(moment: datetime, now: datetime) -> str | None:
