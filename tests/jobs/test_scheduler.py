@@ -20,11 +20,14 @@ from folklore.config import EmbeddingSettings, JobsSettings, Settings
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import DatabaseUnavailable
-from folklore.jobs.definitions import BY_NAME
+from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobRun
 from folklore.jobs.scheduler import Lease, Scheduler, cancel
 from folklore.memory.context import MemoryContext
+from folklore.memory.health.checks import Doubt
+from folklore.memory.health.checkup import _jobs
 from folklore.memory.requests import StatusRequest
+from folklore.memory.results import JobsInfo
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
 from tests.embedders import ByLetter, Down, Waiting
@@ -104,6 +107,60 @@ async def test_a_run_is_recorded_and_the_job_is_due_again_after_its_interval(
     assert [report.outcome for report in await jobs.runner().run_due([EMBEDDINGS])] == [
         "done"
     ]
+
+
+async def test_a_job_that_ran_in_the_future_is_due_and_says_so(
+    database: Database,
+    jobs: BackgroundJobs,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    every = list(JOBS)
+    jobs.now = NOON + 40 * DAY
+    await jobs.runner().run_due(every)
+    jobs.now = NOON
+
+    info = JobsInfo(
+        tuple((await Jobs(database).all()).values()),
+        tuple(job.name for job in every),
+        NOON,
+    )
+    reports = await jobs.runner().run_due(every)
+    again = await jobs.runner().run_due(every)
+
+    assert [info.is_ahead(job.name) for job in every] == [True] * len(every)
+    assert [report.job for report in reports] == [job.name for job in every]
+    assert again == []
+    assert "job_of_the_future" in capsys.readouterr().out
+    with pytest.raises(Doubt, match="lies in the future: a clock was ahead"):
+        await _jobs(info)
+
+
+async def test_a_run_of_a_server_whose_clock_differs_a_little_is_not_repeated(
+    jobs: BackgroundJobs,
+) -> None:
+    jobs.now = NOON + DAY / 1440
+    await jobs.runner().run_due([EMBEDDINGS])
+    jobs.now = NOON
+
+    assert await jobs.runner().run_due([EMBEDDINGS]) == []
+
+
+async def test_a_lease_of_the_future_holds_nobody_off(
+    database: Database, jobs: BackgroundJobs
+) -> None:
+    late = NOON + 40 * DAY
+    await Jobs(database).claim(
+        job="embeddings",
+        holder="killed",
+        now=late,
+        until=late + DAY / 720,
+        longest=late + DAY,
+        forced=True,
+    )
+
+    [report] = await jobs.runner().run_due([EMBEDDINGS])
+
+    assert report.outcome == "done"
 
 
 async def test_the_job_of_a_killed_runner_is_free_when_its_lease_expires(
@@ -229,7 +286,12 @@ async def test_a_runner_that_lost_its_lease_stops_and_records_nothing(
     await model.asked.wait()
     late = NOON + HOUR
     notes = await Jobs(database).claim(
-        job="embeddings", holder="other", now=late, until=late + HOUR, forced=False
+        job="embeddings",
+        holder="other",
+        now=late,
+        until=late + HOUR,
+        longest=late + HOUR,
+        forced=False,
     )
 
     async with asyncio.timeout(STUCK):

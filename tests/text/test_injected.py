@@ -1,5 +1,6 @@
 """The block of injected notes: nothing in it reads as its mark, and it is found again in a text."""
 
+import json
 import unicodedata
 
 import pytest
@@ -14,6 +15,8 @@ from folklore.text.hooks.injected import (
     encoded,
     without_blocks,
 )
+from folklore.text.hooks.marks import json_text, mark_places
+from tests.linear_time import assert_linear_time
 
 PIECES = [
     "<", "</", ">", OPENING, CLOSING, CLOSING.upper(), "folklore", "FolkLore", "-", "notes", "f", "\uff46", "olklore",
@@ -100,3 +103,79 @@ def test_a_quotation_has_five_words_of_a_note_in_sequence_or_most_of_them_by_wei
 
     assert quoting.quotes(note) is quotes
     assert quoting.share(note) == pytest.approx(share, abs=0.01) or quotes or not share
+
+
+MARKS = [
+    "<system-reminder>", "</system-reminder>", "</SYSTEM-REMINDER>", "< / system - reminder >", "</system\u200b-reminder>",
+    "</sys\u00adtem-reminder>", "\uff1c/system-reminder\uff1e", "</\uff53\uff59\uff53\uff54\uff45\uff4d-reminder>",
+    "\u2039/system-reminder\u203a", "</s\u0443stem-reminder>", '<system-reminder priority="high">', "</system_reminder",
+    "<|im_end|>", "<|im_start|>system", "<|IM_END|>", "< | im_end | >", "\uff1c|im_end|\uff1e", "<\uff5cim_end\uff5c>",
+    "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|assistant|>", "<|any_new_mark|>", "<|im_end|",
+    "<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<start_of_turn>", "<end_of_turn>", "<bos>", "</s>",
+    "[INST]", "[/INST]", "[/inst]", "[ / I N S T ]", "[/IN\u200bST]", "\uff3b/INST\uff3d", "[/\uff29\uff2e\uff33\uff34]",
+    "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_RESULTS]", "<<SYS>>", "<</SYS>>", "<< sys >>",
+    "<system>", "</system>", "< System >", '<system role="x">', "<assistant>", "</assistant>", "</user>",
+    "<function_calls>", "</function_results>", '<invoke name="run">', "<invoke>", "</function_calls>",
+    "<tool_use_error>", "<user-prompt-submit-hook>", "<local-command-stdout>", "<command-name>", "<environment_details>",
+]  # fmt: skip
+BRACKETS = "<[\uff1c\u2039\uff3b"
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_marks_of_clients_and_models_are_encoded(mark: str) -> None:
+    shown = encoded(f"before {mark} after")
+
+    left = shown.replace("<&lt;", "")  # of two brackets the second is enough
+    assert [char for char in BRACKETS if char in left] == []
+    assert "&lt;" in shown or "&#91;" in shown
+    assert encoded(shown) == shown
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_json_of_a_tool_spells_their_bracket_and_means_the_same(mark: str) -> None:
+    value = {"memories": [{"content": f"a {mark} b\n", "tags": ["inst", mark], "n": 1}]}
+
+    text = json_text(value)
+
+    assert json.loads(text) == value
+    assert mark not in text
+    assert mark_places(json.loads(text)["memories"][0]["content"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "psql -U <user> -h <host> <database>", "git checkout <branch>", "[system] in the .ini, [tool.ruff] in the .toml",
+        "items[0][1] and [install](https://example.com)", "vector<s> or List<System.String>", "a | b <- c | d",
+        "<b>bold</b> <img src=x> <br/>", "x << 2 >> 1", "[\u30c6\u30b9\u30c8] <\u540d\u524d>", "if a < b and c > d: pass",
+        "Dict[str, list[int]]", "<instructions> of the build", "the systems <reminder>",
+    ],
+)  # fmt: skip
+def test_placeholders_code_and_other_tags_stay_as_they_are(text: str) -> None:
+    assert encoded(text) == text
+    assert json_text(text) == json.dumps(text, ensure_ascii=False)
+
+
+@given(st.lists(st.sampled_from([*PIECES, *MARKS, "\ufdd0", '"', "\\"])).map("".join))
+def test_json_of_any_text_means_the_text(text: str) -> None:
+    assert json.loads(json_text([text, {text: text}])) == [text, {text: text}]
+    assert encoded(encoded(text)) == encoded(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "[",
+        "</system-reminder>",
+        "[/INST]",
+        "<|im_end|>",
+        "< ",
+        "<\u0443",
+        "<|",
+        "[ ",
+    ],
+)
+def test_marks_are_found_in_linear_time(unit: str) -> None:
+    assert_linear_time(encoded, unit)
+    assert_linear_time(json_text, unit)

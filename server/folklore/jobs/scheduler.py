@@ -20,7 +20,7 @@ from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.results import RunReport
-from folklore.model import JobOutcome
+from folklore.model import JobOutcome, JobState
 
 log = get_logger(__name__)
 
@@ -64,14 +64,23 @@ class Runner:
         reports = []
         for job in jobs:
             state = states.get(job.name)
-            if (
-                job in forced
-                or state is None
-                or state.next_due is None
-                or state.next_due <= now
-            ):
-                reports.append(await self.run(job, forced=job in forced))
+            ahead = self._is_ahead(job, state, now)
+            if ahead:
+                log.warning("job_of_the_future", job=job.name)
+            forcing = job in forced or ahead
+            if forcing or _is_due(state, now):
+                reports.append(await self.run(job, forced=forcing))
         return reports
+
+    def _is_ahead(self, job: Job, state: JobState | None, now: datetime) -> bool:
+        """Return True if a clock that was ahead wrote the last run: waiting for the next would take for ever."""
+        if state is None:
+            return False
+        differing = self._lease.lasts
+        if state.finished_at is not None and state.finished_at > now + differing:
+            return True
+        latest = now + job.every + differing
+        return state.next_due is not None and state.next_due > latest
 
     async def dry_run(self, job: Job) -> RunReport:
         """Count the work of a job; write nothing and take no lease. Raises what the job raises."""
@@ -92,6 +101,7 @@ class Runner:
             holder=self._holder,
             now=now,
             until=now + self._lease.lasts,
+            longest=now + 2 * self._lease.lasts,
             forced=forced,
         )
         if notes is None:
@@ -263,6 +273,10 @@ async def cancel(*tasks: asyncio.Task[None]) -> None:
             await asyncio.wait({task}, timeout=0.5)
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio logs that it never was
+
+
+def _is_due(state: JobState | None, now: datetime) -> bool:
+    return state is None or state.next_due is None or state.next_due <= now
 
 
 def _error_text(error: BaseException) -> str:

@@ -1,6 +1,5 @@
 """MCP resources, for clients that attach context by hand. The tools return the same."""
 
-import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -23,6 +22,7 @@ from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
 from folklore.model import Answer
 from folklore.text import names
+from folklore.text.hooks.marks import json_text
 
 _JSON = "application/json"
 _RECENT = 20
@@ -87,7 +87,7 @@ async def read(service: Operations, uri: str) -> types.ReadResourceResult:
                 raise MCPError(
                     types.INTERNAL_ERROR, in_brief(error), {"uri": uri}
                 ) from error
-            text = json.dumps(value, ensure_ascii=False)
+            text = json_text(value)
             return types.ReadResourceResult(
                 contents=[
                     types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)

@@ -21,6 +21,7 @@ from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Operations, Service
 from folklore.memory.service.code import ANCHORS, anchors_json, memories_of
+from folklore.text.hooks.marks import json_text
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 
@@ -124,7 +125,7 @@ class _Handlers:
             )
         if params.name in self._hidden:  # no content is silence
             return types.CallToolResult(content=_text(value["text"]) if value else [])
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = json_text(value, separators=(",", ":"))
         return types.CallToolResult(
             content=_text(text), structured_content=value, _meta=operations.anchors
         )

@@ -359,6 +359,10 @@ class CallerInfo:
     exists: bool = False
 
 
+# By so much the clocks of two servers may differ.
+CLOCKS_DIFFER = timedelta(minutes=2)
+
+
 @dataclass(frozen=True, slots=True)
 class JobsInfo:
     """The rows of background jobs, the names of those that the server runs, and its time."""
@@ -370,6 +374,12 @@ class JobsInfo:
     def row(self, job: str) -> JobState | None:
         """Return the row of a job; None if it never ran."""
         return next((row for row in self.jobs if row.name == job), None)
+
+    def is_ahead(self, job: str) -> bool:
+        """Return True if the last run of a job lies in the future: a clock was ahead when it ended."""
+        row = self.row(job)
+        ended = None if row is None else row.finished_at
+        return ended is not None and ended > self.at + CLOCKS_DIFFER
 
     def state(self, job: str) -> str:
         """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""

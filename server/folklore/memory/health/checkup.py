@@ -122,6 +122,12 @@ async def _jobs(jobs: JobsInfo) -> str:
     wrong = [
         name for name in jobs.scheduled if jobs.state(name) in ("failed", "abandoned")
     ]
+    if ahead := [name for name in jobs.scheduled if jobs.is_ahead(name)]:
+        hint = "They run again within minutes. Compare the clocks of the servers of this database."
+        raise Doubt(
+            f"The last run of {', '.join(ahead)} lies in the future: a clock was ahead.",
+            hint=hint,
+        )
     if not wrong:
         return (
             f"{', '.join(jobs.scheduled)}"

@@ -1,13 +1,13 @@
 """Memories tied to code, for a bridge: it alone has the working copy, and passes an assistant's calls on as JSON."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.service.code import ANCHORS, marked_json, tied_json
+from folklore.text.hooks.marks import json_text
 
 Json = dict[str, Any]
 _READ = "memory_get"
@@ -58,7 +58,7 @@ class BridgedCode:
             or (marked := await marked_json(self.copy, value, meta[ANCHORS])) == value
         ):
             return result
-        text = json.dumps(marked, ensure_ascii=False, separators=(",", ":"))
+        text = json_text(marked, separators=(",", ":"))
         return {
             **result,
             "content": [{"type": "text", "text": text}],

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
 
 from folklore.text.clean import clean
+from folklore.text.hooks.marks import neutralised
 from folklore.text.query.question import QuestionWords, plain
 
 OPENING, CLOSING = "<folklore-notes>", "</folklore-notes>"
-# The bracket that begins a mark, and those that look like it.
-_BRACKET = re.compile(
-    "[<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u02c2\u1438]"
-)
-_ESCAPED = "&lt;"
-_LETTERS = "folklorenotes"
 # Words in sequence, or the share of all of a note's words by weight, that make a quotation of it.
 _SEQUENCE, _SHARE = 5, 2 / 3
 
@@ -28,35 +20,8 @@ def block(heading: str, notes: Sequence[str]) -> str:
 
 
 def encoded(text: str) -> str:
-    """Return a text in one line in which nothing reads as a mark: the bracket of what could is written `&lt;`.
-
-    Other brackets stay, so that code and HTML remain readable. Takes its own result as it is.
-    """
-    line = " ".join(clean(text).text.split())
-    places = [match.start() for match in _BRACKET.finditer(line)]
-    parts = [line[begin:end] for begin, end in pairwise([0, *places, len(line)])]
-    return "".join(
-        _ESCAPED + part[1:] if _reads_as_mark(part[1:]) else part for part in parts
-    )
-
-
-def _reads_as_mark(text: str) -> bool:
-    """Return whether the letters after a bracket are those of a mark, whatever else is between them.
-
-    A letter of another alphabet may look like any of them, so it is taken for all.
-    """
-    letters = "".join(islice(_letters(text.partition(">")[0]), len(_LETTERS)))
-    return len(letters) == len(_LETTERS) and all(
-        letter == expected or not letter.isascii()
-        for letter, expected in zip(letters, _LETTERS, strict=True)
-    )
-
-
-def _letters(text: str) -> Iterator[str]:
-    for char in text:
-        plain_char = char if char.isascii() else unicodedata.normalize("NFKD", char)[0]
-        if plain_char.isalnum():
-            yield plain_char.lower()[0]
+    """Return a text in one line in which nothing reads as a mark, ours or another's. Takes its own result as it is."""
+    return neutralised(" ".join(clean(text).text.split()))
 
 
 def without_blocks(text: str) -> str:

@@ -12,6 +12,8 @@ from folklore.db.stores.events.audit import NOWHERE, Write
 
 # The time in which the use of memories is measured.
 _MEASURED = timedelta(days=30)
+# A tag that a heading names in our own voice: at most three words, since a longer one could be an instruction, and bytes.
+_PLAIN_TOPIC, _LONGEST_TOPIC = r"^[[:alnum:]]+([:/_.-][[:alnum:]]+){0,2}$", 30
 # What counts as "stored in this session".
 _WRITES: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
 
@@ -156,7 +158,13 @@ class Injections(Store):
     pause = affected(namespace=NOWHERE)
     resume = affected(namespace=NOWHERE)
     paused = value(datetime, namespace=NOWHERE)
-    counts = only(ProjectCounts, "fresh", quality_floor=QUALITY_FLOOR)
+    counts = only(
+        ProjectCounts,
+        "fresh",
+        quality_floor=QUALITY_FLOOR,
+        plain=_PLAIN_TOPIC,
+        longest=_LONGEST_TOPIC,
+    )
     read = many(InjectedNote, "fresh")
     count = number("fresh")
     delete = affected("fresh")
@@ -190,7 +198,7 @@ class Injections(Store):
     ) -> GivenBefore:
         """Return what was injected before, of these memories and into this session. One statement.
 
-        A memory is ignored that was not used after so many injections.
+        A memory is ignored that was not used after so many injections into sessions of this caller.
         """
         rows = await self._database.rows(
             "injections/given",

@@ -26,7 +26,7 @@ returning memory_id
 select count(*) as count from injections i where i.namespace_id = :namespace::uuid and i.injected_at < :before::timestamptz
 
 -- name: counts. The number of memories in force, and their most frequent kinds and tags, without the default kind,
--- with the number of each.
+-- with the number of each: those of at most :longest bytes that match :plain.
 with alive as (
     select m.kind, m.tags from memories m
     where m.namespace_id = :namespace::uuid and
@@ -37,6 +37,7 @@ topics as (
     from alive
     cross join lateral unnest(array_append(alive.tags, alive.kind)) topic
     where topic <> 'note' and not starts_with(topic, 'entity:')
+        and octet_length(topic) <= :longest::integer and topic ~ :plain::text
     group by topic
     having count(*) > 1
     order by number desc, topic limit 6
@@ -78,13 +79,13 @@ on conflict (namespace_id, caller, session) do update set stated = excluded.stat
 where excluded.stated <> '{}' and (select count(*) from jsonb_object_keys(s.stated)) < 100 returning s.session
 
 -- name: given. What was injected since :since. For each of :memories that was: whether this session has it, at least the
--- beginning, and whether it has the whole; whether it was never used though prompts got it :ignored
--- times. In each row the same: `tokens`, the sum over the hooks of the session.
+-- beginning, and whether it has the whole; whether it was never used though prompts of this caller got it :ignored
+-- times: what others ignore does not count. In each row the same: `tokens`, the sum over the hooks of the session.
 with past as (
     select i.memory_id as id,
         bool_or(i.caller = :caller::text and i.session = :session::text and i.dropped_at is null) as given,
         bool_or(i.caller = :caller::text and i.session = :session::text and i.dropped_at is null and i.whole) as whole,
-        count(*) filter (where i.event <> 'SessionStart') >= :ignored::integer and count(i.used_at) = 0 as ignored
+        count(*) filter (where i.event <> 'SessionStart' and i.caller = :caller::text) >= :ignored::integer and count(i.used_at) = 0 as ignored
     from injections i
     where i.namespace_id = any(:namespaces::uuid[]) and i.memory_id = any(:memories::uuid[])
         and i.injected_at >= :since::timestamptz

@@ -1,0 +1,154 @@
+"""Marks by which clients and models tell who speaks: none may stand in a text that a writer of memories wrote.
+
+Marks of XML (`</system-reminder>`), of chat templates (`<|im_end|>`, `[/INST]`, `<<SYS>>`), and our own
+(`<folklore-notes>`), in any case, width and spacing, with invisible characters between their letters.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+# The bracket that begins a mark, and those that look like it; what ends one.
+_ANGLE = re.compile(
+    "[<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u02c2\u1438]"
+)
+_SQUARE = re.compile(r"[\[\uff3b\u3014\u3010\u27e6\u301a\u2772]")
+_ANGLE_END = re.compile("[>\uff1e\ufe65\u203a\u3009\u27e9\u232a\u276d\u276f\u2771]")
+_SQUARE_END = re.compile(r"[\]\uff3d\u3015\u3011\u27e7\u301b\u2773]")
+_PIPE = re.compile(r"\s*[/\u2044\u2215]?\s*[|\uff5c\u2223\u01c0]")
+_CLOSING = re.compile(r"\s*[/\u2044\u2215\uff0f]")
+# The letters of marks that may be followed by anything, such as attributes.
+_BEGINNINGS = ("folklorenotes", "systemreminder")
+_PREFIX = "antml"
+# The letters of marks, also before attributes.
+_ANGLE_MARKS = frozenset(
+    """
+    system systemprompt systemmessage systeminstruction systeminstructions systemnote systemwarning sys
+    assistant developer human think thinking
+    functioncalls functioncall functionresults functionresult functions invoke
+    tooluse toolcall toolcalls toolresult toolresults toolresponse tooluseerror
+    userpromptsubmithook userpromptsubmit localcommandstdout localcommandstderr localcommandcaveat
+    commandname commandmessage commandargs bashinput bashstdout bashstderr additionalcontext
+    environmentdetails environmentcontext userinstructions userquery
+    imstart imend imsep startofturn endofturn startheaderid endheaderid eotid eomid beginoftext endoftext
+    beginofsentence endofsentence bos eos pythontag
+    """.split()
+)
+# Words that are marks only where they end something: code and placeholders have them as they begin.
+_ANGLE_ENDS = frozenset(("s", "user", "tool", "instructions", "context"))
+_SQUARE_MARKS = frozenset(
+    "inst sys systemprompt toolcalls toolresults availabletools endofturn".split()
+)
+# More letters than any mark has.
+_MOST = 40
+# What a text does not hold: it marks a place until the text is JSON.
+_PLACE = "\ufdd0"
+_AFTER_PLACE = re.compile(f"{_PLACE}(.)")
+
+
+def neutralised(line: str) -> str:
+    """Return a text in which nothing reads as a mark: the bracket of what could is written `&lt;` or `&#91;`.
+
+    Other brackets stay, so that code and HTML remain readable. Takes its own result as it is.
+    """
+    parts, end = [], 0
+    for place in mark_places(line):
+        escaped = "&lt;" if _ANGLE.match(line, place) else "&#91;"
+        parts += [line[end:place], escaped]
+        end = place + 1
+    return "".join([*parts, line[end:]])
+
+
+def json_text(value: object, separators: tuple[str, str] | None = None) -> str:
+    """Return a value as JSON in which no text reads as a mark: the bracket is written as `\\u003c`, which means it."""
+    text = json.dumps(_placed(value), ensure_ascii=False, separators=separators)
+    return _AFTER_PLACE.sub(lambda match: f"\\u{ord(match[1]):04x}", text)
+
+
+def mark_places(text: str) -> list[int]:
+    """Return the indexes of the brackets with which a mark begins."""
+    places = [begin for begin, part in _parts(text, _ANGLE) if _is_angle_mark(part)]
+    places += [
+        begin
+        for begin, part in _parts(text, _SQUARE)
+        if _is_one_of(
+            _letters_of(_SQUARE_END.split(part, maxsplit=1)[0]), _SQUARE_MARKS
+        )
+    ]
+    return sorted(places)
+
+
+def _placed(value: object) -> object:
+    """Return a JSON value with a sign before each bracket that begins a mark."""
+    if isinstance(value, str):
+        escaped = {*mark_places(value), *_places_of_sign(value)}
+        if not escaped:
+            return value
+        return "".join(
+            f"{_PLACE}{char}" if place in escaped else char
+            for place, char in enumerate(value)
+        )
+    if isinstance(value, dict):
+        return {_placed(name): _placed(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_placed(entry) for entry in value]
+    return value
+
+
+def _places_of_sign(text: str) -> list[int]:
+    return [match.start() for match in re.finditer(_PLACE, text)]
+
+
+def _parts(text: str, bracket: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the index of each bracket, and the text between it and the next one."""
+    places = [match.start() for match in bracket.finditer(text)]
+    for begin, end in pairwise([*places, len(text)]):
+        yield begin, text[begin + 1 : end]
+
+
+def _is_angle_mark(part: str) -> bool:
+    ended = _ANGLE_END.split(part, maxsplit=1)
+    inner = ended[0]
+    letters = _letters_of(inner)
+    if letters.startswith(_PREFIX):
+        return True
+    if any(_begins(letters, beginning) for beginning in _BEGINNINGS):
+        return True
+    if _PIPE.match(inner) and 0 < len(letters) < _MOST and len(ended) > 1:
+        return inner.rstrip().endswith(("|", "\uff5c")) or _is_one_of(
+            letters, _ANGLE_MARKS
+        )
+    first_word = _letters_of(inner.split(maxsplit=1)[0]) if inner.strip() else ""
+    names = _ANGLE_MARKS | _ANGLE_ENDS if _CLOSING.match(inner) else _ANGLE_MARKS
+    return _is_one_of(letters, names) or _is_one_of(first_word, names)
+
+
+def _letters_of(text: str) -> str:
+    return "".join(islice(_letters(text), _MOST))
+
+
+def _letters(text: str) -> Iterator[str]:
+    for char in text:
+        plain_char = char if char.isascii() else unicodedata.normalize("NFKD", char)[0]
+        if plain_char.isalnum():
+            yield plain_char.lower()[0]
+
+
+def _begins(letters: str, name: str) -> bool:
+    """Return whether letters begin as a long name does. A letter of another alphabet may look like any of it."""
+    return len(letters) >= len(name) and all(
+        letter == expected or not letter.isascii()
+        for letter, expected in zip(letters, name, strict=False)
+    )
+
+
+def _is_one_of(letters: str, names: frozenset[str]) -> bool:
+    """Return whether letters are those of a name, with at most every other one of another alphabet."""
+    if letters in names:
+        return True
+    foreign = sum(not letter.isascii() for letter in letters)
+    if foreign == 0 or 2 * foreign > len(letters):
+        return False
+    return any(len(name) == len(letters) and _begins(letters, name) for name in names)
