@@ -10,6 +10,8 @@ from folklore.text.query.snippet import snippet
 
 # Tokens of a result besides its text: id, namespace, kind, time.
 _ENVELOPE = 42
+# The names and the time of who changed a text last, in JSON.
+_CHANGED = '"changed_by":"","changed_at":"2026-11-28T12:00:00Z",'
 # Tokens to which a long text is shortened before a result is left out.
 _SHORTEST_TEXT = 40
 # Share of a budget for the results; the rest is for the cursor, the note and the names of namespaces.
@@ -65,7 +67,9 @@ def _cost(text: str) -> int:
 def _envelope(result: Recalled) -> int:
     """Return the tokens of a concise result besides its text."""
     memory = result.memory
-    fields = (memory.namespace, memory.author, *memory.tags, memory.source or "")
+    fields = [memory.namespace, memory.author, *memory.tags, memory.source or ""]
+    if memory.changed_by is not None:
+        fields += [_CHANGED, memory.changed_by]
     variants = sum(_ENVELOPE * 2 + len(variant.differs) for variant in result.variants)
     return _ENVELOPE + (sum(map(len, fields)) + variants) // tokens.CHARACTERS_PER_TOKEN
 

@@ -282,7 +282,7 @@ def _groups(
         ),
         "kind": Counter(memory.kind for memory in memories),
         "tag": Counter(tag for memory in memories for tag in memory.tags),
-        "author": Counter(memory.author for memory in memories),
+        "author": Counter(name for memory in memories for name in _writers(memory)),
         "time": Counter(
             name
             for memory in memories
@@ -293,6 +293,11 @@ def _groups(
     return [
         (name, _chips(visit, question, name, counts[name])) for name in _CHIP_FILTERS
     ]
+
+
+def _writers(memory: Memory) -> set[str]:
+    """Return whom the filter `author` finds a memory by."""
+    return {memory.author, memory.changed_by or memory.author}
 
 
 def _chips(
