@@ -69,7 +69,7 @@ CHANGED = ("alice", "bob", NOON + timedelta(days=1))
     ids=lambda fields: str(next(iter(fields))),
 )
 async def test_a_change_of_the_words_by_another_person_is_known(
-    bob: Person, rule: UUID, fields: dict[str, str]
+    bob: Person, rule: UUID, fields: dict[str, Any]
 ) -> None:
     assert changer(await bob.update(rule, **fields)) == CHANGED
 
