@@ -14,6 +14,7 @@ from folklore import text
 from folklore.errors import InvalidInput
 from folklore.text import (
     arguments,
+    byline,
     clean,
     difference,
     gist,
@@ -28,7 +29,7 @@ from folklore.text import (
 )
 from folklore.text.dates import date_terms, expressions, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
-from folklore.text.hooks import edits, injected, prompts, statements
+from folklore.text.hooks import edits, injected, marks, prompts, statements
 from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
 from folklore.text.secrets import context, finder as secrets, key_formats, values
 from tests.linear_time import assert_linear_time
@@ -74,6 +75,8 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "query.highlight.highlighted": lambda it: highlight.highlighted(it, ASKED.pattern(0)),
     "query.highlight.words_of": highlight.words_of, "hooks.injected.block": lambda it: injected.block(it, [it]),
     "hooks.injected.encoded": injected.encoded, "hooks.injected.without_blocks": injected.without_blocks,
+    "hooks.marks.neutralised": marks.neutralised, "hooks.marks.mark_places": marks.mark_places,
+    "byline.byline": lambda it: byline.byline(it, it, None, UTC),
     "hooks.injected.Quoting": lambda it: injected.Quoting.of(it).quotes(it[:-1]), "languages.detect": languages.detect,
     "languages.language": languages.language,
     "lines.LineReader": lambda it: list(lines.LineReader(1_000).feed(it.encode())),
