@@ -450,8 +450,8 @@ create index memories_search_idx on memories using gin (search);
 create index memories_expires_idx on memories (namespace_id, expires_at) where expires_at is not null;
 create index memories_forgotten_idx on memories (namespace_id, forgotten_at) where forgotten_at is not null;
 create index memories_superseded_idx on memories (namespace_id, superseded_by) where superseded_by is not null;
--- The orders of lists; an occurrence in the future counts as the last change. A memory that was stored and nothing else, as most are, is in the first alone, which serves all of
--- them; the others are for each order.
+-- The orders of lists. A memory that was stored and nothing else, as most are, is in the first alone, which serves all of
+-- them; the others are for each order. An occurrence in the future counts as the last change.
 create index memories_order_idx on memories (namespace_id, least(coalesce(occurred_at, created_at), updated_at), id)
     where trending is null;
 create index memories_happened_idx on memories (namespace_id, least(coalesce(occurred_at, created_at), updated_at), id)

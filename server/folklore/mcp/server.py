@@ -1,6 +1,5 @@
 """The MCP server: one object for stdio, streamable HTTP and SSE, in both protocol eras."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from time import perf_counter

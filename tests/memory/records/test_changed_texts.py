@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.db.migrate import Migration
 from folklore.memory.requests import (
     Changes,
     FiltersRequest,
@@ -279,9 +280,10 @@ async def test_stores_of_former_versions_learn_it_from_the_revisions(
         "update revisions set before = before - 'changed_by' - 'changed_at'"
     )
     [file] = MIGRATIONS.glob("*_changed_texts.sql")
-    carried = file.read_text().partition("\nupdate memories m")[2].partition(";")[0]
+    migration = Migration(file.name, file.read_text())
+    [carried] = [text for text in migration.commands() if "do $do$" in text]
 
-    await connection.execute(f"update memories m{carried}")
+    await connection.execute(carried)
 
     memories = {memory.id: changer(memory) for memory in await alice.get(*ids)}
     assert memories == {
